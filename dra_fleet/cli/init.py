@@ -122,11 +122,17 @@ def _refuse_full(folder: Path) -> None:
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
     """Write all files beside their places first: a disk that is full leaves nothing half-made."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".init-", dir=folder) as staged:
-        for name, text in files.items():
-            path = Path(staged) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        for path in Path(staged).iterdir():
-            path.rename(folder / path.name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".init-", dir=folder) as staged:
+            for name, text in files.items():
+                path = Path(staged) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            for path in Path(staged).iterdir():
+                path.rename(folder / path.name)
+    except OSError as error:
+        raise CannotStartError(
+            f"the project cannot be written into {folder}: {error.strerror}; "
+            "fix: free or change what stands there, or name another folder"
+        ) from error

@@ -168,7 +168,7 @@ def _read(file: Path, _changed: int) -> Mapping[str, Any]:
     except OSError as error:
         raise CatalogueInvalid(f"{file}: cannot be read: {error.strerror}") from None
     except Unreadable as error:
-        raise CatalogueInvalid(f"{file}:{error.place.line}:{error.place.column}: {error.what}") from None
+        raise CatalogueInvalid(error.told(file)) from None
     top = _mapping(documents[0].value if documents else None, "the file", [*SECTIONS, PRICES])
     for kind, keys in SECTIONS.items():
         for name, section in _mapping(top.get(kind, {}), kind).items():

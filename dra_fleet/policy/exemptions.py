@@ -118,7 +118,7 @@ def _document(path: Path) -> Document:
             "fix: restore the file, or take it out of the policies"
         ) from None
     except Unreadable as problem:
-        raise ExemptionsError(f"{path}: {problem}") from None
+        raise ExemptionsError(problem.told(path)) from None
     if len(documents) != 1:
         raise ExemptionsError(f"{path}: must be one YAML document; fix: write {_KEY}: [] for none")
     return documents[0]

@@ -52,7 +52,11 @@ def read_json(data: bytes | str) -> object:
     except UnicodeError:
         raise Unreadable("holds half a character, which is no text", fix="write whole characters") from None
     except json.JSONDecodeError as error:
-        raise Unreadable("is no JSON", Place(error.lineno, error.colno), error.msg) from None
+        raise Unreadable(
+            f"is no JSON: {error.msg}",
+            Place(error.lineno, error.colno),
+            "look at the quotes, commas and brackets there",
+        ) from None
     return value
 
 

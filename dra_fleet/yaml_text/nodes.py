@@ -45,6 +45,11 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
         self.place = place or Place()
         self.fix = fix
 
+    def told(self, source: object) -> str:
+        """In a line: where in what was read it stands, what is wrong, and the fix where it is known."""
+        fix = f"; fix: {self.fix}" if self.fix else ""
+        return f"{source}:{self.place.line}:{self.place.column}: {self.what}{fix}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class YamlNode:

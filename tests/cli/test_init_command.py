@@ -17,6 +17,9 @@ from dra_fleet.cli.main import app
 if TYPE_CHECKING:
     from typer.testing import Result
 
+NOT_WRITTEN = (
+    "the project cannot be written into {}: {}; fix: free or change what stands there, or name another folder"
+)
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -157,8 +160,16 @@ def test_a_disk_that_is_full_leaves_nothing_half_made(
         return write(path, text, **options)
 
     monkeypatch.setattr(Path, "write_text", full)
-    assert str(run("init", "own").exception) == "[Errno 28] No space left on device"
+    assert str(run("init", "own").exception) == NOT_WRITTEN.format("own", "No space left on device")
     assert list((tmp_path / "own").iterdir()) == []
+
+
+def test_a_place_that_takes_no_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "at-all")
+    (tmp_path / "file").touch()
+    for folder, why in (("dangling", "File exists"), ("file/own", "Not a directory")):
+        assert str(run("init", folder).exception) == NOT_WRITTEN.format(folder, why)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file"]
 
 
 def test_a_new_project_installs_a_version_that_is_this_one() -> None:

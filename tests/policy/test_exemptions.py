@@ -35,6 +35,17 @@ def test_exemptions_are_read(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("", ": must be one YAML document; fix: write exemptions: [] for none"),
+        (
+            "exemptions: [",
+            (
+                ":2:1: is no YAML: did not find expected node content; "
+                "fix: look at the indentation, quotes and brackets above"
+            ),
+        ),
+        (
+            "exemptions: []\nexemptions: []",
+            ":2:1: holds the key 'exemptions' twice; fix: remove one of the two",
+        ),
         ("exemptions: {}", f": must be a list under the key exemptions, and nothing else; such as {FORM}"),
         ("- 1", f": must be a list under the key exemptions, and nothing else; such as {FORM}"),
         (

@@ -48,7 +48,7 @@ def test_a_policy_violation_is_kept_with_its_severity() -> None:
     ("text", "message"),
     [
         ("", "x holds no events of a preview; save them with "),
-        ("no json", "x, line 1: is no JSON; "),
+        ("no json", "x, line 1: is no JSON: Expecting value; "),
         ("[]", "x, line 1: is no event of the engine; "),
         ('{"policyEvent": {"severity": "high"}}', "x, line 1: is no event of the engine; "),
         ('{"config": {}, "steps": []}', "x is what plain `pulumi preview --json` prints: "),

@@ -82,7 +82,7 @@ def _read(path: Path) -> dict[str, object]:
     except OSError as problem:
         raise GateError(f"{path}: cannot be read: {problem.strerror}") from None
     except Unreadable as problem:
-        raise GateError(f"{path}: {problem}") from None
+        raise GateError(problem.told(path)) from None
     if not isinstance(read, dict):
         raise GateError(f"{path}: must be a JSON object of rules; see docs/gate.md")
     return cast("dict[str, object]", read)
