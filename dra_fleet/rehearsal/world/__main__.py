@@ -1,6 +1,7 @@
 """`python -m dra_fleet.rehearsal.world --home DIR`: run the world of one home until it is shut down.
 
-SIGTERM and SIGINT end the world alone: its control planes go on and the next world adopts them.
+SIGTERM and SIGINT end the world alone: its control planes go on and the next world adopts them. With a home
+that is deleted all that runs for it ends: no world would find that again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import socket
 import sys
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from filelock import FileLock, Timeout
@@ -24,10 +26,14 @@ from dra_fleet.rehearsal.clouds.registry import SimulatedClouds
 from dra_fleet.rehearsal.home import Home, HomeUnusableError
 from dra_fleet.rehearsal.world.code import code_digest
 from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
+from dra_fleet.rehearsal.world.files import deleted, wait_deleted
 from dra_fleet.rehearsal.world.processes import ProcessId
 from dra_fleet.rehearsal.world.server import application
 from dra_fleet.rehearsal.world.store import Store
 from dra_fleet.rehearsal.world.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 LOG_BYTES = 5_000_000
 
@@ -71,6 +77,7 @@ async def _serve(home: Home) -> None:
     if me is None:
         raise RuntimeError("this process is not among the system's processes")
     me.write(home.pid_file)
+    held = home.lock.stat()
     done, leave = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, leave.set)
@@ -83,15 +90,19 @@ async def _serve(home: Home) -> None:
         )
         await runner.setup()
         await web.SockSite(runner, listener).start()
-        await _first(done, leave)
+        await _first(done.wait(), leave.wait(), wait_deleted(home.lock, held))
         await runner.cleanup()
+        if deleted(home.lock, held):
+            logging.warning("%s was deleted; what runs for it ends", home.root)  # noqa: LOG015
+            await world.abandon()
+            return
         await world.detach()
     home.socket.unlink(missing_ok=True)
     home.pid_file.unlink(missing_ok=True)
 
 
-async def _first(*events: asyncio.Event) -> None:
-    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+async def _first(*ends: Awaitable[object]) -> None:
+    waiting = [asyncio.ensure_future(end) for end in ends]
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     for waiter in waiting:
         waiter.cancel()

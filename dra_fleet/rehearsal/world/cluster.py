@@ -121,6 +121,11 @@ class Cluster:
         await self._let_go()
         self.plane.detach()
 
+    async def abandon(self) -> None:
+        """End everything, recording nothing."""
+        await self._let_go()
+        await self.plane.abandon()
+
     async def remove(self) -> None:
         """End everything and delete the cluster's data."""
         self._store.set_phase(self.name, "deleting")

@@ -165,6 +165,10 @@ class World:
         """Leave all control planes running for the next world."""
         await asyncio.gather(*(cluster.detach() for cluster in self.all()))
 
+    async def abandon(self) -> None:
+        """End what runs for all clusters of a home that was deleted; nothing can be recorded any more."""
+        await asyncio.gather(*(cluster.abandon() for cluster in self.all()))
+
     def _new(self, record: ClusterRecord) -> Cluster:
         return Cluster(record, self._home, self._store, self._write_kubeconfig)
 

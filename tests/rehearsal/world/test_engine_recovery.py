@@ -227,6 +227,26 @@ def test_a_half_started_control_plane_is_finished_and_a_second_home_disturbs_nob
     assert lab.cluster()["state"] == "ready"
 
 
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_a_home_that_is_deleted_ends_with_all_that_runs_for_it(
+    made_anew: bool, lab: Lab, tools: Toolset, rehearsal_home: Home
+) -> None:
+    other = Lab(rehearsal_home, tools)
+    other.up()
+    running = [psutil.Process(pid) for pid in (other.status()["pid"], *other.pids().values())]
+    shutil.rmtree(other.home.root, ignore_errors=True)  # what runs may write into it meanwhile
+    while other.home.lock.exists():
+        shutil.rmtree(other.home.root, ignore_errors=True)
+    if made_anew:
+        other.up()
+    assert psutil.wait_procs(running, timeout=60)[1] == []
+    assert other.home.root.exists() == made_anew
+    if made_anew:
+        assert other.cluster()["state"] == "ready"
+        assert not other.remembers()
+    assert lab.cluster()["state"] == "ready"
+
+
 def _create_in_vain(home: Home) -> None:
     with WorldClient(home) as client, pytest.raises(WorldUnreachableError):
         client.create_cluster("lab", version=VERSION, hardware=HARDWARE)

@@ -143,6 +143,13 @@ class ControlPlane:
         for cluster, component in processes:
             self._store.clear_process(cluster, component)
 
+    async def abandon(self) -> None:
+        """End all components without the records, which are gone."""
+        self.detach()
+        running = {(self.name, name): found.process for name, found in self.supervisors.items()}
+        known = {key: process for key, process in running.items() if process}
+        await asyncio.to_thread(end_components, known)
+
     def _supervisor(self, component: str, prepare: Callable[[], Command]) -> Supervisor:
         place = ComponentPlace(
             cluster=self.name,

@@ -106,7 +106,7 @@ class Supervisor:
 
     def _start(self) -> tuple[subprocess.Popen[bytes], ProcessId]:
         command = self._prepare()
-        self.place.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.place.log.parent.mkdir(mode=0o700, exist_ok=True)  # never what was deleted above it
         rotate(self.place.log)
         with os.fdopen(os.open(self.place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as log:
             child = subprocess.Popen(
