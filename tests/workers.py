@@ -20,12 +20,15 @@ LONGEST_FIRST = (
     "tests/engine/test_dev_stack.py",
     "tests/engine/test_aks_situations.py",
     "tests/engine/test_changed_stacks.py",
+    "tests/test_platforms.py",
+    "tests/review/page/test_review_browser.py",
     "tests/engine/test_review_on_engine.py",
     "tests/engine/test_examples.py",
     "tests/rehearsal/providers/test_engine_objects.py",
     "tests/rehearsal/providers/test_engine_releases.py",
     "tests/engine/test_gke_situations.py",
     "tests/policy/test_gate_on_engine.py",
+    "tests/package/test_wheel.py",
     "tests/test_quality.py",
 )
 """Files that take a minute and more; after them those with the marker `engine`, then all others."""
