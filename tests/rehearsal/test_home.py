@@ -46,6 +46,7 @@ def test_a_home_that_was_only_begun_is_taken_up(tmp_path: Path) -> None:
     (tmp_path / "clusters").mkdir()
     Home.at(tmp_path).create()
     Home.at(tmp_path).create()
+    assert Home.at(tmp_path).mark.is_file()
 
 
 def test_a_home_that_another_caller_makes_meanwhile_is_taken_up(
@@ -62,6 +63,7 @@ def test_a_home_that_another_caller_makes_meanwhile_is_taken_up(
     home.root.mkdir()
     monkeypatch.setattr(Path, "iterdir", listed_while_the_other_works)
     home.create()
+    assert home.bin.is_dir()
 
 
 def test_the_environment_names_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,10 @@ def label_problem(spec: Object, node: Object) -> str | None:
             return f"label {_wish(one)} is missing"
     if wanted.matches(labels, node["metadata"]["name"]) == "yes":
         return None
-    wishes = [" and ".join(map(_wish, (*term.labels, *term.fields))) for term in wanted.terms or ()]
+    told = (" and ".join(map(_wish, (*term.labels, *term.fields))) for term in wanted.terms or ())
+    wishes = [wish for wish in told if wish]
+    if not wishes:
+        return "a node affinity without requirements matches no node"
     return (
         f"label {wishes[0]} is missing"
         if len(wishes) == 1

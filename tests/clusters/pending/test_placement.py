@@ -51,7 +51,7 @@ def test_operators_mean_what_they_mean_to_the_scheduler(
 
 
 def test_a_term_without_requirements_matches_no_node() -> None:
-    assert label_problem(required({}), node()) is not None
+    assert label_problem(required({}), node()) == "a node affinity without requirements matches no node"
 
 
 def test_a_field_term_selects_by_name() -> None:
