@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from typing_extensions import override
 
-from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts, ParameterField, ParameterKind
 from dra_fleet.drivers.driver import Driver
 from dra_fleet.drivers.value import Part
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.settings.releases import DriverSettings
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from dra_fleet.settings.releases import DescribedDriver
 
 SOURCE: Final = "the stack file"
@@ -59,6 +61,7 @@ def described(name: str, settings: str) -> Driver:
         device_types=(),
         attributes=(),
         capacities=(),
+        parameters=_parameters(told, date),
         versions=(version,),
         source=SOURCE,
         date=date,
@@ -71,4 +74,20 @@ def described(name: str, settings: str) -> Driver:
         without=frozenset(get_args(Part)),
         plugin_section=told.plugin,
         told=facts,
+    )
+
+
+def _parameters(told: DescribedDriver, date: dt.date) -> tuple[ParameterKind, ...] | None:
+    if told.parameters is None:
+        return None
+    return tuple(
+        ParameterKind(
+            kind=one.kind,
+            api_version=one.api_version,
+            driver=told.publishes,
+            fields=tuple(ParameterField.model_validate(field.model_dump()) for field in one.fields),
+            source=SOURCE,
+            date=date,
+        )
+        for one in told.parameters
     )

@@ -1,11 +1,32 @@
 """DRA driver releases of a cluster."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel, DriverName
 from dra_fleet.settings.base import SettingsModel
+
+
+class DescribedField(SettingsModel):
+    """A field of the opaque parameters of a driver that a stack file describes."""
+
+    name: Annotated[str, Field(min_length=1, description="Its dotted path: sharing.strategy")]
+    type: Annotated[
+        Literal["string", "integer", "boolean", "quantity"], Field(description="What its value is")
+    ]
+    required: Annotated[bool, Field(description="Refused without it")] = False
+    allowed: Annotated[tuple[str, ...], Field(description="Its values; without them, any")] = ()
+    least: Annotated[str | None, Field(description="The least number or quantity")] = None
+    most: Annotated[str | None, Field(description="The greatest number or quantity")] = None
+
+
+class DescribedParameters(SettingsModel):
+    """One kind of opaque parameters that a driver decodes; fields beside these are refused."""
+
+    kind: Annotated[str, Field(min_length=1, description="As in `parameters` of claims: GpuConfig")]
+    api_version: Annotated[str, Field(min_length=1, description="As in `parameters` of claims")]
+    fields: tuple[DescribedField, ...] = ()
 
 
 class DescribedDriver(SettingsModel):
@@ -24,6 +45,13 @@ class DescribedDriver(SettingsModel):
             'pods stand; "" where they stand at the top'
         ),
     ] = "kubeletPlugin"
+    parameters: Annotated[
+        tuple[DescribedParameters, ...] | None,
+        Field(
+            description="The opaque parameters that it decodes; [] where it takes none. Without it, those "
+            "for it are not judged"
+        ),
+    ] = None
 
 
 class DriverSettings(SettingsModel):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from dra_fleet import clouds, drivers
+from dra_fleet.drivers.common.parameters import check_parameters
+from dra_fleet.drivers.installed import Installed
 from dra_fleet.drivers.value import Accelerators, Part
 from tests.contracts.registering import installed
 
@@ -37,7 +39,7 @@ def test_a_part_is_there_or_said_not_to_be(driver: Driver) -> None:
 
 def test_the_name_of_its_facts_is_one_it_publishes_under(driver: Driver) -> None:
     assert driver.facts.driver in driver.publishers
-    assert {kind.driver for kind in driver.facts.parameters} <= set(driver.publishers)
+    assert {kind.driver for kind in driver.facts.parameters or ()} <= set(driver.publishers)
 
 
 def test_where_its_plugin_is_placed_is_a_value_of_every_version(driver: Driver) -> None:
@@ -75,3 +77,33 @@ def test_what_a_machine_has_of_one_vendor_is_written_for_a_driver() -> None:
     held = {vendor for machine in clouds.machines().values() for vendor in machine.vendors}
     assert held
     assert held <= set(NAMES)
+
+
+def test_parameters_of_no_kind_that_it_decodes_are_refused_once_where_it_is_known_what_it_reads(
+    driver: Driver,
+) -> None:
+    for version in driver.facts.versions:
+        running = Installed(driver=driver, version=version, values={})
+        for publisher in driver.publishers:
+            found = check_parameters(publisher, {"apiVersion": "a.example/v1", "kind": "Speed"}, running)
+            decoded = [one for one in driver.facts.parameters or () if one.driver == publisher]
+            without_heads = [one for one in decoded if not one.head]
+            assert len(found) == (driver.facts.parameters is not None) + len(without_heads)
+            assert all(refusal.what and refusal.got and refusal.fix for refusal in found)
+
+
+def test_a_field_that_it_does_not_decode_is_refused_with_those_that_it_does(driver: Driver) -> None:
+    running = Installed(driver=driver, version=driver.facts.versions[-1], values={})
+    for kind in driver.facts.parameters or ():
+        heads = {"kind": kind.kind, "apiVersion": kind.api_version}
+        given = {**{key: heads[key] for key in kind.head}, "speed": "fast"}
+        (unknown,) = [one for one in check_parameters(kind.driver, given, running) if one.path == "speed"]
+        assert unknown.what.startswith(f"is no field of {kind.kind}; the driver would ")
+        assert unknown.got == "speed"
+        assert (unknown.allowed == "no fields") == (not kind.fields)
+        assert unknown.fix
+
+
+def test_every_driver_of_this_program_says_which_parameters_it_reads(driver: Driver) -> None:
+    is_ours = driver.package.startswith("dra_fleet.")
+    assert is_ours == (driver.facts.parameters is not None)

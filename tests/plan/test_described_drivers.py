@@ -145,3 +145,44 @@ def test_a_device_has_no_more_entries_than_a_slice_may_hold(fleet: dict[str, Any
 def test_a_machine_has_a_model_of_gpus_and_their_number_or_neither(fleet: dict[str, Any]) -> None:
     lab(fleet)["pools"]["cards"]["machine"] = {"gpus": 2, "cpus": 32, "memory": 128}
     assert list(refused(fleet).values()) == ["must have gpu and gpus, or neither"]
+
+
+LANES = {"name": "lanes", "type": "integer", "required": True, "least": "1", "most": "4"}
+FPGA = {"kind": "FpgaConfig", "apiVersion": "fpga.example.com/v1"}
+
+
+@pytest.mark.parametrize(
+    ("takes", "given", "told"),
+    [
+        (None, {"anything": 1}, None),
+        (
+            [],
+            FPGA,
+            (
+                "is read by nobody: driver fpga.example.com takes no parameters in version 1.2.0\n"
+                '  got: {"kind": "FpgaConfig", "apiVersion": "fpga.example.com/v1"}\n'
+                "  fix: remove the entry of config"
+            ),
+        ),
+        ([{**FPGA, "fields": [LANES]}], {**FPGA, "lanes": 4}, None),
+        ([{**FPGA, "fields": [LANES]}], {**FPGA, "lanes": 5}, "must be at most 4\n  got: 5"),
+        ([{**FPGA, "fields": [LANES]}], FPGA, "is required\n  fix: set lanes"),
+        (
+            [{**FPGA, "fields": [LANES]}],
+            {**FPGA, "lanes": 1, "lane": 2},
+            (
+                "is no field of FpgaConfig; the driver would refuse to prepare the device\n  got: lane\n"
+                "  allowed: lanes\n  fix: did you mean lanes?"
+            ),
+        ),
+    ],
+)
+def test_its_opaque_parameters_are_those_that_are_described(
+    fleet: dict[str, Any], takes: list[Any] | None, given: dict[str, Any], told: str | None
+) -> None:
+    if takes is not None:
+        lab(fleet)["drivers"]["fpga"]["described"]["parameters"] = takes
+    claim = next(iter(fleet["claims"].values()))
+    claim["config"] = [{"opaque": {"driver": "fpga.example.com", "parameters": given}}]
+    failures = prove(make_plan(parse(fleet))).failures
+    assert [text.partition("on cluster lab: ")[2] for text in failures] == ([told] if told else [])

@@ -226,6 +226,8 @@ class DriverFacts(Entry):
     `plugin_labels`: node labels of which the chart's default affinity needs one.
     `health_taints`: keys of the device taints by which the driver says that a device is not healthy.
     `sharing_gates`: the driver's own feature gate for each sharing strategy of its opaque configuration.
+    `parameters`: the kinds of opaque parameters that it decodes; empty where it reads none, None where that
+    is not known.
     """
 
     name: str
@@ -241,7 +243,7 @@ class DriverFacts(Entry):
     class_selectors: Mapping[str, str] = Field(default_factory=dict)
     """CEL of the DeviceClasses that the charts install, by name."""
     plugin_labels: Mapping[str, str] = Field(default_factory=dict)
-    parameters: tuple[ParameterKind, ...] = ()
+    parameters: tuple[ParameterKind, ...] | None = None
     versions: tuple[ChartVersion, ...]
 
     def version(self, version: str) -> ChartVersion | None:
@@ -296,7 +298,9 @@ class DriverFacts(Entry):
     def parameters_in(self, version: str) -> tuple[ParameterKind, ...]:
         """The kinds of parameters that a chart version's driver decodes."""
         return tuple(
-            kind for kind in self.parameters if kind.since is None or not self.is_older(version, kind.since)
+            kind
+            for kind in self.parameters or ()
+            if kind.since is None or not self.is_older(version, kind.since)
         )
 
     def owned_classes(self) -> frozenset[str]:

@@ -27,17 +27,21 @@ _DEVICE = re.compile(r"[+]?[0-9]+|[A-Z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{1
 
 
 def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: Installed) -> list[Refusal]:
-    """What a driver would refuse of opaque parameters; nothing for a driver whose parameters are not known.
+    """What a driver would refuse or ignore of opaque parameters; nothing where it is not known what it reads.
 
     Args:
         publisher: the name that they are for, `opaque.driver`.
         parameters: `opaque.parameters`.
         installed: the driver as it runs.
     """
+    if installed.facts.parameters is None:
+        return []
     decoded = installed.facts.parameters_in(installed.version.version)
     known = [kind for kind in decoded if kind.driver == publisher]
     if not known:
-        return []
+        version = installed.version.version
+        what = f"is read by nobody: driver {publisher} takes no parameters in version {version}"
+        return [Refusal(path="", what=what, got=shown(parameters), fix="remove the entry of config")]
     name, api = parameters.get("kind"), parameters.get("apiVersion")
     told = {"kind": name, "apiVersion": api}
     kind = next((item for item in known if all(told[key] == _heads(item)[key] for key in item.head)), None)
@@ -141,8 +145,8 @@ def _unknown(kind: ParameterKind, parameters: Mapping[str, Any], told: Collectio
             path=key,
             what=f"is no field of {kind.kind}; {then}",
             got=key,
-            allowed=choices(key, known),
-            fix=mistyped(key, known),
+            allowed=choices(key, known) if known else "no fields",
+            fix=mistyped(key, known) or "remove it",
         )
         for key in _keys(parameters, frozenset(names), sections, "")
         if key not in known and key not in kind.head and key not in told

@@ -56,7 +56,7 @@ def knows_modes(version: str) -> bool:
     """Whether a version's ComputeDomain has `channel.allocationMode`."""
     facts = NVIDIA.facts
     order = [entry.version for entry in facts.versions]
-    (kind,) = (item for item in facts.parameters if item.kind == "ComputeDomainChannelConfig")
+    (kind,) = (item for item in facts.parameters or () if item.kind == "ComputeDomainChannelConfig")
     (field,) = (item for item in kind.fields if item.name == "allocationMode")
     return field.since is None or order.index(version) >= order.index(field.since)
 

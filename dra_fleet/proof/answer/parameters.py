@@ -27,7 +27,7 @@ _GATE = "feature gate"
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedParameters:
-    """A refusal, and whether it hangs on what somebody else's driver was installed with."""
+    """A refusal, and whether it hangs on a build of the driver that nobody here knows."""
 
     refusal: Refusal
     is_guess: bool
@@ -47,8 +47,12 @@ def judged_parameters(
     running = next((item for item in installed if driver in item.driver.publishers), None)
     if running is None:
         return []
+    is_other_build = running.is_managed or bool(running.version.judged_by)
     return [
-        JudgedParameters(refusal=refusal, is_guess=_GATE in refusal.what and not cluster.settings.drivers)
+        JudgedParameters(
+            refusal=refusal,
+            is_guess=is_other_build or (_GATE in refusal.what and not cluster.settings.drivers),
+        )
         for refusal in check_parameters(driver, parameters, running)
     ]
 
@@ -64,7 +68,7 @@ def wrong_types(kind: str, expressions: Iterable[str]) -> tuple[tuple[str, ...],
         (
             entry.device_types
             for driver in drivers.known()
-            for entry in driver.facts.parameters
+            for entry in driver.facts.parameters or ()
             if entry.kind == kind
         ),
         (),
@@ -122,12 +126,12 @@ def _tell(
     for item in judged_parameters(where.cluster, installed, driver, parameters):
         refusal = item.refusal
         what = f"on cluster {where.cluster.name}: {refusal.what}"
+        path = (*where.path, *filter(None, (refusal.path,)))
         if item.is_guess:
-            findings.warn(*where.path, refusal.path, what=what, fix=refusal.fix)
+            findings.warn(*path, what=what, fix=refusal.fix)
         else:
             findings.refuse(
-                *where.path,
-                refusal.path,
+                *path,
                 what=what,
                 got=refusal.got,
                 allowed=refusal.allowed,

@@ -102,3 +102,15 @@ def test_devices_of_a_cluster_that_runs_it_already_are_proved(fleet: dict[str, A
     lab(fleet)["drivers"] = {}
     (found,) = prove(make_plan(parse(fleet))).workloads
     assert found.word == "guaranteed"
+
+
+def test_parameters_are_refused_for_it_reads_none(fleet: dict[str, Any]) -> None:
+    claim = next(iter(fleet["claims"].values()))
+    claim["config"] = [{"opaque": {"driver": "gpu.intel.com", "parameters": {"kind": "GpuConfig"}}}]
+    name = next(iter(fleet["claims"]))
+    (told,) = prove(make_plan(parse(fleet))).failures
+    assert told == (
+        f"dra-fleet:fleet.claims.{name}.config[0].opaque.parameters: on cluster lab: is read by nobody: "
+        'driver gpu.intel.com takes no parameters in version 0.11.1\n  got: {"kind": "GpuConfig"}\n'
+        "  fix: remove the entry of config"
+    )

@@ -1,7 +1,7 @@
 """The plugin of a driver whose devices stack files describe: it publishes what the hardware file says.
 
 What the real one refuses of a claim's configuration is what is known of its opaque parameters; where nothing
-is, it prepares every device that it published.
+is, or it reads none, it prepares every device that it published.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DescribedPlugin(NodePlugin):
         del beside
         self.require_published(claim, published)
         known = drivers.publishing(self.driver)
-        if known is None:
+        if known is None or not known.facts.parameters:
             return
         running = Installed(driver=known, version=known.facts.versions[-1], values={})
         for config in claim["status"]["allocation"].get("devices", {}).get("config", []):
