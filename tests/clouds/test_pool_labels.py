@@ -16,7 +16,6 @@ FORGETS = (
     "ones with devices before it has found any, and both give them out"
 )
 FOUND = "is written by the GPU Operator's discovery, which puts what it finds in its place"
-PLUGIN_OFF = "keeps the GPU Operator's device plugin off a pool that leaves its devices to it"
 
 
 def labelled(advertise: str, key: str, value: str, *, operated: bool = True) -> dict[str, Any]:
@@ -35,7 +34,6 @@ def labelled(advertise: str, key: str, value: str, *, operated: bool = True) -> 
     ("advertise", "key", "value", "what"),
     [
         ("dra", "nvidia.com/gpu.present", "true", FORGETS),
-        ("device-plugin", "nvidia.com/gpu.deploy.operands", "false", PLUGIN_OFF),
         ("dra", "nvidia.com/gpu.product", "NVIDIA-A100", FOUND),
         ("device-plugin", "nvidia.com/mig.config.state", "success", FOUND),
         ("device-plugin", "feature.node.kubernetes.io/pci-1d0f.present", "true", FOUND),
@@ -48,6 +46,58 @@ def test_labels_that_mislead_the_operator_or_that_it_writes_are_refused(
         f"clusters.studio.pools.{advertise}.labels.{key}": f"{what}\n"
         f"  got: {value}\n  fix: remove {key} from labels"
     }
+
+
+NO_DRIVER = "nobody installs their GPU driver, and no device is published"
+NO_PARTITIONS = "nobody makes their MIG partitions"
+NO_PLUGIN = "nobody gives their GPUs out"
+
+
+def needing(advertise: str, label: str) -> dict[str, Any]:
+    """Both pools have their GPU driver from the operator, the one of DRA its partitions too."""
+    operand, _, value = label.partition(": ")
+    fleet = labelled(advertise, f"nvidia.com/gpu.deploy.{operand}", value)
+    pools = cluster(fleet)["pools"]
+    pools["dra"]["sharing"] = {"strategy": "mig", "layout": {"1g.10gb": 7}}
+    for pool in pools.values():
+        pool["gpuDriver"] = "operator"
+    return fleet
+
+
+@pytest.mark.parametrize(
+    ("advertise", "label", "told"),
+    [
+        ("dra", "operands: false", f"{NO_DRIVER}; {NO_PARTITIONS}"),
+        ("dra", "driver: false", NO_DRIVER),
+        ("dra", "driver: no", NO_DRIVER),
+        ("dra", "mig-manager: false", NO_PARTITIONS),
+        ("device-plugin", "operands: false", f"{NO_DRIVER}; {NO_PLUGIN}"),
+        ("device-plugin", "device-plugin: false", NO_PLUGIN),
+    ],
+)
+def test_labels_that_keep_off_a_pool_what_it_needs_of_the_operator_are_refused(
+    advertise: str, label: str, told: str
+) -> None:
+    assert refused(needing(advertise, label)) == {
+        "clusters.studio.gpuOperator": f"is kept off pool {advertise} by a label of its nodes: {told}\n"
+        f"  got: nvidia.com/gpu.deploy.{label}\n"
+        f"  fix: remove nvidia.com/gpu.deploy.{label.partition(': ')[0]} from the labels of pool {advertise}"
+    }
+
+
+@pytest.mark.parametrize(
+    ("advertise", "label"),
+    [("dra", "operands: no"), ("dra", "dcgm-exporter: false"), ("device-plugin", "mig-manager: false")],
+)
+def test_a_pool_does_without_other_pods_of_the_operator(advertise: str, label: str) -> None:
+    assert len(planned(needing(advertise, label)).clusters[0].pools) == 2
+
+
+def test_a_pool_whose_image_brings_the_driver_does_without_the_operator_s_pods() -> None:
+    fleet = labelled("dra", "nvidia.com/gpu.deploy.operands", "false")
+    pools = cluster(fleet)["pools"]
+    pools.pop("device-plugin")
+    assert planned(fleet).clusters[0].pools[0].gpu_driver == "host"
 
 
 @pytest.mark.parametrize("key", ["nvidia.com/gpu.product", "example.com/team"])

@@ -104,6 +104,4 @@ def _misleads(key: str, value: str, machine: Machine, advertise: Advertiser | No
             )
         if operator.finds.search(key):
             return f"is written by {operator.title}'s discovery, which puts what it finds in its place"
-        if advertise == "device-plugin" and value == "false" and key in operator.device_plugin_kept_off:
-            return f"keeps {operator.title}'s device plugin off a pool that leaves its devices to it"
     return ""

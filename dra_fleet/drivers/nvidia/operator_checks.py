@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet.drivers.common.host_root import install_dir_refusals
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.labels import DEPLOY, OPERANDS
+from dra_fleet.drivers.nvidia.sharing import is_divided
 from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
 from dra_fleet.settings.translate import shown
 
@@ -56,6 +58,7 @@ def check_operator_values(
     operator = DRIVER.resources.operator
     for refusal in install_dir_refusals(operator, final, installs=installs) if operator is not None else ():
         findings.refuse(refusal, *at, "values")
+    _check_labels(at, pools, findings)
     given = value_at(final, "daemonsets.tolerations")
     for pool in pools:
         for taint in untolerated_taints(pool.taints, tolerations(given)) if pool.machine.gpus else ():
@@ -69,6 +72,37 @@ def check_operator_values(
                 fix="remove it from values, for the plan tolerates the pools' taints; or add "
                 f"{toleration_text(taint)}",
             )
+
+
+def _check_labels(at: tuple[str, ...], pools: Sequence[PoolPlan], findings: Findings) -> None:
+    """Refuse labels of pools by which the operator's pods that these need are on none of their nodes."""
+    for pool in pools:
+        needed = _needed(pool)
+        told = {f"{DEPLOY}{operand}": without for operand, without in needed.items()}
+        if needed and pool.labels.get(OPERANDS) == "false":
+            told = {OPERANDS: "; ".join(needed.values())}
+        for key, without in told.items():
+            if (value := pool.labels.get(key, "true")) != "true":
+                findings.error(
+                    *at,
+                    what=f"is kept off pool {pool.name} by a label of its nodes: {without}",
+                    got=f"{key}: {value}",
+                    fix=f"remove {key} from the labels of pool {pool.name}",
+                )
+
+
+def _needed(pool: PoolPlan) -> dict[str, str]:
+    """Of the operator's DaemonSets those that a pool needs, each with what is missing without it."""
+    needed: dict[str, str] = {}
+    if not pool.machine.gpus:
+        return needed
+    if pool.gpu_driver == "operator":
+        needed["driver"] = "nobody installs their GPU driver, and no device is published"
+    if is_divided(pool.machine, pool.sharing):
+        needed["mig-manager"] = "nobody makes their MIG partitions"
+    if pool.by_plugin:
+        needed["device-plugin"] = "nobody gives their GPUs out"
+    return needed
 
 
 def check_partitioning(
