@@ -55,8 +55,43 @@ def test_an_affinity_for_other_nodes_leaves_no_device() -> None:
     assert word(lab({"kubeletPlugin": {"affinity": {"nodeAffinity": required}}})) == "never"
 
 
-def test_labels_that_every_node_has_change_nothing() -> None:
-    assert word(on_eks({"kubeletPlugin": {"nodeSelector": {"kubernetes.io/os": "linux"}}})) == "guaranteed"
+@pytest.mark.parametrize(
+    ("label", "value", "told"),
+    [
+        ("kubernetes.io/os", "linux", "guaranteed"),
+        ("kubernetes.io/os", "windows", "never"),
+        ("kubernetes.io/arch", "arm64", "never"),
+        ("node.kubernetes.io/instance-type", "p5.48xlarge", "guaranteed"),
+        ("node.kubernetes.io/instance-type", "p4d.24xlarge", "never"),
+        ("topology.kubernetes.io/region", "eu-west-1", "guaranteed"),
+    ],
+)
+def test_labels_by_which_kubelets_tell_the_machine_are_known_of_nodes_that_a_cloud_makes(
+    label: str, value: str, told: str
+) -> None:
+    assert word(on_eks({"kubeletPlugin": {"nodeSelector": {label: value}}})) == told
+
+
+@pytest.mark.parametrize(
+    ("supported", "told"),
+    [
+        ({"values": ["p6e-gb200.36xlarge"]}, "guaranteed"),
+        ({"values": ["p5.48xlarge"]}, "never"),
+        ({"values": ["p5.48xlarge"], "keys": ["example.com/type"]}, "guaranteed"),
+    ],
+)
+def test_the_machines_that_a_chart_is_told_to_serve_are_those_of_its_plugin(
+    supported: dict[str, Any], told: str
+) -> None:
+    made = eks.ultra()
+    eks.pool(made)["taints"] = [TAINT]
+    eks.cluster(made)["drivers"]["dranet"] = {
+        "version": "1.0.0",
+        "values": {"supportedInstanceLabels": supported},
+    }
+    made["claims"] = {"card": {"requests": {"nic": {"class": "efa.networking.k8s.aws"}}}}
+    made["workloads"] = {"train": {"cluster": "train", "claim": "card", "copies": 2}}
+    assert word(made) == told
 
 
 def asking(**resources: dict[str, str]) -> dict[str, Any]:

@@ -45,12 +45,25 @@ the types named for what they hold take, `value_types` says. `updateStrategy` is
 AttributeType = Literal["string", "int", "bool", "version"]
 
 
+class PluginDemand(Fact):
+    """A label that a chart has its plugin demand of nodes by a value that is neither selector nor affinity.
+
+    `key`: the value: a list of what the label may be, or a switch for `only`. `unless`: a value by which it
+    is another label.
+    """
+
+    key: str
+    label: str
+    only: str = ""
+    unless: str = ""
+
+
 class ChartVersion(Entry):
     """One version of a chart: its values' keys, dotted, with their types.
 
     `plugin_tolerations`: the chart's own default of its plugin's tolerations; `fixed_tolerations`: those that
     its plugin has whatever the values say.
-    `chooses_nodes`: its values say on which nodes its plugin runs.
+    `chooses_nodes`: its values say on which nodes its plugin runs; `plugin_demands`: further such values.
     `controller_needs_control_plane`: its default affinity keeps the controller to control-plane nodes.
     `extended_resources`: extended resource names, each with the class of the chart that answers it.
     `generations`: the generations of hardware whose devices its plugin finds; none where that is not known.
@@ -70,6 +83,7 @@ class ChartVersion(Entry):
     plugin_tolerations: tuple[Mapping[str, str], ...] = ()
     fixed_tolerations: tuple[Mapping[str, str], ...] = ()
     chooses_nodes: bool = True
+    plugin_demands: tuple[PluginDemand, ...] = ()
     controller_needs_control_plane: bool = False
     extended_resources: Mapping[str, str] = Field(default_factory=dict)
     generations: tuple[str, ...] = ()

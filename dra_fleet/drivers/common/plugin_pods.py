@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Term, carries
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Requirement, Term, carries
 from dra_fleet.kubernetes.scheduling.taints import tolerations, untolerated_taints
+from dra_fleet.kubernetes.scheduling.written import sequence, text
 
 if TYPE_CHECKING:
-    from dra_fleet.drivers.common.facts import ChartVersion
+    from collections.abc import Iterator, Sequence
+
+    from dra_fleet.drivers.common.facts import ChartVersion, PluginDemand
     from dra_fleet.drivers.driver import Driver
     from dra_fleet.drivers.resources import Progress
     from dra_fleet.kubernetes.scheduling.node_affinity import Labels
@@ -55,8 +58,9 @@ class PluginPods:
         if affinity is _ABSENT:
             terms = [Term(labels=(carries(*label),)) for label in driver.facts.plugin_labels.items()]
             wanted = RequiredNodeAffinity(selector=wanted.selector, terms=tuple(terms) or None)
+        demanded = _demanded(version.plugin_demands if version else (), values)
         return cls(
-            affinity=wanted,
+            affinity=RequiredNodeAffinity(selector=(*wanted.selector, *demanded), terms=wanted.terms),
             given=tuple(tolerations(default if given is _ABSENT else given)),
             always=tuple(tolerations(always)),
             is_default_affinity=affinity is _ABSENT,
@@ -78,3 +82,12 @@ class PluginPods:
     def kept_off_by(self, pool: PoolPlan) -> list[Taint]:
         """The taints of a pool that keep them off its nodes."""
         return untolerated_taints(pool.taints, (*self.given, *self.always))
+
+
+def _demanded(demands: Sequence[PluginDemand], values: ChartValues) -> Iterator[Requirement]:
+    for demand in demands:
+        given = value_at(values, demand.key)
+        if not given or (demand.unless and value_at(values, demand.unless) is not None):
+            continue
+        allowed = (demand.only,) if demand.only else tuple(map(text, sequence(given)))
+        yield Requirement(key=demand.label, operator="In", values=allowed)

@@ -12,6 +12,8 @@ from dra_fleet.kubernetes.scheduling.written import mapping
 from dra_fleet.model.nodes import NOTHING, ComputeResources
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.kubernetes.scheduling.node_affinity import Answer
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
@@ -49,7 +51,7 @@ def plugin_lands(
         return "no"
     if not holds.holds(_asked_for(installed)):
         return "no"
-    labels = some_labels(pool.labels, given_elsewhere(cluster, pool))
+    labels = some_labels({**_set_by_kubelets(cluster, pool), **pool.labels}, given_elsewhere(cluster, pool))
     answer = pods.affinity.matches(labels)
     if answer != "unknown":
         return _unless_doubted(installed) if answer == "yes" else answer
@@ -59,6 +61,14 @@ def plugin_lands(
     unknown = [key for key in own.keys if key not in pool.labels]
     usual = all(key.partition("/")[0].endswith(_KUBERNETES) for key in unknown)
     return "unknown" if own.matches(labels) == "unknown" and not usual else _unless_doubted(installed)
+
+
+def _set_by_kubelets(cluster: ClusterPlan, pool: PoolPlan) -> Mapping[str, str]:
+    """The labels that tell a node's machine: https://kubernetes.io/docs/reference/labels-annotations-taints/."""
+    if not clouds.named(cluster.cloud).makes_nodes:
+        return {}
+    arch = {"kubernetes.io/arch": pool.machine.arch} if pool.machine.arch is not None else {}
+    return {**arch, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": pool.machine.cloud_type}
 
 
 def _unless_doubted(installed: Installed) -> Answer:

@@ -114,3 +114,16 @@ def test_parameters_are_refused_for_it_reads_none(fleet: dict[str, Any]) -> None
         'driver gpu.intel.com takes no parameters in version 0.11.1\n  got: {"kind": "GpuConfig"}\n'
         "  fix: remove the entry of config"
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "word"),
+    [({}, "guaranteed"), ({"intel.feature.node.kubernetes.io/gpu": "false"}, "never")],
+)
+def test_where_rules_of_node_features_choose_its_nodes_a_node_that_they_leave_out_has_no_device(
+    fleet: dict[str, Any], labels: dict[str, str], word: str
+) -> None:
+    lab(fleet)["pools"]["flex"]["nodeSelector"] |= labels
+    lab(fleet)["drivers"]["intel"]["values"] = {"nodeFeatureRules": {"enabled": True}}
+    (found,) = prove(make_plan(parse(fleet))).workloads
+    assert found.word == word
