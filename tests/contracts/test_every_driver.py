@@ -9,6 +9,8 @@ import pytest
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.parameters import check_parameters
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import nested
 from dra_fleet.drivers.installed import Installed
 from dra_fleet.drivers.value import Accelerators, Part
 from tests.contracts.registering import installed
@@ -46,6 +48,23 @@ def test_where_its_plugin_is_placed_is_a_value_of_every_version(driver: Driver) 
     for version in driver.facts.versions:
         assert driver.plugin_key("tolerations") in version.values
         assert (driver.plugin_key("nodeSelector") in version.values) is version.chooses_nodes
+
+
+def test_a_chart_value_that_no_version_has_is_refused_once_with_those_that_there_are(driver: Driver) -> None:
+    for version in driver.facts.versions:
+        [told] = check_values(version, {"plugin-tolerations": []})
+        assert told.what == f"is no value of chart {version.version}; Helm would ignore it without a word"
+        assert told.got == "plugin-tolerations"
+        assert told.allowed
+        assert told.fix
+
+
+def test_a_chart_value_of_a_wrong_type_is_refused_with_what_it_takes(driver: Driver) -> None:
+    for version in driver.facts.versions:
+        wrong = nested({driver.plugin_key("tolerations"): "all"})
+        [told] = check_values(version, wrong)
+        assert (told.path, told.got) == (driver.plugin_key("tolerations"), '"all"')
+        assert told.what == f"must be {told.allowed}"
 
 
 def test_nobody_else_is_known_by_its_names(driver: Driver) -> None:
