@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from typing_extensions import override
 
-from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts, ParameterField, ParameterKind
+from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+from dra_fleet.drivers.common.parameter_kinds import ParameterField, ParameterKind
 from dra_fleet.drivers.driver import Driver
 from dra_fleet.drivers.value import Part
 from dra_fleet.kubernetes.minors import kubernetes_facts

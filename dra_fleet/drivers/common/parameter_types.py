@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.drivers.common.cpu_sets import CPU_SET_WORDS, is_cpu_set
 
 if TYPE_CHECKING:
-    from dra_fleet.drivers.common.facts import ParameterType
+    from dra_fleet.drivers.common.parameter_kinds import ParameterType
 
 _HARDWARE: Final = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}(([:-][0-9A-Fa-f]{2}){2})?")
 _INTERFACE: Final = re.compile(r"(?!\.{1,2}$)[\w.-]{1,15}")

@@ -19,7 +19,8 @@ from dra_fleet.settings.translate import shown
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from dra_fleet.drivers.common.facts import ChartVersion, ParameterField, ParameterKind
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.common.parameter_kinds import ParameterField, ParameterKind
     from dra_fleet.drivers.installed import Installed
 
 _ITEM = re.compile(r"(.*)\[([0-9]+)\]")
