@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import pulumi
 import pulumi_kubernetes
@@ -14,12 +14,17 @@ from .logins import Logins
 from .stack_outputs import StackOutputs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
 
     from dra_fleet.model.plan import ClusterPlan
 
+T = TypeVar("T")
+
 SecretReader = Callable[[str], pulumi.Output[str]]
 """Gives the secret configuration value of a key."""
+
+ClusterMade = pulumi.CustomResource | tuple[pulumi.Input[str], ...]
+"""The cluster that this program makes, or the names by which one that is adopted is known."""
 
 
 class Platform(pulumi.ComponentResource, ABC):
@@ -82,20 +87,33 @@ class Platform(pulumi.ComponentResource, ABC):
         kubeconfig: pulumi.Input[str],
         *,
         context: str | None = None,
+        cluster: ClusterMade = (),
         after: Sequence[pulumi.Resource] = (),
     ) -> pulumi_kubernetes.Provider:
-        """Declare the provider of what lives in this cluster, all of which is deleted before `after`."""
-        return pulumi_kubernetes.Provider(
+        """Declare the provider of what lives in this cluster.
+
+        Args:
+            name: the cluster's.
+            kubeconfig: how to get in; another way in replaces nothing.
+            context: the kubeconfig's context; None takes its current one.
+            cluster: which one it is; with another in its place everything in it is made anew.
+            after: what is deleted after everything in it.
+        """
+        unreachable, replaced = _replaced_with(cluster)
+        self.provider = pulumi_kubernetes.Provider(
             logical(name, "kubernetes"),
-            kubeconfig=kubeconfig,
+            kubeconfig=_of_no_resource(kubeconfig),
             context=context,
             cluster_identifier=name if context is None else f"{name}/{context}",
             # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
             enable_server_side_apply=True,
-            delete_unreachable=False,
+            delete_unreachable=unreachable,
             skip_update_unreachable=False,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
+            opts=pulumi.ResourceOptions.merge(
+                pulumi.ResourceOptions(parent=self, depends_on=list(after)), replaced
+            ),
         )
+        return self.provider
 
     def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         """Options of what lives in this cluster."""
@@ -121,3 +139,39 @@ class Platform(pulumi.ComponentResource, ABC):
 
 Declaration = Callable[[pulumi.ResourceOptions | None], Platform]
 """Declares one cluster."""
+
+
+def _replaced_with(cluster: ClusterMade) -> tuple[pulumi.Input[bool], pulumi.ResourceOptions]:
+    """Have the engine replace a provider, and all that is in its cluster, with the cluster and nothing else.
+
+    Before the engine deletes a cluster to make it anew, it asks every provider what it would do if the
+    settings that come from the cluster were others, and deletes first what has to go along, in order. The
+    kubeconfig is no such setting here: it changes with an address or a login too. Nor is `clusterIdentifier`:
+    a provider that asks for its own replacement is closed by the engine, which then has none to delete with.
+    It is one whose value never changes.
+    https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/deploy/providers/registry.go
+
+    Returns:
+        `deleteUnreachable`, and the provider's options.
+    """
+    if isinstance(cluster, pulumi.CustomResource):
+        never = cluster.id.apply(lambda _: False)
+        return never, pulumi.ResourceOptions(replace_on_changes=["deleteUnreachable"])
+    return False, pulumi.ResourceOptions(replacement_trigger=list(cluster) or None)
+
+
+def _of_no_resource(value: pulumi.Input[str]) -> pulumi.Output[str]:
+    """The same value, for the engine one that comes from no resource."""
+    output = pulumi.Output.from_input(value)
+    known = cast("Awaitable[str]", _Awaited(lambda: output.future(with_unknowns=True)))
+    return pulumi.Output(set(), known, _Awaited(output.is_known), _Awaited(output.is_secret))
+
+
+class _Awaited(Generic[T]):
+    """What is asked for only once somebody awaits it: an output that fails leaves nothing unawaited."""
+
+    def __init__(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._ask = ask
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._ask().__await__()

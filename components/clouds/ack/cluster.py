@@ -110,7 +110,9 @@ class AckCluster(Platform):
                 )
             )
         )
-        provider = self.enter(name, kubeconfig, after=[*place.after, *pools])
+        provider = self.enter(
+            name, kubeconfig, cluster=place.made or (place.id,), after=[*place.after, *pools]
+        )
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod

@@ -33,13 +33,11 @@ from .sizes import PoolSizes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pulumi_kubernetes
-
     from dra_fleet.clouds.aks.cluster_plan import AksClusterPlan, AksCreation
     from dra_fleet.model.plan import ClusterPlan
 
     from ..logins import Logins
-    from ..platform import Declaration, SecretReader
+    from ..platform import ClusterMade, Declaration, SecretReader
 
 _PRIORITIES = "cluster-autoscaler-priority-expander"
 """The ConfigMap that the autoscaler reads, by its exact name in kube-system."""
@@ -60,12 +58,13 @@ class AksClusterArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class _AksPlace:
-    """Where the cluster is in Azure, how its users get in, and what must be there before pools are added."""
+    """Which cluster it is in Azure, how its users get in, and what must be there before pools are added."""
 
     group: pulumi.Input[str]
     name: pulumi.Input[str]
     sizes: PoolSizes
     user: pulumi.Output[aks.ListManagedClusterUserCredentialsResult]
+    cluster: ClusterMade
     after: Sequence[pulumi.Resource]
 
 
@@ -102,8 +101,8 @@ class AksCluster(Platform):
         kubeconfig = pulumi.Output.secret(
             place.user.apply(lambda user: login_kubeconfig(name, _encoded(user), plan.login))
         )
-        provider = self.enter(name, kubeconfig, after=[*place.after, *pools])
-        self._priorities(name, plan, provider)
+        provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *pools])
+        self._priorities(name, plan)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
@@ -164,7 +163,9 @@ class AksCluster(Platform):
         ]
         after = [cluster, *windows]
         user = self._user(group.name, cluster.name, azure, after)
-        return _AksPlace(group=group.name, name=cluster.name, sizes=sizes, user=user, after=after)
+        return _AksPlace(
+            group=group.name, name=cluster.name, sizes=sizes, user=user, cluster=cluster, after=after
+        )
 
     def _adopted(self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider) -> _AksPlace:
         adopted = plan.adopts or plan.name
@@ -180,7 +181,14 @@ class AksCluster(Platform):
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
         there = pulumi.Output.unsecret(user).apply(lambda _: known)
         sizes = PoolSizes(cluster=name, group=group, name=there, made=None, parent=self, provider=azure)
-        return _AksPlace(group=group, name=there, sizes=sizes, user=user, after=[])
+        return _AksPlace(
+            group=group,
+            name=there,
+            sizes=sizes,
+            user=user,
+            cluster=(plan.subscription or "", group, known),
+            after=[],
+        )
 
     def _user(
         self,
@@ -212,7 +220,7 @@ class AksCluster(Platform):
             for pool in plan.pools
         ]
 
-    def _priorities(self, name: str, plan: AksClusterPlan, provider: pulumi_kubernetes.Provider) -> None:
+    def _priorities(self, name: str, plan: AksClusterPlan) -> None:
         """Which pool the autoscaler grows first, by the pools' names in Azure; nodes' names hold them."""
         if not plan.priorities:
             return
@@ -223,7 +231,7 @@ class AksCluster(Platform):
             logical(name, "priorities"),
             metadata=meta.ObjectMetaArgs(name=_PRIORITIES, namespace="kube-system"),
             data={"priorities": json.dumps(priorities, sort_keys=True)},
-            opts=self.child_opts(pulumi.ResourceOptions(provider=provider)),
+            opts=self.member_opts(),
         )
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
 
     from ..logins import Logins
-    from ..platform import Declaration, SecretReader
+    from ..platform import ClusterMade, Declaration, SecretReader
 
 _BEFORE_NODES = ("kube-proxy", "vpc-cni")
 _SUBNET, _ROLE = "the id of a subnet", "the ARN of an IAM role"
@@ -71,6 +71,7 @@ class _EksPlace:
     endpoint: pulumi.Output[str]
     authority: pulumi.Output[str]
     service_range: pulumi.Output[str]
+    cluster: ClusterMade
     after: list[pulumi.Resource]
 
 
@@ -113,7 +114,7 @@ class EksCluster(Platform):
                 )
             )
         )
-        provider = self.enter(name, kubeconfig, after=[*place.after, *groups])
+        provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *groups])
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
@@ -160,6 +161,7 @@ class EksCluster(Platform):
             endpoint=found.endpoint,
             authority=found.certificate_authorities[0].data,
             service_range=found.kubernetes_network_configs[0].service_ipv4_cidr,
+            cluster=(plan.region, known),
             after=nodes.attached,
         )
 
@@ -211,6 +213,7 @@ class EksCluster(Platform):
             endpoint=cluster.endpoint,
             authority=cluster.certificate_authority.apply(lambda told: told.data or ""),
             service_range=cluster.kubernetes_network_config.apply(lambda told: told.service_ipv4_cidr or ""),
+            cluster=cluster,
             after=[*joinable, system, *admins, *later],
         )
 

@@ -30,13 +30,11 @@ from .kubeconfig import login_kubeconfig
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pulumi_kubernetes
-
     from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan, GkeCreation
     from dra_fleet.model.plan import ClusterPlan
 
     from ..logins import Logins
-    from ..platform import Declaration, SecretReader
+    from ..platform import ClusterMade, Declaration, SecretReader
 
 
 _NETWORK = "the name of a network"
@@ -57,10 +55,11 @@ class GkeClusterArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class _GkePlace:
-    """The cluster's name in GKE, what Google tells of it, and what must be there before pools are added."""
+    """Which cluster it is in GKE, what Google tells of it, and what must be there before pools are added."""
 
     name: pulumi.Input[str]
     found: pulumi.Output[container.GetClusterResult]
+    cluster: ClusterMade
     after: Sequence[pulumi.Resource]
 
 
@@ -97,9 +96,9 @@ class GkeCluster(Platform):
         )
         pools = self._pools(name, plan, place, google)
         kubeconfig = pulumi.Output.secret(place.found.apply(lambda found: _login(name, found)))
-        provider = self.enter(name, kubeconfig, after=[*place.after, *pools])
-        self.installers = self._installers(name, plan, provider)
-        self._compute_classes(name, plan, provider)
+        provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *pools])
+        self.installers = self._installers(name, plan)
+        self._compute_classes(name, plan)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
@@ -137,7 +136,8 @@ class GkeCluster(Platform):
         )
         # GKE taints GPU nodes by itself only where other nodes are there already.
         after = [cluster, system]
-        return _GkePlace(name=cluster.name, found=self._found(cluster.name, plan, google, after), after=after)
+        found = self._found(cluster.name, plan, google, after)
+        return _GkePlace(name=cluster.name, found=found, cluster=cluster, after=after)
 
     def _adopted(self, name: str, plan: GkeClusterPlan, google: pulumi_gcp.Provider) -> _GkePlace:
         adopted = plan.adopts or plan.name
@@ -150,7 +150,8 @@ class GkeCluster(Platform):
             permission="the permission container.clusters.get",
         )
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
-        return _GkePlace(name=found.apply(lambda _: known), found=found, after=[])
+        there = found.apply(lambda _: known)
+        return _GkePlace(name=there, found=found, cluster=(plan.project, plan.location, known), after=[])
 
     def _found(
         self,
@@ -191,17 +192,15 @@ class GkeCluster(Platform):
             )
         )
 
-    def _installers(
-        self, name: str, plan: GkeClusterPlan, provider: pulumi_kubernetes.Provider
-    ) -> list[pulumi.Resource]:
+    def _installers(self, name: str, plan: GkeClusterPlan) -> list[pulumi.Resource]:
         """The driver installers: one for each kind of node."""
-        opts = self.child_opts(pulumi.ResourceOptions(provider=provider))
+        opts = self.member_opts()
         return [
             driver_installer(logical(name, f"driver-{installer}"), installer, pools, opts)
             for installer, pools in sorted(plan.installers.items())
         ]
 
-    def _compute_classes(self, name: str, plan: GkeClusterPlan, provider: pulumi_kubernetes.Provider) -> None:
+    def _compute_classes(self, name: str, plan: GkeClusterPlan) -> None:
         """Which pool the autoscaler grows first, by the pools' names in GKE."""
         for compute_class, pools in sorted(plan.compute_classes.items()):
             apiextensions.CustomResource(
@@ -213,7 +212,7 @@ class GkeCluster(Platform):
                     "priorities": [{"nodepools": [pool]} for pool in pools],
                     "whenUnsatisfiable": "DoNotScaleUp",
                 },
-                opts=self.child_opts(pulumi.ResourceOptions(provider=provider)),
+                opts=self.member_opts(),
             )
 
 

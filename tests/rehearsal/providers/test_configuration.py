@@ -49,6 +49,11 @@ def test_a_kubeconfig_not_yet_known_replaces_without_an_identifier_and_not_with_
     assert compare(old, {"kubeconfig": UNKNOWN, "clusterIdentifier": "a"}).replacing == []
 
 
+def test_nothing_but_an_unknown_kubeconfig_is_compared() -> None:
+    unknown = {"kubeconfig": UNKNOWN, "clusterIdentifier": "a", "deleteUnreachable": True}
+    assert compare(settings("one", clusterIdentifier="a"), unknown).changed == ["kubeconfig"]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [

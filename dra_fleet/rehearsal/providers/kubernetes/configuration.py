@@ -136,16 +136,21 @@ def compare(old: Properties, new: Properties) -> ConfigurationChange:
 
     Another `clusterIdentifier` replaces everything in the provider; the same one replaces nothing, however
     the kubeconfig changed. Without one, another server (or an unknown kubeconfig) replaces, and so does
-    another directory to render to.
+    another directory to render to. While it is unknown where the cluster is, nothing else is compared.
     Source: pulumi-kubernetes v4, `DiffConfig`.
     """
     before, after = plain(old), plain(new)
     keys = sorted({*before, *after} - {*_ENGINES_OWN})
-    changed = [key for key in keys if _differs(before.get(key), after.get(key))]
-    identifiers = (before.get(IDENTIFIER), after.get(IDENTIFIER))
-    if all(identifiers) and IDENTIFIER not in changed:
-        return ConfigurationChange(changed, [])
-    replacing = [IDENTIFIER] if all(identifiers) else []
+    differing = [key for key in keys if _differs(before.get(key), after.get(key))]
+    unknown = [key for key in _WHERE if isinstance(after.get(key), UnknownValue)][:1]
+    changed = unknown or differing
+    replacing: list[str] = []
+    if before.get(IDENTIFIER) and after.get(IDENTIFIER):
+        if IDENTIFIER not in differing:
+            return ConfigurationChange(changed, [])
+        replacing = [IDENTIFIER]
+    if unknown:
+        return ConfigurationChange(changed, [*replacing, *unknown])
     replacing += [_DIRECTORY] if _DIRECTORY in changed else []
     where = [key for key in _WHERE if key in changed]
     if where and _another_cluster(before, after):
@@ -158,8 +163,6 @@ def _differs(old: object, new: object) -> bool:
 
 
 def _another_cluster(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    if any(isinstance(after.get(key), UnknownValue) for key in _WHERE):
-        return True
     try:
         old, new = (_cluster(settings) for settings in (before, after))
     except KubeconfigError:

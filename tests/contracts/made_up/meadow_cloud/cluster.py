@@ -75,7 +75,8 @@ class MeadowCluster(Platform):
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(name, plane.server, plane.authority).apply(lambda told: login_kubeconfig(*told))
         )
-        self.publish(provider=self.enter(name, kubeconfig, after=[plane, *pools]), kubeconfig=kubeconfig)
+        provider = self.enter(name, kubeconfig, cluster=plane, after=[plane, *pools])
+        self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
