@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 CLOCK_SLACK = 1.0
 """Seconds by which a process may seem to start after it took its lock; the system counts in ticks."""
 HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
+HAVE_PODS = (
+    ("apps/v1", "DaemonSet"),
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("batch/v1", "Job"),
+)
+"""A new installation would take one as it is, and its pods with the tokens of accounts that are gone."""
 
 
 class StackBusyError(RehearsalError):
@@ -181,10 +188,7 @@ async def _delete_begun(home: Home, clusters: Iterable[str], resources: Sequence
 
 async def _delete_one(api: KubeApi, token: str, inputs: Mapping[str, Any]) -> None:
     if token == HELM_RELEASE:
-        selector = {"labelSelector": f"owner=helm,name={inputs.get('name')}"}
-        namespace = inputs.get("namespace", "default")
-        for secret in (await api.list("v1", "Secret", namespace, params=selector))["items"]:
-            await api.delete("v1", "Secret", secret["metadata"]["name"], namespace)
+        await _delete_release(api, str(inputs.get("name")), inputs.get("namespace", "default"))
         return
     metadata: Mapping[str, Any] = inputs.get("metadata") or {}
     if "name" not in metadata:
@@ -195,3 +199,17 @@ async def _delete_one(api: KubeApi, token: str, inputs: Mapping[str, Any]) -> No
         )
     except UnknownKindError:
         return  # its CRD never came to be, so neither did the object
+
+
+async def _delete_release(api: KubeApi, name: str, namespace: str) -> None:
+    """Delete helm's records of a release, and what runs of it: a killed helm may leave some."""
+    selector = {"labelSelector": f"owner=helm,name={name}"}
+    for secret in (await api.list("v1", "Secret", namespace, params=selector))["items"]:
+        await api.delete("v1", "Secret", secret["metadata"]["name"], namespace)
+    for api_version, kind in HAVE_PODS:
+        for item in (await api.list(api_version, kind, namespace))["items"]:
+            meta = item["metadata"]
+            if meta.get("annotations", {}).get("meta.helm.sh/release-name") == name:
+                await api.delete(
+                    api_version, kind, meta["name"], namespace, options={"propagationPolicy": "Background"}
+                )

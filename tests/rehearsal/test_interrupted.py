@@ -78,6 +78,7 @@ class KnownClusters:
         self.names = names
         self.awaited: list[str] = []
         self.deleted: list[tuple[str, str]] = []
+        self.holds: dict[str, list[dict[str, Any]]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +107,16 @@ class Deleting:
     async def __aexit__(self, *_: object) -> None:
         pass
 
-    async def delete(self, api_version: str, kind: str, name: str, namespace: str) -> None:
+    async def list(
+        self, api_version: str, kind: str, namespace: str, *, params: object = None
+    ) -> dict[str, Any]:
+        del api_version, namespace, params
+        return {"items": [{"metadata": meta} for meta in self._world.holds.get(kind, [])]}
+
+    async def delete(
+        self, api_version: str, kind: str, name: str, namespace: str, *, options: object = None
+    ) -> None:
+        del options
         self._world.deleted.append((self._cluster, f"{api_version} {kind} {namespace}/{name}"))
 
 
@@ -156,6 +166,27 @@ def test_what_was_begun_is_deleted_once_its_cluster_is_ready(
     assert world.deleted == [("lab", "v1 ConfigMap ml/a")]
     assert world.awaited == ["lab"]
     assert stack.export()["deployment"]["pending_operations"] == []
+
+
+def test_a_release_that_was_begun_goes_with_its_records_and_with_what_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home.at(tmp_path)
+    begun = {"type": interrupted.HELM_RELEASE, "inputs": {"name": "driver", "namespace": "gpu"}}
+    stack, world = cut_off(home, monkeypatch, begun)
+    world.holds = {
+        "Secret": [{"name": "sh.helm.release.v1.driver.v1"}],
+        "DaemonSet": [
+            {"name": "plugin", "annotations": {"meta.helm.sh/release-name": "driver"}},
+            {"name": "another", "annotations": {"meta.helm.sh/release-name": "other"}},
+            {"name": "nobody"},
+        ],
+    }
+    clear_interrupted(home, stack, ["lab"])
+    assert world.deleted == [
+        ("lab", "v1 Secret gpu/sh.helm.release.v1.driver.v1"),
+        ("lab", "apps/v1 DaemonSet gpu/plugin"),
+    ]
 
 
 def test_a_cluster_that_was_only_begun_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
