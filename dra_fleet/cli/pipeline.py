@@ -14,7 +14,6 @@ from dra_fleet.review.model import Origin
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dra_fleet.forges import Comment
     from dra_fleet.forges.runs import CommentApi
 
 
@@ -29,12 +28,12 @@ class Pipeline:
     Attributes:
         origin: what the pipeline says of itself, and where the last review was.
         api: where the comment goes; None where none is to be written.
-        there: the last review's comment, which is changed.
+        marker: the comment's first line.
     """
 
     origin: Origin
     api: CommentApi | None = None
-    there: Comment | None = None
+    marker: str = ""
 
     @classmethod
     def here(cls, stack: str, *, post: bool) -> Pipeline:
@@ -62,11 +61,9 @@ class Pipeline:
                 "--post needs a run of a pull request; this one is of a push: leave it out"
             )
         if run.is_fork:
-            stderr_console().print(
+            _say(
                 "no comment: the pull request comes from a fork, whose runs get no secrets; the review is "
-                "among the run's artifacts",
-                markup=False,
-                soft_wrap=True,
+                "among the run's artifacts"
             )
             return cls(origin=run.origin)
         if not run.has_token:
@@ -74,8 +71,8 @@ class Pipeline:
         from dra_fleet.forges.comments import find_comment
 
         there = find_comment(run.api, marker(stack))
-        last = there.run if there is not None else ""
-        return cls(origin=run.origin.model_copy(update={"last": last}), api=run.api, there=there)
+        last = there.run(run.origin.run) if there is not None else ""
+        return cls(origin=run.origin.model_copy(update={"last": last}), api=run.api, marker=marker(stack))
 
     def post(self, review: Path) -> None:
         """Write the comment, where one is to be written.
@@ -87,4 +84,9 @@ class Pipeline:
             return
         from dra_fleet.forges.comments import put_comment
 
-        put_comment(self.api, self.there, review.read_text(encoding="utf-8"))
+        if not put_comment(self.api, self.marker, review.read_text(encoding="utf-8"), self.origin.run):
+            _say("no comment: a later run wrote one meanwhile; this review is among the run's artifacts")
+
+
+def _say(text: str) -> None:
+    stderr_console().print(text, markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import quote
 
 from dra_fleet.review.model import Origin
 from dra_fleet.yaml_text import read_json_file
@@ -66,12 +67,12 @@ def _github(told: Mapping[str, str]) -> PipelineRun:
     event = _event(told.get("GITHUB_EVENT_PATH", ""))
     request: dict[str, Any] = event.get("pull_request") or {}
     head: dict[str, Any] = request.get("head") or {}
-    source: dict[str, Any] = head.get("repo") or {}
+    source: dict[str, Any] = head.get("repo") or {}  # none where the fork is gone
     repository = told.get("GITHUB_REPOSITORY", "")
     page = f"{told.get('GITHUB_SERVER_URL', '')}/{repository}"
     base = f"{told.get('GITHUB_API_URL', '')}/repos/{repository}/issues"
     number = str(request.get("number") or "")
-    token = told.get("GITHUB_TOKEN", "")
+    token = told.get("GITHUB_TOKEN", "").strip()
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
     return PipelineRun(
         origin=Origin(
@@ -93,22 +94,24 @@ def _github(told: Mapping[str, str]) -> PipelineRun:
         else None,
         token_in="GITHUB_TOKEN",  # noqa: S106 - its name
         has_token=bool(token),
-        is_fork=source.get("full_name", repository) != repository,
+        is_fork=bool(request) and source.get("full_name") != repository,
     )
 
 
 def _gitlab(told: Mapping[str, str]) -> PipelineRun:
     number = told.get("CI_MERGE_REQUEST_IID", "")
-    project = f"{told.get('CI_API_V4_URL', '')}/projects/{told.get('CI_PROJECT_ID', '')}"
-    base = f"{project}/merge_requests/{number}/notes"
-    token = told.get("GITLAB_TOKEN", "")
+    # A fork's pipeline runs in the fork, and the merge request is in the project that it goes into.
+    target = told.get("CI_MERGE_REQUEST_PROJECT_ID", "")
+    base = f"{told.get('CI_API_V4_URL', '')}/projects/{target}/merge_requests/{number}/notes"
+    token = told.get("GITLAB_TOKEN", "").strip()
     return PipelineRun(
         origin=Origin(
             commit=told.get("CI_COMMIT_SHA", ""),
             branch=told.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or told.get("CI_COMMIT_REF_NAME", ""),
             author=told.get("GITLAB_USER_LOGIN", ""),
             request=number and f"!{number}",
-            request_url=number and f"{told.get('CI_PROJECT_URL', '')}/-/merge_requests/{number}",
+            request_url=number
+            and f"{told.get('CI_MERGE_REQUEST_PROJECT_URL', '')}/-/merge_requests/{number}",
             run=told.get("CI_JOB_URL", ""),
         ),
         api=CommentApi(
@@ -121,17 +124,19 @@ def _gitlab(told: Mapping[str, str]) -> PipelineRun:
         else None,
         token_in="GITLAB_TOKEN",  # noqa: S106 - its name
         has_token=bool(token),
-        is_fork=told.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", told.get("CI_PROJECT_ID"))
-        != told.get("CI_PROJECT_ID"),
+        is_fork=told.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "") != target,
     )
 
 
 def _azure(told: Mapping[str, str]) -> PipelineRun:
     number = told.get("SYSTEM_PULLREQUEST_PULLREQUESTID", "")
-    project = f"{told.get('SYSTEM_COLLECTIONURI', '').rstrip('/')}/{told.get('SYSTEM_TEAMPROJECT', '')}"
+    # Projects and repositories may have blanks and brackets in their names.
+    project = (
+        f"{told.get('SYSTEM_COLLECTIONURI', '').rstrip('/')}/{quote(told.get('SYSTEM_TEAMPROJECT', ''))}"
+    )
     repository = f"{project}/_apis/git/repositories/{told.get('BUILD_REPOSITORY_ID', '')}"
     threads = f"{repository}/pullRequests/{number}/threads"
-    token = told.get("SYSTEM_ACCESSTOKEN", "")
+    token = told.get("SYSTEM_ACCESSTOKEN", "").strip()
     branch = told.get("SYSTEM_PULLREQUEST_SOURCEBRANCH") or told.get("BUILD_SOURCEBRANCH", "")
     return PipelineRun(
         origin=Origin(
@@ -140,7 +145,7 @@ def _azure(told: Mapping[str, str]) -> PipelineRun:
             author=told.get("BUILD_REQUESTEDFOR", ""),
             request=number and f"!{number}",
             request_url=number
-            and f"{project}/_git/{told.get('BUILD_REPOSITORY_NAME', '')}/pullrequest/{number}",
+            and f"{project}/_git/{quote(told.get('BUILD_REPOSITORY_NAME', ''))}/pullrequest/{number}",
             run=f"{project}/_build/results?buildId={told.get('BUILD_BUILDID', '')}",
         ),
         api=CommentApi(

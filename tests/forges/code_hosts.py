@@ -26,6 +26,9 @@ class CodeHost(ThreadingHTTPServer):
         self.calls: list[str] = []
         self.tokens: set[str] = set()
         self.status = 0
+        self.failures = 0
+        self.headers: dict[str, str] = {}
+        self.page = ""
         self.deletes_before_edit = False
 
     @property
@@ -70,9 +73,15 @@ class Answers(BaseHTTPRequestHandler):
     def reply(self, content: object, status: int = 200) -> None:
         self.server.calls.append(f"{self.command} {self.path}")
         self.server.tokens.add(self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN") or "")
-        self.send_response(self.server.status or status)
+        told = self.server.status or status
+        if self.server.failures:
+            self.server.failures -= 1
+            told = 502
+        self.send_response(told)
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(json.dumps(content).encode())
+        self.wfile.write(self.server.page.encode() or json.dumps(content).encode())
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's own name
         pass
@@ -115,8 +124,8 @@ def gitlab(address: str, _folder: Path, *, run: str = "11", commit: str = COMMIT
     return {
         "GITLAB_CI": "true",
         "CI_API_V4_URL": address,
-        "CI_PROJECT_ID": "5",
-        "CI_PROJECT_URL": "https://gitlab.example/acme/fleet",
+        "CI_MERGE_REQUEST_PROJECT_ID": "5",
+        "CI_MERGE_REQUEST_PROJECT_URL": "https://gitlab.example/acme/fleet",
         "CI_MERGE_REQUEST_IID": "7",
         "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "5",
         "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "more-gpus",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.cli.main import run
+from dra_fleet.forges import comments
 from dra_fleet.forges.runs import read_run
 from tests.forges.code_hosts import COMMIT, CodeHost, azure, github, gitlab, serving
 from tests.review.samples import DATA
@@ -31,6 +32,7 @@ def review(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[int, str]]:
     """Runs `dra-fleet review --post` on saved events with a pipeline's variables; exit code and stderr."""
+    monkeypatch.setattr(comments, "WAITS", (0, 0))
 
     def call(variables: dict[str, str], name: str = "destructive", *options: str) -> tuple[int, str]:
         monkeypatch.chdir(PROJECT)
@@ -102,6 +104,11 @@ def test_a_pull_request_from_a_fork_is_reviewed_without_a_comment_and_that_is_sa
     [
         (403, "GitHub refuses this token to write comments (HTTP 403); no comment was written; fix: give"),
         (500, "GitHub answered HTTP 500 to GET /repos/acme/fleet/issues/7/comments; no comment was written"),
+        (404, "GitHub answered HTTP 404 to GET /repos/acme/fleet/issues/7/comments; no comment was written"),
+        (
+            429,
+            "GitHub takes no more requests for now (HTTP 429, its rate limit); no comment was written; run",
+        ),
     ],
 )
 def test_a_code_host_that_refuses_is_one_sentence_and_nothing_is_posted(
@@ -112,6 +119,118 @@ def test_a_code_host_that_refuses_is_one_sentence_and_nothing_is_posted(
     assert code == 1
     assert said in told
     assert host.texts == {}
+
+
+def test_the_rate_limit_of_a_code_host_is_no_lack_of_rights(
+    host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    host.status, host.headers = 403, {"x-ratelimit-remaining": "0"}
+    code, told = review(github(host.address, tmp_path))
+    assert (code, "GitHub takes no more requests for now (HTTP 403, its rate limit)" in told) == (1, True)
+
+
+@pytest.mark.parametrize("forge", [github, gitlab, azure])
+@pytest.mark.parametrize("page", ["<!DOCTYPE html><title>Sign in</title>", '"moved"', '{"value": [7]}'])
+def test_a_page_in_the_place_of_an_answer_is_told_and_nothing_is_posted(
+    page: str,
+    forge: Callable[..., dict[str, str]],
+    host: CodeHost,
+    review: Callable[..., tuple[int, str]],
+    tmp_path: Path,
+) -> None:
+    host.page, host.status, host.headers = page, 203, {"content-type": "text/html"}
+    code, told = review(forge(host.address, tmp_path))
+    assert code == 1
+    assert (
+        "with what is no answer of its API (HTTP 203, text/html); no comment was written; fix: look" in told
+    )
+    assert host.texts == {}
+
+
+@pytest.mark.slow
+def test_a_code_host_that_fails_now_and_then_is_asked_again(
+    host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    host.failures = 2
+    assert review(github(host.address, tmp_path))[0] == 10
+    assert len(host.texts) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forge", [github, gitlab, azure])
+def test_what_the_run_of_a_later_push_wrote_is_left_as_it_is(
+    forge: Callable[..., dict[str, str]],
+    host: CodeHost,
+    review: Callable[..., tuple[int, str]],
+    tmp_path: Path,
+) -> None:
+    assert review(forge(host.address, tmp_path, run="100"))[0] == 10
+    later = dict(host.texts)
+    code, said = review(forge(host.address, tmp_path, run="99"), "same")
+    assert code == 0
+    assert "\nno comment: a later run wrote one meanwhile; this review is among the run's artifacts\n" in said
+    assert host.texts == later
+
+
+@pytest.mark.slow
+def test_an_address_that_somebody_wrote_into_the_comment_is_no_link_of_the_next(
+    host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    host.texts["42"] = "<!-- dra-fleet-review: dev -->\n<!-- dra-fleet-run: javascript:alert(1) -->"
+    assert review(github(host.address, tmp_path), "same")[0] == 0
+    assert (list(host.texts), "the last review" in host.texts["42"]) == (["42"], False)
+    assert "javascript:alert" not in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_names_with_blanks_and_brackets_give_whole_addresses(tmp_path: Path) -> None:
+    told = azure("https://dev.example/acme", tmp_path)
+    run = read_run({**told, "SYSTEM_TEAMPROJECT": "GPU (lab)", "BUILD_REPOSITORY_NAME": "our fleet"})
+    assert run is not None
+    assert run.origin.request_url == "https://dev.example/acme/GPU%20%28lab%29/_git/our%20fleet/pullrequest/7"
+
+
+def test_a_fork_that_is_gone_is_a_fork(tmp_path: Path) -> None:
+    told = github("https://api.example", tmp_path)
+    Path(told["GITHUB_EVENT_PATH"]).write_text('{"pull_request": {"number": 7, "head": {"repo": null}}}')
+    run = read_run(told)
+    assert run is not None
+    assert run.is_fork
+
+
+def test_a_fork_s_own_pipeline_is_of_a_fork(tmp_path: Path) -> None:
+    run = read_run({**gitlab("https://api.example", tmp_path), "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "6"})
+    assert run is not None
+    assert run.is_fork
+
+
+def test_the_line_that_ends_a_stored_token_is_no_part_of_it(tmp_path: Path) -> None:
+    run = read_run({**gitlab("https://api.example", tmp_path), "GITLAB_TOKEN": "T\n"})
+    assert run is not None
+    assert run.api is not None
+    assert run.api.headers == {"PRIVATE-TOKEN": "T"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forge", [github, gitlab, azure])
+def test_no_name_of_a_branch_or_an_author_becomes_markup(
+    forge: Callable[..., dict[str, str]],
+    host: CodeHost,
+    review: Callable[..., tuple[int, str]],
+    tmp_path: Path,
+) -> None:
+    name = "`x`|\n/merge\n<img src=x onerror=alert(1)>[a](http://b) @all #1 \N{ROCKET} --> ${{ x }} $(id)"
+    told = forge(host.address, tmp_path)
+    named = [key for key, value in told.items() if value in {"ada", "more-gpus", "refs/heads/more-gpus"}]
+    assert len(named) == 2
+    assert review(told | dict.fromkeys(named, name), "same")[0] == 0
+    (text,) = host.texts.values()
+    line = next(line for line in text.splitlines() if line.startswith("Of commit "))
+    written = (
+        "\\`x\\`\\| /merge &lt;img src=x onerror=alert(1)&gt;\\[a\\](http&#58;//b) &#64;all &#35;1 "
+        "\N{ROCKET} --&gt; ${{ x }} $(id)"
+    )
+    assert f"branch {written}, by {written}, [" in line
+    assert "<img" not in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_a_code_host_that_does_not_answer_is_told(
