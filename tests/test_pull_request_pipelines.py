@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 import typer.testing
@@ -53,6 +56,57 @@ def test_a_pipeline_applies_the_plan_of_the_review_after_somebody_approved(name:
     assert re.search(r"--plan \S*review/plan\.json", update)
     assert "environment: production" in text
     assert "PULUMI_EXPERIMENTAL" in text
+
+
+@pytest.mark.parametrize("name", [*FILES, "action.yml"])
+def test_a_pipeline_proves_what_comes_from_a_fork_and_neither_reviews_nor_applies_it(name: str) -> None:
+    text = (ROOT if name == "action.yml" else PIPELINES).joinpath(name).read_text(encoding="utf-8")
+    if name == "github-actions.yml":
+        assert text.count("if: env.FORK != 'true'") == 4
+        assert "if: github.event.pull_request.head.repo.full_name == github.repository" in text
+    else:
+        assert len(re.findall(r'dra-fleet"? prove "\$STACK"', text)) == 1
+
+
+@pytest.mark.slow
+def test_the_action_proves_a_fork_s_stack_without_an_engine_and_keeps_no_files(tmp_path: Path) -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    (review,) = [step["run"] for step in steps if step.get("id") == "review"]
+    command = tmp_path / "dra-fleet" / "bin" / "dra-fleet"
+    command.parent.mkdir(parents=True)
+    command.symlink_to(Path(sys.executable).parent / "dra-fleet")
+    told = {"RUNNER_TEMP": str(tmp_path), "GITHUB_OUTPUT": str(tmp_path / "output"), "FORK": "true"}
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", review],
+        env={"PATH": "/usr/bin:/bin", "PROJECT": str(ROOT), "STACK": "dev", **told},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "every claim finds its devices")
+    assert not (tmp_path / "output").exists()
+
+
+@pytest.mark.parametrize("name", [*FILES, "action.yml"])
+def test_no_name_that_a_pull_request_chooses_is_read_as_a_command(name: str) -> None:
+    text = (ROOT if name == "action.yml" else PIPELINES).joinpath(name).read_text(encoding="utf-8")
+    scripts = scripts_of(yaml.safe_load(text))
+    assert scripts
+    assert [
+        script for script in scripts if re.search(r"\$\{\{|\$\((System\.Pull|Build\.Source)", script)
+    ] == []
+
+
+def scripts_of(told: object) -> list[str]:
+    """What a shell runs, wherever it stands in a pipeline."""
+    if isinstance(told, list):
+        return [script for item in cast("list[object]", told) for script in scripts_of(item)]
+    if not isinstance(told, dict):
+        return []
+    found = cast("dict[str, object]", told)
+    own = [f"{found[key]}" for key in ("run", "script", "inlineScript") if key in found]
+    return [*own, *(script for item in found.values() for script in scripts_of(item))]
 
 
 @pytest.mark.parametrize("name", FILES)

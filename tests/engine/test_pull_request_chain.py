@@ -98,7 +98,7 @@ def gitlab_scripts() -> Scripts:
 def azure_scripts() -> Scripts:
     macros = {
         "Build.ArtifactStagingDirectory": "staging", "Pipeline.Workspace": ".",
-        "System.PullRequest.TargetBranchName": "main", "DRA_FLEET_REPOSITORY": "", "DRA_FLEET_REF": "",
+        "DRA_FLEET_REPOSITORY": "", "DRA_FLEET_REF": "",
     }  # fmt: skip
     stages = read(PIPELINES / "azure-pipelines.yml")["stages"]
     reviewing = stages[0]["jobs"][0]["steps"]
@@ -115,7 +115,7 @@ def azure_scripts() -> Scripts:
         given="review",
         command=".dra-fleet/bin/dra-fleet",
         variables=azure,
-        set={},
+        set={"SYSTEM_PULLREQUEST_TARGETBRANCHNAME": "main"},
     )
 
 
