@@ -18,6 +18,8 @@ from dra_fleet.findings.preflight import PreflightFinding
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydantic_core import ErrorDetails
+
     from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.findings.preflight import Level
     from dra_fleet.model.plan import ClusterPlan
@@ -49,8 +51,11 @@ _WHYS: Final = (
             "az login", "gcloud auth login", "no active account", "aliyun configure", "aws configure",
             "unable to locate credentials", "aws sso login", "error loading sso token", "expiredtoken",
             "token has expired", "invalidclienttokenid", "invalidaccesskeyid", "invalidsecuritytoken",
+            "aadsts", "invalid_grant", "reauthentication", "sso session", "requestexpired", "authfailure",
+            "unrecognizedclient", "security token included in the request", "signaturedoesnotmatch",
+            "invalid authentication credentials", "access token is invalid",
         ),
-        "nobody is logged in",
+        "nobody is logged in, or the login has expired",
         "log in with {tool}",
     ),
     _Why(
@@ -101,8 +106,27 @@ async def _ask_all(title: str, questions: Sequence[CloudQuestion], seconds: floa
 
 
 async def _ask(title: str, question: CloudQuestion, seconds: float) -> list[PreflightFinding]:
+    try:
+        code, out, err = await _run(question.command, seconds)
+    except TimeoutError:
+        return [_untold(title, question, f"no answer within {seconds:g} seconds", "try again")]
+    except OSError as problem:
+        # Such as a script whose interpreter is gone.
+        tool = question.command[0]
+        why = f"{tool} cannot be started: {problem.strerror}"
+        return [_untold(title, question, why, f"install {tool} again")]
+    if code != 0:
+        return [_refused(title, question, err.decode(errors="replace"))]
+    try:
+        answer = question.answer.model_validate_json(out)
+    except ValidationError as wrong:
+        return [_unread(title, question, out, wrong.errors(include_url=False)[0])]
+    return [*question.judge(answer), *await _ask_all(title, question.then(answer), seconds)]
+
+
+async def _run(command: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:
     process = await asyncio.create_subprocess_exec(
-        *question.command,
+        *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -110,31 +134,37 @@ async def _ask(title: str, question: CloudQuestion, seconds: float) -> list[Pref
     )
     try:
         out, err = await asyncio.wait_for(process.communicate(), seconds)
-    except TimeoutError:
+    except BaseException:  # also where somebody presses Ctrl-C
         # The command line is often a script, and what it started holds the pipes.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
-        return [_untold(title, question, f"no answer within {seconds:g} seconds", "try again")]
-    if process.returncode != 0:
-        return [_refused(title, question, err.decode(errors="replace"))]
-    try:
-        answer = question.answer.model_validate_json(out)
-    except ValidationError as wrong:
-        error = wrong.errors(include_url=False)[0]
-        place = ".".join(map(str, error["loc"])) or "the answer"
-        return [_untold(title, question, f"{place}: {error['msg']}", f"update {question.command[0]}")]
-    return [*question.judge(answer), *await _ask_all(title, question.then(answer), seconds)]
+        raise
+    return process.returncode, out, err
+
+
+def _unread(title: str, question: CloudQuestion, out: bytes, error: ErrorDetails) -> PreflightFinding:
+    if error["type"] == "json_invalid":
+        began = _shortened(out[:_MOST].decode(errors="replace")) or "nothing"
+        why = f"its answer is no JSON ({began})"
+        return _untold(title, question, why, f"try it yourself: {shlex.join(question.command)}")
+    place = ".".join(map(str, error["loc"])) or "the answer"
+    return _untold(title, question, f"{place}: {error['msg']}", f"update {question.command[0]}")
 
 
 def _refused(title: str, question: CloudQuestion, words: str) -> PreflightFinding:
-    said = " ".join(words.split())[:_MOST] or "it failed without a word"
+    said = _shortened(words) or "it failed without a word"
     tool = question.command[0]
     for known in _WHYS:
         if any(word in words.lower() for word in known.said):
             fix = known.fix.format(tool=tool)
             return _untold(title, question, known.why.format(said=said), fix, level=known.level)
     return _untold(title, question, said, f"try it yourself: {shlex.join(question.command)}")
+
+
+def _shortened(words: str) -> str:
+    """The beginning of what was said, on one line, without what steers a terminal."""
+    return "".join(sign for sign in " ".join(words.split()) if sign.isprintable())[:_MOST]
 
 
 def _untold(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,13 @@ def test_a_cloud_that_does_not_answer_in_time_is_one_sentence(tool: str, command
         ("az", "Please run 'az login' to setup account."),
         ("aws", "Unable to locate credentials. You can configure credentials by running aws configure."),
         ("aws", "Error when retrieving token from sso: Token has expired and refresh failed"),
+        ("aws", "An error occurred (AuthFailure): AWS was not able to validate the provided credentials"),
+        ("aws", "An error occurred (UnrecognizedClientException): The security token is invalid."),
+        ("aws", "An error occurred (RequestExpired) when calling DescribeCapacityReservations"),
+        ("az", "AADSTS700082: The refresh token has expired due to inactivity."),
+        ("gcloud", "Reauthentication failed. cannot prompt during non-interactive execution."),
+        ("gcloud", "ERROR: ('invalid_grant: Bad Request', {'error': 'invalid_grant'})"),
+        ("aliyun", "ErrorCode: InvalidSecurityToken.Expired Message: Specified SecurityToken is expired."),
         ("gcloud", "You do not currently have an active account selected. Please run: gcloud auth login"),
         ("aliyun", "ERROR: AccessKeyId is empty! run `aliyun configure` first"),
     ],
@@ -74,7 +82,7 @@ def test_a_cloud_that_does_not_answer_in_time_is_one_sentence(tool: str, command
 def test_nobody_logged_in_is_one_sentence(tool: str, said: str, commands: Path) -> None:
     script(commands, tool, f'echo "{said.replace("`", "")}" >&2; exit 1')
     (found,) = asked(FLEETS[tool]())
-    assert found.message.endswith(": nobody is logged in")
+    assert found.message.endswith(": nobody is logged in, or the login has expired")
     assert (found.level, found.fix) == ("warning", f"log in with {tool}")
 
 
@@ -100,6 +108,13 @@ def test_a_login_that_may_not_ask_is_one_sentence(tool: str, said: str, commands
         ("echo 503 >&2; exit 1", "503", "try it yourself: aws sts get-caller-identity --region us-east-1"),
         ("exit 1", "it failed without a word", "try it yourself: aws sts get-caller-identity"),
         ("echo '[]'", "the answer: Input should be an object", "update aws"),
+        ("printf ''", "its answer is no JSON (nothing)", "try it yourself: aws sts get-caller-identity"),
+        ("echo '<html> 503'", "its answer is no JSON (<html> 503)", "try it yourself: aws sts get-caller"),
+        (
+            r"printf '\033[31m\377'; head -c 900000 /dev/zero | tr '\0' x",
+            f"its answer is no JSON ([31m\N{REPLACEMENT CHARACTER}{'x' * 294})",
+            "try it yourself: aws sts get-caller-identity",
+        ),
         ("echo '{}'", "Account: Field required", "update aws"),
         (
             "echo 'Quotas API is not used or it is disabled. Enable it by visiting' >&2; exit 1",
@@ -113,6 +128,30 @@ def test_any_other_answer_is_told_as_it_is(text: str, why: str, fix: str, comman
     (found,) = asked(h100())
     assert found.message == f"EKS does not tell whose login this is: {why}"
     assert found.fix.startswith(fix)
+
+
+def test_a_command_line_whose_interpreter_is_gone_is_one_sentence(commands: Path) -> None:
+    (commands / "az").write_text("#!/no/such/python\n")
+    (commands / "az").chmod(0o755)
+    (found,) = asked(vgpu())
+    assert found.message.endswith(": az cannot be started: No such file or directory")
+    assert (found.level, found.fix) == ("warning", "install az again")
+
+
+def test_who_stops_waiting_leaves_nothing_behind(commands: Path) -> None:
+    script(commands, "az", f"echo $$ > {commands}/pid; : > {commands}/started; sleep 60")
+
+    async def ask_and_stop() -> int:
+        asking = asyncio.create_task(ask_account(make_plan(parse(vgpu())).clusters[0]))
+        while not list(commands.glob("started")):  # noqa: ASYNC110, ASYNC240 - a process tells it
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        return int((commands / "pid").read_text())
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(asyncio.run(ask_and_stop()), 0)
 
 
 def test_what_is_not_there_is_a_problem(commands: Path) -> None:
