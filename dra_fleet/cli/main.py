@@ -45,19 +45,12 @@ EXAMPLES = examples(
 )
 
 INTERRUPTED = 130
-OUTSIDE = frozenset(
-    {
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EROFS,
-        errno.EACCES,
-        errno.EPERM,
-        errno.ENOTDIR,
-        errno.EISDIR,
-        errno.EIO,
-    }
-)
+DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO})
 """What a disk or its permissions refuse: no defect of this program."""
+PATHS = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP})
+"""What is wrong with a path that somebody named."""
+_SHOWN = 200
+"""Letters of such a path that are shown."""
 
 app = typer.Typer(
     name="dra-fleet",
@@ -133,12 +126,27 @@ def run() -> None:
             error,
         )
     except OSError as error:
-        if error.errno not in OUTSIDE:
+        told = _told_of(error)
+        if not told:
             raise
-        where = error.filename or "the disk"
-        _fail(
-            f"{where}: {error.strerror}; free or change it, or set DRA_FLEET_HOME to another directory", error
-        )
+        _fail(told, error)
+
+
+def _told_of(error: OSError) -> str:
+    """What is said of a disk, a path or a working directory; empty where it is this program's defect."""
+    where = str(error.filename or "the disk")[:_SHOWN]
+    if error.errno in DISK:
+        return f"{where}: {error.strerror}; free or change it, or set DRA_FLEET_HOME to another directory"
+    if error.errno in PATHS or (error.errno == errno.ENOENT and not _has_folder(error.filename)):
+        return f"{where}: {error.strerror}; name another path"
+    if error.errno == errno.ENOENT and error.filename is None:
+        return "the working directory is not there any more; fix: change to one that is"
+    return ""
+
+
+def _has_folder(path: object) -> bool:
+    """Whether the folder that a file was to be in is there."""
+    return not isinstance(path, str) or os.path.isdir(os.path.dirname(path) or ".")  # noqa: PTH112, PTH120
 
 
 def _fail(message: str, error: BaseException) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Shells that close a stream, and disks that are full: a message at most, never a traceback."""
+"""Streams that are closed, full disks, paths that cannot be: a message at most, never a traceback."""
 
 from __future__ import annotations
 
@@ -50,3 +50,37 @@ def test_a_full_disk_behind_stdout_is_told(options: str, unbuffered: str) -> Non
     code, _, err = shell(f"prove examples/s10-capacity.yaml{options} >/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert code == 1
     assert err.startswith("error: the disk: No space left on device")
+
+
+@pytest.mark.parametrize("line", ["prove dev --all", "prove dev --json", "--help"])
+def test_a_reader_that_goes_away_is_no_error(line: str) -> None:
+    assert shell(f"{line} | true")[::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (f"prove {'a' * 300}", "File name too long; name another path\n"),
+        (f"check {'a' * 5000}.yaml --stack dev", "aaa: File name too long; name another path\n"),
+        (
+            "prove dev --sarif /no/such/folder/x.sarif",
+            "error: /no/such/folder/x.sarif: No such file or directory; name another path\n",
+        ),
+        ("prove dev --sarif /", "error: /: Is a directory; name another path\n"),
+        (
+            "prove dev --sarif /dev/null/x",
+            "error: /dev/null/x: Not a directory; name another path\n",
+        ),
+    ],
+)
+def test_a_path_that_cannot_be_is_told(line: str, told: str) -> None:
+    code, _, err = shell(line)
+    assert (code, err.endswith(told)) == (1, True), err
+
+
+def test_a_working_directory_that_is_gone_is_told(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    line = f"mkdir {gone}; cd {gone}; rmdir {gone}; {COMMAND} prove dev"
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "error: the working directory is not there any more; fix: change to one that is\n"
