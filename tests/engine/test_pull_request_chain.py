@@ -101,7 +101,7 @@ def azure_scripts() -> Scripts:
         "DRA_FLEET_REPOSITORY": "", "DRA_FLEET_REF": "",
     }  # fmt: skip
     stages = read(PIPELINES / "azure-pipelines.yml")["stages"]
-    reviewing = stages[0]["jobs"][0]["steps"]
+    (reviewing,) = [job["steps"] for job in stages[0]["jobs"] if job["job"] == "review"]
     updating = stages[1]["jobs"][0]["strategy"]["runOnce"]["deploy"]["steps"]
 
     def script(steps: list[dict[str, Any]], name: str) -> str:
