@@ -1,9 +1,13 @@
 """The base of every fact: immutable, strict, with its source and date."""
 
 import datetime as dt
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+Amount = Annotated[int, Field(ge=0, strict=True)]
+"""How much there is of something."""
 
 
 class Fact(BaseModel):

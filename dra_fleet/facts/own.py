@@ -7,6 +7,7 @@ the folder of the project.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -54,7 +55,7 @@ def use_beside(stack: Path) -> None:
         stack: the stack file; without a catalogue beside it, the project's counts.
     """
     beside = stack.parent / NAME
-    if VARIABLE not in os.environ and beside.is_file():
+    if VARIABLE not in os.environ and beside.exists():
         os.environ[VARIABLE] = str(beside.resolve())
 
 
@@ -65,7 +66,7 @@ def own_file() -> Path | None:
         return Path(named)
     project = nearest_project()
     found = project / NAME if project is not None else None
-    return found if found is not None and found.is_file() else None
+    return found if found is not None and found.exists() else None
 
 
 def own() -> Mapping[str, Any]:
@@ -114,8 +115,11 @@ def _below(catalogue: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 def _joined(ours: Sequence[Entry], own: Sequence[Entry], at: str) -> list[Entry]:
     found = list(ours)
+    told = Counter(_name(entry, at) for entry in own)
     for entry in own:
         name = _name(entry, at)
+        if told[name] > 1:
+            raise _invalid(f"{at}: {name}: stands {told[name]} times\n  fix: keep one")
         names = [_name(known, at) for known in found]
         if name in names:
             place = names.index(name)
@@ -154,9 +158,12 @@ def _priced(machine: Entry, prices: Mapping[str, Entry]) -> Entry:
 
 
 def _name(entry: Entry, at: str) -> str:
-    name = next((entry[key] for key in _NAMES if key in entry), None)
-    if not isinstance(name, str):
+    key = next((key for key in _NAMES if key in entry), None)
+    if key is None:
         raise _invalid(f"{at}: an entry has no name\n  got: {dict(entry)}")
+    name = entry[key]
+    if not isinstance(name, str) or not name:
+        raise _invalid(f'{at}: {key} must be text\n  got: {name}\n  fix: {key}: "..."')
     return name
 
 

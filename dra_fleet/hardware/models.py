@@ -4,9 +4,11 @@ Unknown values are None, never a guess; what nothing public says and we chose is
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from dra_fleet.facts.entry import Entry, Fact
+from pydantic import Field
+
+from dra_fleet.facts.entry import Amount, Entry, Fact
 
 FactT = TypeVar("FactT", bound=Fact)
 
@@ -35,7 +37,7 @@ class Nic(Fact):
 class Price(Entry):
     """What a machine costs on demand with Linux, per hour."""
 
-    per_hour: float
+    per_hour: Annotated[float, Field(ge=0, strict=True)]
     currency: Literal["USD"]
     region: str
 
@@ -52,9 +54,9 @@ class Machine(Entry):
     name: str
     cloud: str
     gpu: str | None
-    gpus: int
-    cpus: int
-    memory_gib: int | None
+    gpus: Amount
+    cpus: Amount
+    memory_gib: Amount | None
     arch: Literal["amd64", "arm64"] | None = None
     gpu_fraction: str | None = None
     reserved_only: bool = False

@@ -164,10 +164,39 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         ),
         (
             f"prices: {{hgx-h100-8: {{perHour: dear, currency: USD, region: x, {SOURCE}}}}}",
-            (
-                "prices.hgx-h100-8: Price perHour: Input should be a valid number, unable to parse string "
-                "as a number; got: dear"
-            ),
+            ("prices.hgx-h100-8: Price perHour: Input should be a valid number; got: dear"),
+        ),
+        (
+            f"prices: {{hgx-h100-8: {{perHour: -1, currency: USD, region: x, {SOURCE}}}}}",
+            "prices.hgx-h100-8: Price perHour: Input should be greater than or equal to 0; got: -1",
+        ),
+        (
+            f"prices: {{hgx-h100-8: {{perHour: true, currency: USD, region: x, {SOURCE}}}}}",
+            "prices.hgx-h100-8: Price perHour: Input should be a valid number; got: True",
+        ),
+        (
+            f"prices: {{hgx-h100-8: {{perHour: 2, currency: EUR, region: x, {SOURCE}}}}}",
+            "prices.hgx-h100-8: Price currency: Input should be 'USD'; got: EUR",
+        ),
+        (
+            f"clouds: {{existing: {{machines: [{{name: box, like: hgx-h100-8, cpus: -4, {SOURCE}}}]}}}}",
+            "clouds.existing: Machine cpus: Input should be greater than or equal to 0; got: -4",
+        ),
+        (
+            f"drivers: {{nvidia: {{gpus: [{{name: X, like: H100-SXM5-80GB, memoryMib: -1, {SOURCE}}}]}}}}",
+            "memoryMib: Input should be greater than or equal to 0; got: -1",
+        ),
+        (
+            "clouds: {existing: {machines: [{name: a, like: cpu-16}, {name: a, like: cpu-16}]}}",
+            "clouds.existing.machines: a: stands 2 times\n  fix: keep one",
+        ),
+        (
+            "drivers: {nvidia: {versions: [{version: 0.6, like: 0.5.0}]}}",
+            'drivers.nvidia.versions: version must be text\n  got: 0.6\n  fix: version: "..."',
+        ),
+        (
+            f"drivers: {{nvidia: {{versions: [{{version: newest, like: 0.5.0, {SOURCE}}}]}}}}",
+            "version: Value error, must be three numbers, such as 0.6.0; got: newest",
         ),
         ("a: [", ":2:1: is no YAML: did not find expected node content"),
     ],

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from dra_fleet.drivers.common.parameter_kinds import ParameterKind
 from dra_fleet.facts.entry import Entry, Fact
@@ -59,6 +59,15 @@ class PluginDemand(Fact):
     unless: str = ""
 
 
+_WHOLE_VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
+
+
+def _whole(version: str) -> str:
+    if _WHOLE_VERSION.fullmatch(version) is None:
+        raise ValueError("must be three numbers, such as 0.6.0")
+    return version
+
+
 class ChartVersion(Entry):
     """One version of a chart: its values' keys, dotted, with their types.
 
@@ -74,7 +83,7 @@ class ChartVersion(Entry):
     that a catalogue of one's own took it over from.
     """
 
-    version: str
+    version: Annotated[str, AfterValidator(_whole)]
     chart: str
     repository: str
     verified: bool
@@ -104,7 +113,6 @@ class ChartVersion(Entry):
 
 
 VersionT = TypeVar("VersionT", bound=ChartVersion)
-_WHOLE_VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
 def version_of(known: Iterable[VersionT], wanted: str) -> VersionT | None:

@@ -6,7 +6,7 @@ from functools import cache
 from pydantic import Field
 
 from dra_fleet.drivers.common.facts import ChartVersion, ValueType, version_of
-from dra_fleet.facts.entry import Entry, Fact
+from dra_fleet.facts.entry import Amount, Entry, Fact
 from dra_fleet.facts.loading import by_name, read
 
 _PACKAGE = "dra_fleet.drivers.nvidia"
@@ -22,19 +22,19 @@ class MigProfile(Fact):
     """
 
     name: str
-    max_instances: int
-    compute_slices: int
-    memory_slices: int
-    memory_mib: int | None
-    other_memory_mib: tuple[int, ...] = ()
-    multiprocessors: int | None
+    max_instances: Amount
+    compute_slices: Amount
+    memory_slices: Amount
+    memory_mib: Amount | None
+    other_memory_mib: tuple[Amount, ...] = ()
+    multiprocessors: Amount | None
     gi_profile: int | None
-    placements: tuple[int, ...] | None
-    copy_engines: int | None = None
-    decoders: int | None = None
-    encoders: int | None = None
-    jpeg_engines: int | None = None
-    ofa_engines: int | None = None
+    placements: tuple[Amount, ...] | None
+    copy_engines: Amount | None = None
+    decoders: Amount | None = None
+    encoders: Amount | None = None
+    jpeg_engines: Amount | None = None
+    ofa_engines: Amount | None = None
 
 
 class MigFacts(Fact):
@@ -44,8 +44,8 @@ class MigFacts(Fact):
     """
 
     pci_ids: tuple[str, ...] = ()
-    compute_slices: int
-    memory_slices: int
+    compute_slices: Amount
+    memory_slices: Amount
     needs_reset: bool
     profiles: tuple[MigProfile, ...]
 
@@ -66,10 +66,10 @@ class GpuModel(Entry):
     brand: str | None = "Nvidia"
     architecture: str
     compute_capability: str
-    nominal_gb: int
-    memory_mib: int | None
-    other_memory_mib: tuple[int, ...] = ()
-    multiprocessors: int | None
+    nominal_gb: Amount
+    memory_mib: Amount | None
+    other_memory_mib: tuple[Amount, ...] = ()
+    multiprocessors: Amount | None
     mig: MigFacts | None
 
 
