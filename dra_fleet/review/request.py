@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -203,9 +204,9 @@ class ReviewRequest:
             return Fleet(invalid=invalid)
 
     def _plan_command(self) -> str:
-        options = [f"--stack {self.name}", f"--plan {self.out / PLAN}"]
+        options = ["--stack", self.name, "--plan", str(self.out / PLAN)]
         if self.directory != project():
-            options.insert(0, f"--cwd {self.directory}")
+            options = ["--cwd", str(self.directory), *options]
         if self.file != self.directory / f"Pulumi.{self.name}.yaml":
-            options.append(f"--config-file {self.file}")
-        return " ".join(["pulumi up", *options])
+            options += ["--config-file", str(self.file)]
+        return shlex.join(["pulumi", "up", *options])
