@@ -85,7 +85,10 @@ async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
             return await preflight(api, expectations(cluster))
     except KubeconfigError as error:
         # A cluster that the stack makes is not there before its first `pulumi up`.
-        return [_found("problem" if cluster.kubeconfig else "warning", "kubeconfig", str(error))]
+        if not cluster.kubeconfig:
+            return [_found("warning", "kubeconfig", str(error))]
+        fix = "check the cluster's kubeconfig in the stack file, and KUBECONFIG"
+        return [_found("problem", "kubeconfig", str(error), fix)]
     except httpx2.TransportError as error:
         said = str(error) or type(error).__name__
         fix = "check the kubeconfig's server and your network"
