@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -57,10 +58,13 @@ def _console(*, stderr: bool, quiet: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
+    size = shutil.get_terminal_size()
     return Console(
         stderr=stderr,
         quiet=quiet,
-        width=None if stream.isatty() else PLAIN_WIDTH,
+        # Rich takes every dumb terminal for one of 80 columns, unless it is told both.
+        width=size.columns if stream.isatty() else PLAIN_WIDTH,
+        height=size.lines,
         highlight=False,
         emoji=False,
     )

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from dra_fleet.cli.output import (
     NARROW,
+    PLAIN_WIDTH,
     STYLED,
     new_table,
     print_error,
@@ -29,6 +30,19 @@ def printed(width: int, least: int = NARROW) -> str:
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue()
+
+
+@pytest.mark.parametrize("terminal", ["dumb", "xterm"])
+@pytest.mark.parametrize(("is_terminal", "width"), [(True, 40), (False, PLAIN_WIDTH)])
+def test_a_terminal_is_as_wide_as_it_says(
+    terminal: str, is_terminal: bool, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
+    monkeypatch.setattr("sys.stdout", stream)
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert stdout_console().width == width
 
 
 @pytest.mark.parametrize("width", [40, NARROW - 1])
