@@ -79,6 +79,18 @@ def test_a_second_push_changes_the_comment_in_place_and_links_the_first_review(
 
 
 @pytest.mark.slow
+def test_a_push_whose_preview_fails_takes_the_approval_before_it_back(
+    host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    assert review(github(host.address, tmp_path, run="11"), "same")[0] == 0
+    (key,) = host.texts
+    assert "## APPROVE: stack dev\n" in host.texts[key]
+    assert review(github(host.address, tmp_path, run="12"), "wrong")[0] == 1
+    assert host.texts.keys() == {key}
+    assert "## REFUSE: stack dev\n" in host.texts[key]
+
+
+@pytest.mark.slow
 def test_a_comment_that_was_deleted_is_written_anew(
     host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
