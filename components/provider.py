@@ -22,6 +22,7 @@ from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove
 from dra_fleet.settings import FleetSettings, parse
 from dra_fleet.settings.extending import EXTENDS
+from dra_fleet.settings.keys import FLEET, sections
 
 from .fleet_component import FleetComponent, FleetComponentArgs
 
@@ -74,7 +75,12 @@ def schema() -> dict[str, Any]:
     https://www.pulumi.com/docs/iac/extending-pulumi/schema/
     """
     fleet = FleetSettings.model_json_schema(by_alias=True)
-    keys = {key: _property(told) for key, told in fleet["properties"].items() if key != EXTENDS}
+    meanings = {key.name: key.meaning for key in sections()[FLEET].keys}
+    declared = {key: told for key, told in fleet["properties"].items() if key != EXTENDS}
+    keys = {
+        key: {**_value(key, told), "plain": True, "description": meanings[key]}
+        for key, told in declared.items()
+    }
     secret = {
         "type": "object",
         "additionalProperties": {"type": "string"},
@@ -96,6 +102,11 @@ def schema() -> dict[str, Any]:
         "name": PACKAGE,
         "version": VERSION,
         "description": "GPU fleets with Dynamic Resource Allocation, proved at preview.",
+        "types": {
+            _token(key.capitalize()): {"type": "string", "enum": [{"value": word} for word in told["enum"]]}
+            for key, told in declared.items()
+            if "enum" in told
+        },
         "resources": {
             _token(name): {
                 "isComponent": True,
@@ -111,11 +122,12 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _property(told: Mapping[str, Any]) -> dict[str, Any]:
-    """A key's property: a text, or a mapping of whatever its schema says."""
+def _value(key: str, told: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The type of a key's value: one of some words, a text, or a mapping of whatever its schema says."""
+    if "enum" in told:
+        return {"$ref": f"#/types/{_token(key.capitalize())}"}
     kinds = {told.get("type"), *(one.get("type") for one in told.get("anyOf", ()))}
-    kind: Mapping[str, Any] = {"type": "string"} if "string" in kinds else _MAP
-    return {**kind, "plain": True, "description": told.get("description", "")}
+    return {"type": "string"} if "string" in kinds else _MAP
 
 
 def _token(name: str) -> str:

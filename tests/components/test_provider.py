@@ -76,5 +76,14 @@ def test_the_schema_has_every_key_of_a_fleet_with_its_description() -> None:
     keys = FleetSettings.model_json_schema(by_alias=True)["properties"]
     assert set(inputs) == {*keys, "kubeconfigs"} - {"extends"}
     assert inputs["owner"] == {"type": "string", "plain": True, "description": keys["owner"]["description"]}
+    assert inputs["budget"]["description"].startswith("What the machines of the fleet may cost at most.")
+    assert [key for key, told in inputs.items() if not told["description"]] == []
     assert inputs["claims"]["additionalProperties"] == {"$ref": "pulumi.json#/Any"}
     assert inputs["kubeconfigs"]["secret"] is True
+
+
+def test_the_schema_knows_the_words_that_an_input_may_be() -> None:
+    environment = schema()["resources"][FLEET]["inputProperties"]["environment"]
+    assert environment["$ref"] == "#/types/dra-fleet:index:Environment"
+    words = schema()["types"]["dra-fleet:index:Environment"]["enum"]
+    assert [word["value"] for word in words] == ["development", "staging", "production"]
