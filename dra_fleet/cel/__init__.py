@@ -57,7 +57,7 @@ def asked(expression: str) -> Asked:
 @lru_cache(maxsize=4096)
 def judgeable_clauses(expression: str, minor: str) -> tuple[str, ...]:
     """The clauses of an expression; none where one of them means nothing on its own."""
-    parts = tuple(clauses(expression))
+    parts = clauses(expression)
     try:
         for part in parts:
             environment(minor).compile(part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Operator = Literal["?", "||", "&&", "!", ""]
@@ -27,36 +28,38 @@ class Operands(NamedTuple):
     """An expression's outermost logical operator and its operands' source texts."""
 
     operator: Operator
-    operands: list[str]
+    operands: tuple[str, ...]
 
 
-def clauses(expression: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def clauses(expression: str) -> tuple[str, ...]:
     """The operands of the top-level ``&&``, in order, each as written; the whole expression if there is none.
 
     Parentheses around a conjunction are looked through, so ``(a && b) && c`` has three clauses.
     """
     part = split(expression)
     if part.operator != "&&":
-        return [expression.strip()]
-    return [clause for operand in part.operands for clause in clauses(operand)]
+        return (expression.strip(),)
+    return tuple(clause for operand in part.operands for clause in clauses(operand))
 
 
+@lru_cache(maxsize=4096)
 def split(expression: str) -> Operands:
     """The outermost of ``?:``, ``||``, ``&&`` and ``!`` by precedence; "" when there is none."""
     text = _unwrapped(expression)
     places = _outer_operators(text)
     question = next((place for place in places if place[1] == "?"), None)
     if question is not None:
-        return Operands("?", _ternary(text, question[0], places))
+        return Operands("?", tuple(_ternary(text, question[0], places)))
     operators: tuple[Operator, ...] = ("||", "&&")
     for operator in operators:
         found = [start for start, token in places if token == operator]
         if found:
             bounds = [-2, *found, len(text)]
-            return Operands(operator, [text[a + 2 : b].strip() for a, b in itertools.pairwise(bounds)])
+            return Operands(operator, tuple(text[a + 2 : b].strip() for a, b in itertools.pairwise(bounds)))
     if text.startswith("!") and _is_single_operand(text[1:]):
-        return Operands("!", [text[1:].strip()])
-    return Operands("", [text])
+        return Operands("!", (text[1:].strip(),))
+    return Operands("", (text,))
 
 
 def _outer_operators(text: str) -> list[tuple[int, str]]:

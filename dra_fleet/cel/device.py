@@ -30,6 +30,8 @@ ONE_OF: Final = "oneOf"
 """The key beside a capacity's value under which all values stand that it may have."""
 
 Domains = dict[str, dict[str, Any]]
+Place = tuple[str, str, str]
+"""`device.attributes` or `device.capacity`, a domain and an id."""
 Between = tuple[str, str, Fraction, Fraction]
 """The domain and id of a capacity, and the least and the most that it may be."""
 _LISTS = ("ints", "bools", "strings", "versions")
@@ -50,6 +52,7 @@ class CelDevice:
         alternatives: The device with each of the values that one of its capacities may have, where these are
             known; that capacity is then in ``unknown``.
         varying: That capacity, and between what it may be: a value that nobody recorded lies between others.
+        told: What is published at each place, as text.
         key: Equal for devices that every selector judges alike.
     """
 
@@ -57,11 +60,12 @@ class CelDevice:
     allow_multiple_allocations: bool
     attributes: Domains
     capacity: Domains
-    unknown: frozenset[tuple[str, str, str]]
+    unknown: frozenset[Place]
     unsupported: str
     has_list: str
     alternatives: tuple[CelDevice, ...]
     varying: Between | None
+    told: Mapping[Place, str]
     key: str
 
     @classmethod
@@ -84,7 +88,7 @@ class CelDevice:
 
     @classmethod
     def _read(cls, device: Mapping[str, Any], driver: str, key: str) -> CelDevice:
-        unknown: set[tuple[str, str, str]] = set()
+        unknown: set[Place] = set()
         published: Mapping[str, Any] = device.get("attributes") or {}
         attributes, problem = _attributes(published, driver, unknown)
         capacity: Mapping[str, Any] = device.get("capacity") or {}
@@ -101,8 +105,16 @@ class CelDevice:
                 for name, value in _alternatives(capacity)
             ),
             varying=_varying(_alternatives(capacity), driver),
+            told=_told({"device.attributes": published, "device.capacity": capacity}, driver),
             key=key,
         )
+
+    def seen_at(self, places: Iterable[Place]) -> object:
+        """Equal for devices that every selector judges alike which reads these places only."""
+        if self.varying is not None:
+            return self.key
+        always = (self.driver, self.allow_multiple_allocations, self.unsupported, self.has_list)
+        return (*always, *map(self.told.get, places))
 
     def between(self, amounts: Iterable[int]) -> Iterator[CelDevice]:
         """The device with those amounts of what varies that lie between its least and most."""
@@ -133,9 +145,7 @@ def split_name(name: str, driver: str) -> tuple[str, str]:
     return (domain, identity) if slash else (driver, domain)
 
 
-def _attributes(
-    published: Mapping[str, Any], driver: str, unknown: set[tuple[str, str, str]]
-) -> tuple[Domains, str]:
+def _attributes(published: Mapping[str, Any], driver: str, unknown: set[Place]) -> tuple[Domains, str]:
     domains: Domains = {}
     problem = ""
     for name, value in published.items():
@@ -157,11 +167,20 @@ def _attribute_value(value: Mapping[str, Any]) -> object:
     return messages.version(plain) if kind == "version" else plain
 
 
+def _told(published: Mapping[str, Mapping[str, Any]], driver: str) -> dict[Place, str]:
+    found: dict[Place, str] = {}
+    for variable, entries in published.items():
+        for name, entry in entries.items():
+            place = (variable, *split_name(name, driver))
+            found[place] = found.get(place, "") + repr(entry)
+    return found
+
+
 def _is_list(value: object) -> bool:
     return isinstance(value, dict) and any(kind in value for kind in _LISTS)
 
 
-def _capacity(published: Mapping[str, Any], driver: str, unknown: set[tuple[str, str, str]]) -> Domains:
+def _capacity(published: Mapping[str, Any], driver: str, unknown: set[Place]) -> Domains:
     domains: Domains = {}
     for name, entry in published.items():
         domain, identity = split_name(name, driver)
@@ -197,6 +216,7 @@ def _fixed(device: CelDevice, domain: str, identity: str, amount: str) -> CelDev
         device,
         capacity={**device.capacity, domain: changed},
         alternatives=tuple(_fixed(each, domain, identity, amount) for each in device.alternatives),
+        told={**device.told, ("device.capacity", domain, identity): repr({"value": amount})},
         key=f"{device.key} {domain}/{identity}={amount}",
     )
 

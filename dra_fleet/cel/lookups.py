@@ -13,8 +13,9 @@ from dra_fleet.cel import syntax
 from dra_fleet.cel.verdict import CelUnsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
+    from dra_fleet.cel.device import Place
     from dra_fleet.cel.syntax import Node, Tree
 
 _DOMAIN_MAPS = ("device.attributes", "device.capacity")
@@ -35,6 +36,12 @@ class Lookup(NamedTuple):
 def lookups(tree: Tree) -> frozenset[Lookup]:
     """Everything the expression may read."""
     return frozenset(_reads(tree.expr))
+
+
+def places(found: Collection[Lookup]) -> tuple[Place, ...] | None:
+    """The same where each is one place by name; None where one may be any of several."""
+    named = [(read.variable, read.domain, read.identity) for read in found if read.domain and read.identity]
+    return tuple(named) if len(named) == len(found) else None
 
 
 def _reads(node: Node) -> Iterator[Lookup]:

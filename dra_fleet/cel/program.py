@@ -59,13 +59,18 @@ class Program:
             named_formats.rewrite(tree)
         self._environment = environment
         self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(tree))
-        self._verdicts: dict[str, CelVerdict] = {}
+        self._places = lookups.places(self.lookups)
+        self._verdicts: dict[object, CelVerdict] = {}
 
     def evaluate(self, device: CelDevice) -> CelVerdict:
-        """What the selector says about a device; equal devices are evaluated once."""
+        """What the selector says about a device; those that are equal in all it reads are evaluated once."""
         found = self._verdicts.get(device.key)
         if found is None:
-            found = self._verdicts[device.key] = self._judge(device)
+            seen = device.key if self._places is None else device.seen_at(self._places)
+            found = self._verdicts.get(seen)
+            if found is None:
+                found = self._verdicts[seen] = self._judge(device)
+            self._verdicts[device.key] = found
         return found
 
     def _judge(self, device: CelDevice) -> CelVerdict:

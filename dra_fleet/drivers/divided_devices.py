@@ -139,12 +139,9 @@ class _Possible(NamedTuple):
     false: bool
 
 
-_split = lru_cache(maxsize=4096)(split)
-
-
 def _possible(expression: str, device: CelDevice) -> _Possible:
     outcome = environment(MINOR).operand(expression).evaluate(device).outcome
-    operator, operands = _split(expression)
+    operator, operands = split(expression)
     if outcome != "unknown" or not operator:
         return _Possible(true=outcome in ("true", "unknown"), false=outcome in ("false", "unknown"))
     judged = [_possible(operand, device) for operand in operands]

@@ -297,4 +297,4 @@ def test_an_unknown_names_its_value() -> None:
     ],
 )
 def test_clauses_are_the_conditions_that_must_all_hold(expression: str, parts: list[str]) -> None:
-    assert clauses(expression) == parts
+    assert clauses(expression) == tuple(parts)
