@@ -52,7 +52,7 @@ class CelDevice:
         alternatives: The device with each of the values that one of its capacities may have, where these are
             known; that capacity is then in ``unknown``.
         varying: That capacity, and between what it may be: a value that nobody recorded lies between others.
-        told: What is published at each place, as text.
+        published: What `device.attributes` and `device.capacity` are made of: entries of a slice by name.
         key: Equal for devices that every selector judges alike.
     """
 
@@ -65,7 +65,7 @@ class CelDevice:
     has_list: str
     alternatives: tuple[CelDevice, ...]
     varying: Between | None
-    told: Mapping[Place, str]
+    published: Mapping[str, Mapping[str, Any]]
     key: str
 
     @classmethod
@@ -105,7 +105,7 @@ class CelDevice:
                 for name, value in _alternatives(capacity)
             ),
             varying=_varying(_alternatives(capacity), driver),
-            told=_told({"device.attributes": published, "device.capacity": capacity}, driver),
+            published={"device.attributes": published, "device.capacity": capacity},
             key=key,
         )
 
@@ -114,7 +114,13 @@ class CelDevice:
         if self.varying is not None:
             return self.key
         always = (self.driver, self.allow_multiple_allocations, self.unsupported, self.has_list)
-        return (*always, *map(self.told.get, places))
+        return (*always, *map(self._told, places))
+
+    def _told(self, place: Place) -> str:
+        variable, domain, identity = place
+        entries = self.published[variable]
+        bare = entries.get(identity) if domain == self.driver else None
+        return repr((bare, entries.get(f"{domain}/{identity}")))
 
     def between(self, amounts: Iterable[int]) -> Iterator[CelDevice]:
         """The device with those amounts of what varies that lie between its least and most."""
@@ -167,15 +173,6 @@ def _attribute_value(value: Mapping[str, Any]) -> object:
     return messages.version(plain) if kind == "version" else plain
 
 
-def _told(published: Mapping[str, Mapping[str, Any]], driver: str) -> dict[Place, str]:
-    found: dict[Place, str] = {}
-    for variable, entries in published.items():
-        for name, entry in entries.items():
-            place = (variable, *split_name(name, driver))
-            found[place] = found.get(place, "") + repr(entry)
-    return found
-
-
 def _is_list(value: object) -> bool:
     return isinstance(value, dict) and any(kind in value for kind in _LISTS)
 
@@ -216,9 +213,19 @@ def _fixed(device: CelDevice, domain: str, identity: str, amount: str) -> CelDev
         device,
         capacity={**device.capacity, domain: changed},
         alternatives=tuple(_fixed(each, domain, identity, amount) for each in device.alternatives),
-        told={**device.told, ("device.capacity", domain, identity): repr({"value": amount})},
+        published={**device.published, "device.capacity": _given(device, domain, identity, amount)},
         key=f"{device.key} {domain}/{identity}={amount}",
     )
+
+
+def _given(device: CelDevice, domain: str, identity: str, amount: str) -> dict[str, Any]:
+    entries = device.published["device.capacity"]
+    rest = {
+        name: entry
+        for name, entry in entries.items()
+        if split_name(name, device.driver) != (domain, identity)
+    }
+    return {**rest, f"{domain}/{identity}": {"value": amount}}
 
 
 def _key(device: Mapping[str, Any], driver: str) -> str:

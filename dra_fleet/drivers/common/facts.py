@@ -258,9 +258,9 @@ class DriverFacts(Entry):
         Raises:
             ValueError: It is no version, or older than all.
         """
-        entry = self.judged_version(version)
-        named = (entry.judged_by or entry.version) if entry is not None else version
-        return [known.version for known in self.versions].index(named)
+        versions = [known.version for known in self.versions]
+        entry = self.judged_version(version) if version not in versions else None
+        return versions.index(entry.judged_by if entry is not None else version)
 
     def parameters_in(self, version: str) -> tuple[ParameterKind, ...]:
         """The kinds of parameters that a chart version's driver decodes."""
