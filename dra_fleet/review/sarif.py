@@ -6,8 +6,9 @@ names the resource. What ends running claims is a result too.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
+
+from pydantic_core import to_json
 
 from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from dra_fleet.review.places import StackText, place_of
@@ -48,7 +49,7 @@ def render_sarif(review: Review, stack: Sequence[StackText]) -> str:
     )
     results = [_result(item, stack) for item in review.findings]
     results += [_change(item, stack[0].path) for item in changes]
-    return json.dumps(sarif(run, results), indent=2, ensure_ascii=False) + "\n"
+    return to_json(sarif(run, results), indent=2).decode() + "\n"
 
 
 def _rule(item: Finding) -> SarifRule:
