@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.facts.loading import read_mapping
 from dra_fleet.places import PROJECT_FILE, SELECTED, project
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.passed_on import left_behind, passed_on
+from dra_fleet.rehearsal.project_file import read_project_file
 from dra_fleet.rehearsal.tools.cache import Cache
 
 if TYPE_CHECKING:
@@ -104,8 +104,9 @@ def refuse_foreign_backend(project_file: Path) -> None:
 
     Raises:
         WrongBackendError: it names one, which would win over the rehearsal's.
+        ProjectFileError: it is none that the engine takes.
     """
-    backend = read_mapping(project_file.read_text(encoding="utf-8")).get("backend")
+    backend = read_project_file(project_file).get("backend")
     if backend:
         raise WrongBackendError(
             f"{project_file.name} names the backend {backend!r}; a rehearsal writes only to its own. "

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml12
 
-from dra_fleet.facts.loading import read_mapping
 from dra_fleet.facts.own import use_beside
 from dra_fleet.findings.errors import KEY
 from dra_fleet.places import PROJECT_FILE, nearest_project, project
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.project_file import read_project_file
 from dra_fleet.settings.stack_file import fleet_elsewhere
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def project_directory(home: Home, source: StackSource) -> Path:
         return here
     directory = _copied(home, source.name)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    copied = read_mapping((here / PROJECT_FILE).read_text(encoding="utf-8"))
+    copied = read_project_file(here / PROJECT_FILE)
     copied["main"] = str(here / copied.get("main", ""))
     match copied["runtime"]:
         case {"options": {"virtualenv": str(named)} as options}:

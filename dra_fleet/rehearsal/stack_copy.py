@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.places import PROJECT_FILE, project
+from dra_fleet.rehearsal.project_file import read_project_file
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _NAMESPACE = KEY.partition(":")[0]
 
 def project_name() -> str:
     """What the project is called; the keys of its stack files keep their own namespace."""
-    return str(read(project() / PROJECT_FILE)["name"])
+    return str(read_project_file(project() / PROJECT_FILE)["name"])
 
 
 def read(file: Path) -> Document:

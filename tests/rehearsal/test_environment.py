@@ -136,7 +136,7 @@ def test_a_shell_has_the_stack_selected_and_its_project_wherever_it_is(home: Hom
 
 def test_a_project_with_a_backend_of_its_own_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.yaml"
-    file.write_text("name: x\nbackend: {url: s3://state}\n")
+    file.write_text("name: x\nruntime: python\nbackend: {url: s3://state}\n")
     with pytest.raises(WrongBackendError) as refused:
         refuse_foreign_backend(file)
     assert str(refused.value) == (
