@@ -100,6 +100,7 @@ class Platform(pulumi.ComponentResource, ABC):
             after: what is deleted after everything in it.
         """
         unreachable, replaced = _replaced_with(cluster)
+        self._names = replaced.replacement_trigger
         self.provider = pulumi_kubernetes.Provider(
             logical(name, "kubernetes"),
             kubeconfig=_of_no_resource(kubeconfig),
@@ -116,8 +117,12 @@ class Platform(pulumi.ComponentResource, ABC):
         return self.provider
 
     def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
-        """Options of what lives in this cluster."""
-        return self.child_opts(pulumi.ResourceOptions(provider=self.provider, depends_on=list(depends_on)))
+        """Options of what lives in this cluster; where another is adopted instead, it is made there anew."""
+        return self.child_opts(
+            pulumi.ResourceOptions(
+                provider=self.provider, depends_on=list(depends_on), replacement_trigger=self._names
+            )
+        )
 
     def child_opts(self, more: pulumi.ResourceOptions | None = None) -> pulumi.ResourceOptions:
         """Options of a child: this parent, the component's dependencies, no protection of its own, `more`.

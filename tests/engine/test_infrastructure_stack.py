@@ -184,3 +184,35 @@ def test_the_rehearsal_stands_in_for_no_stack_that_is_there(
 
     assert up.code == 1
     assert "stack infrastructure/prod is another program's in this rehearsal" in " ".join(up.err.split())
+
+
+def with_another_cluster(program: str) -> str:
+    """The infrastructure team's program with a second cluster beside the first."""
+    start, end = program.index("cluster = aws.eks.Cluster("), program.index('pulumi.export("clusterName"')
+    second = (
+        program[start:end]
+        .replace("cluster = ", "other = ")
+        .replace("    NAME,\n    name=NAME,", '    "other",\n    name="other",')
+        .replace('"base"', '"other-base"')
+        .replace("cluster_name=cluster.name", "cluster_name=other.name")
+    )
+    return f'{program[:end]}{second}pulumi.export("otherName", other.name)\n{program[end:]}'
+
+
+def test_what_lives_in_an_adopted_cluster_moves_to_the_one_that_is_adopted_instead(
+    ours: dict[str, Any], rehearsed: Rehearsed, infrastructure: Path
+) -> None:
+    main = infrastructure / "__main__.py"
+    main.write_text(with_another_cluster(main.read_text()))
+    made = rehearsed.shell(f"pulumi -C {infrastructure} up --stack prod --yes --skip-preview", infrastructure)
+    assert made.code == 0, made.out + made.err
+    stack = rehearsed.files / "gpus.yaml"
+    text = (EXAMPLE / "gpus.yaml").read_text()
+    stack.write_text(text.replace("output: clusterName", "output: otherName"))
+
+    moved = rehearsed.up(stack)
+
+    assert moved["all_allocated"] is True
+    assert moved["changes"] == ours["changes"] - 4, "its login, its reference, its launch template, itself"
+    status = rehearsed.ask("rehearse", "up", str(stack), "--json").json
+    assert status["changes"] == 0
