@@ -285,7 +285,7 @@ def test_ten_thousand_files_are_taken_or_refused_in_words(
         (b"NaN", "holds NaN, which is no JSON number"),
         (b'"\\ud800"', "holds half a character, which is no text"),
         (b"\xff\xfe{}", "is no UTF-8 text"),
-        (b"{", "is no JSON"),
+        (b"{", "is no JSON: Expecting property name enclosed in double quotes"),
     ],
 )
 def test_json_that_nothing_takes_is_refused_in_one_sentence(data: bytes, what: str) -> None:
