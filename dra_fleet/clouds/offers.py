@@ -80,7 +80,7 @@ def find_offers(*, accelerator: str = "", cloud: str = "", least: str = "") -> O
 
     Raises:
         CatalogueInvalid: The catalogue of one's own is wrong.
-        NoSuchOffer: There is no such cloud, no such model on it, or `least` is no quantity.
+        NoSuchOffer: There is no such cloud, no such model on it, or `least` is no quantity of memory.
     """
     check_own_catalogue()
     if cloud and cloud not in clouds.names():
@@ -96,6 +96,8 @@ def find_offers(*, accelerator: str = "", cloud: str = "", least: str = "") -> O
         bound = Quantity.parse(least).amount
     except ValueError as problem:
         raise NoSuchOffer(f"{problem}; fix: write one such as 40Gi") from problem
+    if bound < _MIB:
+        raise NoSuchOffer(f"{least} bytes are less than any accelerator has; fix: write one such as 40Gi")
     return Offers(
         offers=tuple(offer for offer in found if (offer.memory_mib or 0) * _MIB >= bound),
         memory_unknown=tuple(offer.name for offer in found if offer.accelerator and not offer.memory_mib),
