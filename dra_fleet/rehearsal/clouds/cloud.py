@@ -48,10 +48,17 @@ class CheckedInputs:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateDiff:
-    """What an update would do: the changed paths, and those of them that need a new resource."""
+    """What an update would do.
+
+    Attributes:
+        changed: the changed paths.
+        replacing: those of them that need a new resource.
+        beside: whether the new one is made beside the old: they have different ids.
+    """
 
     changed: list[str]
     replacing: list[str]
+    beside: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

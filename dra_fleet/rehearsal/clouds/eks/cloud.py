@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, UpdateDiff
 from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.eks.account import EksAccount, account_of, region_of
 from dra_fleet.rehearsal.clouds.eks.aws_answers import commands, deny
@@ -37,6 +38,7 @@ GET_GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
 TOKEN_VALID: Final = timedelta(minutes=14)
 """https://docs.aws.amazon.com/eks/latest/userguide/cluster-auth.html"""
 _DIGITS: Final = 7
+_IAM: Final = "aws:iam/"
 
 
 class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
@@ -66,7 +68,24 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
 
     @override
     def identify(self, resource: PluginResource, inputs: Properties) -> str:
-        return self.kind_of(resource).identifier(resource.urn, inputs)
+        made_of = f"{resource.urn} {region_of(resource.config)} {json.dumps(inputs, sort_keys=True)}"
+        return self.kind_of(resource).identifier(made_of, inputs)
+
+    @override
+    def diff(self, resource: PluginResource, olds: Properties, news: Properties) -> UpdateDiff:
+        """Compare old and new inputs; in another region, all but what IAM holds is another resource.
+
+        https://hashicorp.github.io/terraform-provider-aws/enhanced-region-support
+        """
+        change = super().diff(resource, olds, news)
+        record = self.account.find(resource.type, resource.identifier)
+        stays = record is None or record["region"] == region_of(resource.config)
+        moved = [] if stays or resource.type.startswith(_IAM) else ["region"]
+        return UpdateDiff(
+            changed=[*change.changed, *moved],
+            replacing=[*change.replacing, *moved],
+            beside=self.identify(resource, news) != resource.identifier,
+        )
 
     @override
     def begun(self, resource: PluginResource) -> Record:

@@ -114,7 +114,8 @@ class CloudServicer(PluginServicer):
         olds, news = _json(decode(request.old_inputs)), _json(decode(request.news))
         for path in request.ignoreChanges:
             _keep(olds, news, path.split("[")[0].split("."))
-        change = await self._world.ask("diff", {**self._about(request.urn), "olds": olds, "news": news})
+        about = self._about(request.urn, request.id)
+        change = await self._world.ask("diff", {**about, "olds": olds, "news": news})
         detailed = {
             path: provider_pb2.PropertyDiff(
                 kind=provider_pb2.PropertyDiff.UPDATE_REPLACE
@@ -130,8 +131,7 @@ class CloudServicer(PluginServicer):
             diffs=change["changed"],
             detailedDiff=detailed,
             hasDetailedDiff=True,
-            # What is replaced has a given name, and two of that name cannot be there at once.
-            deleteBeforeReplace=bool(change["replacing"]),
+            deleteBeforeReplace=bool(change["replacing"]) and not change["beside"],
         )
 
     async def Create(

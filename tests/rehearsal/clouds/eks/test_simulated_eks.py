@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dra_fleet.rehearsal.clouds.eks.cloud import GET_GROUP, GET_GROUPS
+from dra_fleet.rehearsal.clouds.eks.network_types import VPC
+from dra_fleet.rehearsal.clouds.eks.small_types import ROLE
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 from tests.rehearsal.clouds.eks.eks_region import CLUSTER, GROUP, TEMPLATE, cluster_inputs, group_inputs
@@ -133,6 +136,22 @@ def test_what_cannot_change_in_place_is_replaced(eks: Region) -> None:
     )
     assert change.replacing == ["capacityType"]
     assert set(change.changed) == {"capacityType", "labels"}
+
+
+def test_all_but_roles_is_made_anew_in_another_region(eks: Region) -> None:
+    eks.cluster()
+    there = replace(eks.resource(CLUSTER, "train", "train"), config={"region": "us-west-2"})
+    change = eks.cloud.diff(there, cluster_inputs(), cluster_inputs())
+    assert (change.changed, change.replacing, change.beside) == (["region"], ["region"], False)
+    network = eks.resource(VPC, "network")
+    made = asyncio.run(eks.cloud.create(network, {"cidrBlock": "10.0.0.0/16"}, preview=False))
+    moved = replace(network, identifier=made.identifier, config={"region": "us-west-2"})
+    change = eks.cloud.diff(moved, made.inputs, made.inputs)
+    assert (change.replacing, change.beside) == (["region"], True)
+    role = eks.resource(ROLE, "nodes")
+    made = asyncio.run(eks.cloud.create(role, {"name": "nodes", "assumeRolePolicy": "{}"}, preview=False))
+    stays = replace(role, identifier=made.identifier, config={"region": "us-west-2"})
+    assert eks.cloud.diff(stays, made.inputs, made.inputs).changed == []
 
 
 def test_a_deleted_group_takes_its_nodes_away_and_a_cluster_waits_for_that(eks: Region) -> None:
