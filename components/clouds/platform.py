@@ -146,6 +146,11 @@ Declaration = Callable[[pulumi.ResourceOptions | None], Platform]
 """Declares one cluster."""
 
 
+def cluster_opts(own: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    """A cluster's options: whatever replaces it, it goes first, and everything in it before that."""
+    return pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(delete_before_replace=True))
+
+
 def _replaced_with(cluster: ClusterMade) -> tuple[pulumi.Input[bool], pulumi.ResourceOptions]:
     """Have the engine replace a provider, and all that is in its cluster, with the cluster and nothing else.
 

@@ -17,7 +17,7 @@ from dra_fleet.findings.errors import SettingsError, under
 from ...core.naming import logical
 from ..adopting import readable
 from ..logins import of_account
-from ..platform import Platform
+from ..platform import Platform, cluster_opts
 from .arguments import cluster_arguments, pool_arguments
 from .kubeconfig import login_kubeconfig
 from .network import small_network
@@ -90,11 +90,14 @@ class AckCluster(Platform):
             logical(name, "alicloud"),
             region=plan.region,
             account_id=plan.account,
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(parent=self, replacement_trigger=plan.region),
         )
         self.admit(args.logins, self._login(name, plan, alibaba))
         # Protected with the component: these options are its own, not those of what lives in the cluster.
-        own = pulumi.ResourceOptions(parent=self, provider=alibaba, depends_on=self._after)
+        # The provider takes another region for a mere update, and looks there for what it made in the first.
+        own = pulumi.ResourceOptions(
+            parent=self, provider=alibaba, depends_on=self._after, replacement_trigger=plan.region
+        )
         place = (
             self._adopted(name, plan, own)
             if plan.creates is None
@@ -174,7 +177,9 @@ class AckCluster(Platform):
             else small_network(name, network, own)
         )
         cluster = cs.ManagedKubernetes(
-            name, cluster_arguments(plan, creation, [vswitches[zone] for zone in sorted(vswitches)]), opts=own
+            name,
+            cluster_arguments(plan, creation, [vswitches[zone] for zone in sorted(vswitches)]),
+            opts=cluster_opts(own),
         )
         system = cs.NodePool(
             logical(name, creation.system.key),

@@ -19,7 +19,7 @@ from pulumi_kubernetes.meta import v1 as meta
 from ...core.naming import logical
 from ..adopting import readable
 from ..logins import of_account
-from ..platform import Platform
+from ..platform import Platform, cluster_opts
 from .declarations import (
     SYSTEM_POOL,
     PoolHome,
@@ -149,7 +149,9 @@ class AksCluster(Platform):
             cluster=name, group=group.name, name=plan.name, made=group, parent=self, provider=azure
         )
         system_nodes = sizes.wanted(SYSTEM_POOL, creation.system.scale)
-        cluster = declare_cluster(name, group.name, plan, creation, system_nodes=system_nodes, opts=opts)
+        cluster = declare_cluster(
+            name, group.name, plan, creation, system_nodes=system_nodes, opts=cluster_opts(opts)
+        )
         windows = [
             aks.MaintenanceConfiguration(
                 logical(name, window.name),

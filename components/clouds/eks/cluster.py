@@ -15,7 +15,7 @@ from pulumi_aws import ec2, eks
 from ...core.naming import logical
 from ..adopting import readable
 from ..logins import of_account
-from ..platform import Platform
+from ..platform import Platform, cluster_opts
 from .arguments import (
     GroupHome,
     Joining,
@@ -182,7 +182,7 @@ class EksCluster(Platform):
             name,
             cluster_arguments(plan, creation, control.arn, subnets),
             opts=pulumi.ResourceOptions.merge(
-                own, pulumi.ResourceOptions(depends_on=[*control.attached, *network.ready])
+                cluster_opts(own), pulumi.ResourceOptions(depends_on=[*control.attached, *network.ready])
             ),
         )
         admins = administrators(name, cluster.name, creation.admins, own)

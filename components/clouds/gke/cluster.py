@@ -17,7 +17,7 @@ from pulumi_kubernetes.meta import v1 as meta
 from ...core.naming import logical
 from ..adopting import readable
 from ..logins import of_account
-from ..platform import Platform
+from ..platform import Platform, cluster_opts
 from .arguments import (
     SYSTEM_POOL,
     cluster_arguments,
@@ -128,7 +128,9 @@ class GkeCluster(Platform):
         opts = pulumi.ResourceOptions(parent=self, provider=google, depends_on=self._after)
         network = self.elsewhere.text(creation.network, _NETWORK)
         subnetwork = self.elsewhere.given(creation.subnetwork, _NETWORK)
-        cluster = container.Cluster(name, cluster_arguments(plan, creation, network, subnetwork), opts=opts)
+        cluster = container.Cluster(
+            name, cluster_arguments(plan, creation, network, subnetwork), opts=cluster_opts(opts)
+        )
         system = container.NodePool(
             logical(name, SYSTEM_POOL),
             system_pool_arguments(cluster.name, plan, creation.system),

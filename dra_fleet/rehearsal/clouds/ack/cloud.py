@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -79,7 +80,8 @@ class SimulatedAck(TypedCloud[AckAccount, AckResourceType]):
 
     @override
     def identify(self, resource: PluginResource, inputs: Properties) -> str:
-        return self.kind_of(resource).identifier(made_id("", resource.urn), inputs)
+        made_of = f"{resource.urn} {region_of(resource.config)} {json.dumps(inputs, sort_keys=True)}"
+        return self.kind_of(resource).identifier(made_id("", made_of), inputs)
 
     @override
     def begun(self, resource: PluginResource) -> Record:
