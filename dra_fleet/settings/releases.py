@@ -1,10 +1,12 @@
 """DRA driver releases of a cluster."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from dra_fleet.facts.chart_versions import EXAMPLE, is_chart_version
 from dra_fleet.kubernetes.devices.names import DnsLabel, DriverName
+from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 
 
@@ -68,3 +70,9 @@ class DriverSettings(SettingsModel):
     values: Annotated[dict[str, Any], Field(description="Chart values, nested as in values.yaml")] = Field(
         default_factory=dict
     )
+
+    @model_validator(mode="after")
+    def _whole_version(self) -> Self:
+        if self.described is not None and not is_chart_version(self.version):
+            raise refuse(f"is no version of a chart: {self.version}", fix=f"write {EXAMPLE}", at="version")
+        return self

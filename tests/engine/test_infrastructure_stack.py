@@ -126,7 +126,7 @@ def test_our_classes_come_into_the_cluster_by_the_kubeconfig_that_the_other_stac
     assert ours["all_allocated"] is True
     folder = by_kubeconfig(rehearsed, {"stack": STACK, "output": "kubeconfig"})
 
-    lines = ("pulumi stack init entering", "pulumi up --stack entering --yes --skip-preview")
+    lines = ("pulumi stack select --create entering", "pulumi up --stack entering --yes --skip-preview")
     made = rehearsed.shell(" && ".join(lines), folder)
 
     assert made.code == 0, made.out + made.err

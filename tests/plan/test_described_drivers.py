@@ -115,6 +115,11 @@ def test_what_is_known_cannot_be_described(
     assert refused(fleet)[f"{AT}.drivers.{name}.described{path}"] == what
 
 
+def test_a_described_driver_has_a_version_as_charts_have(fleet: dict[str, Any]) -> None:
+    lab(fleet)["drivers"]["fpga"]["version"] = "latest"
+    assert refused(fleet) == {f"{AT}.drivers.fpga.version": "is no version of a chart: latest"}
+
+
 def test_devices_that_no_driver_of_the_cluster_publishes_are_refused(fleet: dict[str, Any]) -> None:
     lab(fleet)["pools"]["cards"]["devices"][1]["driver"] = "fpga.example.org"
     told = refused(fleet)

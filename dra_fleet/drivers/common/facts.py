@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, Field
 
 from dra_fleet.drivers.common.parameter_kinds import ParameterKind
+from dra_fleet.facts.chart_versions import EXAMPLE, is_chart_version
 from dra_fleet.facts.entry import Entry, Fact
 
 ValueType = Literal[
@@ -59,12 +60,9 @@ class PluginDemand(Fact):
     unless: str = ""
 
 
-_WHOLE_VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
-
-
 def _whole(version: str) -> str:
-    if _WHOLE_VERSION.fullmatch(version) is None:
-        raise ValueError("must be three numbers, such as 0.6.0")
+    if not is_chart_version(version):
+        raise ValueError(f"must be {EXAMPLE}")
     return version
 
 
@@ -127,7 +125,7 @@ def version_of(known: Iterable[VersionT], wanted: str) -> VersionT | None:
     """
     entries = list(known)
     exact = next((entry for entry in entries if entry.version == wanted), None)
-    if exact is not None or _WHOLE_VERSION.fullmatch(wanted) is None:
+    if exact is not None or not is_chart_version(wanted):
         return exact
     older = [entry for entry in entries if version_order(entry.version) < version_order(wanted)]
     if not older:
