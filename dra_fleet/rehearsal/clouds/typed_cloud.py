@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -164,6 +165,11 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         except KeyError:
             title, known = self.account.title, list(self._types)
             raise TypeNotCoveredError(title, "resource type", resource.type, known) from None
+
+
+def made_of(resource: PluginResource, region: str, inputs: Properties) -> str:
+    """What an id that a cloud makes up hangs on: another declaration, region or input has another id."""
+    return f"{resource.urn} {region} {json.dumps(inputs, sort_keys=True)}"
 
 
 def missing_faults(kind: ResourceType, inputs: Properties) -> list[WrongInput]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -28,7 +27,7 @@ from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
 from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
+from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, made_of, missing_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,8 +79,8 @@ class SimulatedAck(TypedCloud[AckAccount, AckResourceType]):
 
     @override
     def identify(self, resource: PluginResource, inputs: Properties) -> str:
-        made_of = f"{resource.urn} {region_of(resource.config)} {json.dumps(inputs, sort_keys=True)}"
-        return self.kind_of(resource).identifier(made_id("", made_of), inputs)
+        told = made_of(resource, region_of(resource.config), inputs)
+        return self.kind_of(resource).identifier(made_id("", told), inputs)
 
     @override
     def begun(self, resource: PluginResource) -> Record:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +18,7 @@ from dra_fleet.rehearsal.clouds.eks.refusing import refuse
 from dra_fleet.rehearsal.clouds.eks.resource_type import EksResourceType
 from dra_fleet.rehearsal.clouds.eks.small_types import CLUSTER, NODE_GROUP, small_types
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
+from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, made_of, missing_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,8 +67,8 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
 
     @override
     def identify(self, resource: PluginResource, inputs: Properties) -> str:
-        made_of = f"{resource.urn} {region_of(resource.config)} {json.dumps(inputs, sort_keys=True)}"
-        return self.kind_of(resource).identifier(made_of, inputs)
+        told = made_of(resource, region_of(resource.config), inputs)
+        return self.kind_of(resource).identifier(told, inputs)
 
     @override
     def diff(self, resource: PluginResource, olds: Properties, news: Properties) -> UpdateDiff:
