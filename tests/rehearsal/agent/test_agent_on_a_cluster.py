@@ -225,6 +225,8 @@ def test_an_exceeded_quota_is_named(agent_cluster: AgentCluster) -> None:
 
 
 def install_example(cluster: AgentCluster, *values: str) -> None:
+    """Install the example driver, once no slice of one before it can be allocated from any more."""
+    cluster.eventually("no slices are left over", lambda: not example_slices(cluster))
     cluster.helm(
         *("upgrade", "--install", "example", str(EXAMPLE), "--namespace", "example-driver"),
         *("--create-namespace", "--set", "kubeletPlugin.numDevices=2"),
@@ -281,7 +283,6 @@ def test_a_pod_is_bound_once_the_driver_s_controller_has_said_that_its_device_is
 
 
 def test_a_driver_whose_slices_are_refused_runs_on_and_tries_again(agent_cluster: AgentCluster) -> None:
-    agent_cluster.eventually("no slices are left over", lambda: not example_slices(agent_cluster))
     install_example(agent_cluster)
     binding = "ClusterRoleBinding"
     rbac, name = "rbac.authorization.k8s.io/v1", "example-dra-example-driver-role-binding"
