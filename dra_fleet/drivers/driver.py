@@ -6,25 +6,22 @@ A driver is a folder. Its package holds the value, `driver.yaml` its facts, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.resources import NOTHING
-from dra_fleet.drivers.value import DriverValue, MachineTraits
-from dra_fleet.facts.parts import data, part
+from dra_fleet.drivers.driver_parts import DriverParts
+from dra_fleet.drivers.value import MachineTraits
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.cel.intent import Asked
-    from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.drivers.resources import DriverResources
-    from dra_fleet.drivers.value import Accelerators, Part
+    from dra_fleet.drivers.value import Accelerators
     from dra_fleet.findings.errors import SettingsError
     from dra_fleet.findings.refusal import Refusal
     from dra_fleet.findings.refusals import Findings
@@ -38,8 +35,6 @@ if TYPE_CHECKING:
 
     Object = dict[str, Any]
 
-_OWN = "dra_fleet.drivers."
-
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
@@ -52,37 +47,8 @@ class Release:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Driver(DriverValue):
+class Driver(DriverParts):
     """One DRA driver: what its value tells, and what its parts answer."""
-
-    @property
-    def facts(self) -> DriverFacts:
-        """What is known of its charts and devices, with sources.
-
-        Raises:
-            PartMissing: The driver has no facts.
-        """
-        return _facts(self)
-
-    @property
-    def resources(self) -> DriverResources:
-        """What it says of charts, images and labels in any program.
-
-        Raises:
-            PartMissing: The driver says nothing of them.
-        """
-        if "resources" in self.without:
-            return NOTHING
-        return cast("DriverResources", self._of("resources", "RESOURCES"))
-
-    def folder(self, home: str) -> str:
-        """The package with what another room has of the driver.
-
-        Args:
-            home: the room's package with the folders of this program's drivers; one from elsewhere has it in
-                its own package.
-        """
-        return f"{home}.{self.name}" if self.package.startswith(_OWN) else self.package
 
     def plugin_key(self, key: str) -> str:
         """The dotted key of a chart value about the plugin's pods, such as `tolerations`."""
@@ -299,19 +265,3 @@ class Driver(DriverValue):
     def unusable(self) -> str:
         """Why a running plugin may find nothing on its host; empty where nothing more is known."""
         return "" if "nodes" in self.without else self._of("nodes", "unusable")()
-
-    def _of(self, module: Part, name: str) -> Any:  # noqa: ANN401 - each question says what it asks for
-        """What a part calls by a name.
-
-        Raises:
-            PartMissing: The driver has no such part, or the part nothing of that name.
-        """
-        return part(f"driver {self.name} has no {name}", f"{self.package}.{module}", name)
-
-
-@cache
-def _facts(driver: Driver) -> DriverFacts:
-    from dra_fleet.drivers.common.facts import DriverFacts  # noqa: PLC0415 - models take long to build
-
-    facts = data(f"driver {driver.name} has no facts", driver.package, "driver.yaml")
-    return DriverFacts.model_validate(facts)
