@@ -1,5 +1,6 @@
 """Starts the policy pack; the engine runs this folder, or `run-pack` this file."""
 
+import gc
 import os
 import sys
 
@@ -8,7 +9,9 @@ if not sys.flags.isolated:
     cleaned = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
     os.execve(sys.executable, [sys.executable, "-I", "-u", __file__, *sys.argv[1:]], cleaned)  # noqa: S606 - no shell is wanted
 
-from dra_fleet.findings.bare_sdk import use_protocol_only
+gc.disable()  # until all is imported, of which nothing is garbage
+
+from dra_fleet.findings.bare_sdk import use_protocol_only  # noqa: E402 - imported without the collector
 
 use_protocol_only()
 

@@ -43,8 +43,8 @@ def start() -> None:
     analyzer_pb2_grpc.add_AnalyzerServicer_to_server(analyzer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    gc.collect()
     gc.freeze()  # what is imported stays: no collection need look at it
+    gc.enable()
     sys.setswitchinterval(_SWITCH_SECONDS)
     sys.stdout.write(f"{port}\n")  # how the engine learns where to connect
     sys.stdout.flush()
