@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
 
+from dra_fleet.plain import dataclass
 from dra_fleet.queueing.kueue import FLAVOR
 
 from .claim import Claim, ClaimArgs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -10,6 +10,7 @@ from pulumi_kubernetes.batch import v1 as batch
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
+from dra_fleet.plain import dataclass
 from dra_fleet.queueing.kueue import QUEUE_LABEL
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from dra_fleet.cel import messages
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

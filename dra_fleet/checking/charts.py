@@ -5,7 +5,6 @@ Judged alone, over the chart's own defaults: what this program would add to a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import clouds, drivers
@@ -20,6 +19,7 @@ from dra_fleet.drivers.driver import Release
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
+from dra_fleet.plain import dataclass
 from dra_fleet.plan import advertisers
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel import asked
@@ -17,6 +17,7 @@ from dra_fleet.checking.operator_values import check_operator_values, operator_v
 from dra_fleet.checking.rendering import check_rendered
 from dra_fleet.checking.rules import NO_OWN_RULES, RULES
 from dra_fleet.findings.finding import FileFinding, Found, Subject
+from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.messages import STRICT
 from dra_fleet.yaml_text import Unreadable
 

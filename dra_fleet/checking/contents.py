@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.checking.companions import is_companion
@@ -13,6 +13,7 @@ from dra_fleet.checking.pods import pods_of
 from dra_fleet.checking.rendering import RENDER, TEMPLATE
 from dra_fleet.checking.resources import resources
 from dra_fleet.findings.finding import FileFinding
+from dra_fleet.plain import dataclass
 from dra_fleet.yaml_text import read_each
 
 if TYPE_CHECKING:

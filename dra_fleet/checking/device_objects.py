@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import drivers
@@ -11,6 +11,7 @@ from dra_fleet.checking.rendering import has_marks
 from dra_fleet.checking.resources import GROUP, at, mapping, sequence
 from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,6 @@ Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -15,6 +14,7 @@ from dra_fleet.checking.class_names import tell_unknown_class
 from dra_fleet.checking.pods import containers
 from dra_fleet.checking.resources import at, mapping
 from dra_fleet.kubernetes.minors import is_on, on_from
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -5,7 +5,6 @@ Each request alone may find devices where all of them together, with their const
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -15,6 +14,7 @@ from dra_fleet.checking.pods import copies_of
 from dra_fleet.checking.resources import at, keyed, mapping
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
+from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.demand.channels import channel_spec

@@ -5,7 +5,7 @@ Values that nothing public tells before the machine runs are unknown, so that no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from dra_fleet.cel import UNKNOWN, CelDevice
 from dra_fleet.clouds import planning_of
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.minors import is_on
+from dra_fleet.plain import dataclass
 from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.settings.sharing import ExclusiveSharing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.checking.admin_access import check_admin_access
@@ -17,6 +17,7 @@ from dra_fleet.checking.rendering import is_about_value
 from dra_fleet.checking.resources import keyed
 from dra_fleet.checking.scheduling import check_scheduling
 from dra_fleet.checking.selection import ClassSelection
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,12 +6,13 @@ Source: https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/apis/core/vali
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.checking.resources import mapping
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.kubernetes.scheduling.written import sequence
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

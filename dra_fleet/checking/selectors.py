@@ -6,7 +6,6 @@ What devices it selects is judged in `dra_fleet.checking.matching`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -15,6 +14,7 @@ from dra_fleet.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.rewriting import STANDARD
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,12 @@ on use, so that a stack of one cloud loads the settings, rules and facts of no o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from dra_fleet.facts.loading import by_name
 from dra_fleet.facts.parts import data, part
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

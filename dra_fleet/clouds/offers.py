@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.hardware.models import Machine
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -5,11 +5,12 @@ The cloud's own command line holds the login at hand, and refuses what that may 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dra_fleet.clouds.answers import Login, judge_version
 from dra_fleet.findings.preflight import PreflightFinding
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.declared.values import Missing, Value
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     import re

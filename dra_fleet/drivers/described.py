@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
 from typing_extensions import override
@@ -12,6 +11,7 @@ from dra_fleet.drivers.common.parameter_kinds import ParameterField, ParameterKi
 from dra_fleet.drivers.driver import Driver
 from dra_fleet.drivers.value import Part
 from dra_fleet.kubernetes.minors import kubernetes_facts
+from dra_fleet.plain import dataclass
 from dra_fleet.settings.releases import DriverSettings
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ A driver is a folder. Its package holds the value, `driver.yaml` its facts, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.drivers.common.placement import placed
@@ -13,6 +12,7 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver_parts import DriverParts
 from dra_fleet.drivers.value import MachineTraits
 from dra_fleet.model.nodes import GIVE_SLICES, Published
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.drivers.resources import NOTHING
 from dra_fleet.drivers.value import DriverValue
 from dra_fleet.facts.parts import data, part
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import DriverFacts

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
+
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusal import Refusal

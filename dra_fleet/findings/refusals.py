@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.errors import SettingsError, choices, mistyped, under
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusal import Refusal
 
 
-@dataclass
+@dataclass()
 class Findings:
     """What was found so far."""
 

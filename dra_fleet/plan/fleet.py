@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -12,6 +12,7 @@ from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
+from dra_fleet.plain import dataclass
 from dra_fleet.plan.advertisers import check_stated
 from dra_fleet.plan.budget import check_budget
 from dra_fleet.plan.claims import claim_specs, clusters_of, clusters_using, namespace_labels, plan_claims

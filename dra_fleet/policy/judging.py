@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.declared.resources import Stack
 from dra_fleet.declared.values import REDACTED
+from dra_fleet.plain import dataclass
 from dra_fleet.policy.exemptions import exemption_of
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ import yaml12
 from dra_fleet.facts.own import use_beside
 from dra_fleet.findings.errors import KEY
 from dra_fleet.places import PROJECT_FILE, nearest_project, project
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project_file import read_project_file

@@ -6,11 +6,12 @@ import asyncio
 import shutil
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.places import top_folder
+from dra_fleet.plain import dataclass
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.queueing.kueue import NAME

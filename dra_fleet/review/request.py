@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.places import project, top_folder
+from dra_fleet.plain import dataclass
 from dra_fleet.review.against import read_against
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from dra_fleet.review.errors import ReviewError

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.errors import KEY, choices, mistyped, nearest
 from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.plain import dataclass
 from dra_fleet.settings.keys import FLEET, sections
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
+from dra_fleet.plain import dataclass
 from dra_fleet.settings.fleet import FleetSettings
 
 FLEET = "FleetSettings"

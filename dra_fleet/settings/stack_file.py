@@ -6,11 +6,12 @@ fleet may extend other files of the same form (see `dra_fleet.settings.extending
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
 from dra_fleet.places import PROJECT_FILE
+from dra_fleet.plain import dataclass
 from dra_fleet.settings import going
 from dra_fleet.settings.extending import FLEET, Layer, extended
 from dra_fleet.settings.handed_over import LONGEST_VARIABLE, variable_bytes

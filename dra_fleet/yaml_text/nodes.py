@@ -6,12 +6,14 @@ rules of YAML 1.2, as the rest of this program reads them.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 from ruamel.yaml.resolver import implicit_resolvers
+
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     import re
@@ -51,7 +53,7 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
         return f"{source}:{self.place.line}:{self.place.column}: {self.what}{fix}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class YamlNode:
     """A value of a document; an anchor's node stands in every place that refers to it.
 

@@ -5,7 +5,6 @@ Nothing secret gets into the state: the kubeconfig asks `ack-ram-tool` for each 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -13,6 +12,7 @@ import pulumi_alicloud
 from pulumi_alicloud import cs
 
 from dra_fleet.findings.errors import SettingsError, under
+from dra_fleet.plain import dataclass
 
 from ...core.naming import logical
 from ..adopting import readable

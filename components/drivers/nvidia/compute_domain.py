@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -17,6 +16,7 @@ from dra_fleet.drivers.nvidia.objects.compute_domain import (
     ComputeDomainChannel,
     ComputeDomainSpec,
 )
+from dra_fleet.plain import dataclass
 
 from ...core.naming import by_content
 from ..domain import Domain

@@ -5,8 +5,9 @@ Source: https://learn.microsoft.com/en-us/rest/api/aks/ (2025-09-01).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

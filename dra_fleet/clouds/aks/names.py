@@ -6,9 +6,9 @@ Source: https://learn.microsoft.com/en-us/azure/azure-resource-manager/managemen
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from dra_fleet.clouds.common.names import HASH_LENGTH, short_hash
+from dra_fleet.plain import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

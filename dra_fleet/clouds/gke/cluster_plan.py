@@ -5,8 +5,9 @@ Source: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

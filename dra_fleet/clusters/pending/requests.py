@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -19,6 +18,7 @@ from dra_fleet.clusters.pending.selectors import (
     first_miss,
     value_named_in,
 )
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.labels import WORKLOAD
+from dra_fleet.plain import dataclass
 from dra_fleet.queueing.kueue import API as QUEUE_API
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.plain import dataclass
 from dra_fleet.settings.fleet_files import fleet_files
 
 if TYPE_CHECKING:

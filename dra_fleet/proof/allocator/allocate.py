@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.cel import environment
+from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import features
 from dra_fleet.proof.allocator.inventory import CandidateNode, InUse, Inventory
 from dra_fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop

@@ -7,7 +7,9 @@ https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from dra_fleet.plain import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,10 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import nodes
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ A driver decodes them when it prepares a device, so that a mistake leaves the po
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
@@ -13,6 +12,7 @@ from dra_fleet.cel import asked
 from dra_fleet.drivers.common.parameters import check_parameters, limited_devices
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.written import mapping, sequence
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

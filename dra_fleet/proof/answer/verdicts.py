@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, cast
 
+from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.admission import Admission, Judgement  # noqa: TC001 - the schema reads them
 from dra_fleet.proof.answer.costs import CopyCost  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.errors import DoesNotFit
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PoolFit:
     """One claim on one pool.
 

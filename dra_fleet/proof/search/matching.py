@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 from dra_fleet.cel import CelInvalid, CelUnsupported, environment, judgeable_clauses
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 Outcome = Literal["false", "error", "unknown"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Miss:
     """The first clause that is not true on a device.
 

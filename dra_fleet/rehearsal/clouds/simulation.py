@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet import clouds
 from dra_fleet.facts.parts import PartMissing, part
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:

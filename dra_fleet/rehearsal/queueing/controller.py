@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import httpx2
@@ -10,6 +9,7 @@ from typing_extensions import override
 
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.clusters.objects import carries
+from dra_fleet.plain import dataclass
 from dra_fleet.queueing.kueue import NAME
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.identity import RENEW_BEFORE

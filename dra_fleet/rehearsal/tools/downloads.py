@@ -8,10 +8,11 @@ import shutil
 import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.refused import refusal, remember_refusal
 from dra_fleet.rehearsal.tools import fetching
 from dra_fleet.rehearsal.tools.fetching import Fetcher, UnavailableError
@@ -110,7 +111,7 @@ def _bring(
     return refused
 
 
-@dataclass
+@dataclass()
 class _Told:
     """Adds up how far the transfers of all threads are."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:

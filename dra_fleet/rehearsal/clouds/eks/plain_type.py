@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.clouds.eks.account import made_id
 from dra_fleet.rehearsal.clouds.eks.refusing import refuse
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.eks import shapes
 

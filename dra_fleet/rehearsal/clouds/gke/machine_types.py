@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.chips import chips_of
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clusters.api_errors import NOT_FOUND, ApiError, UnknownKindError
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.providers.kubernetes import client_side
 from dra_fleet.rehearsal.providers.kubernetes.client_side import MANAGER
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.providers.kubernetes.errors import NotReadyError, RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.following import Reference, follow, read
 from dra_fleet.rehearsal.providers.kubernetes.naming import annotation

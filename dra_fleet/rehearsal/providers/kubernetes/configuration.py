@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.providers.properties import UNKNOWN, UnknownValue, plain
 
 if TYPE_CHECKING:

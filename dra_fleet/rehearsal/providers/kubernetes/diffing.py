@@ -6,10 +6,10 @@ Only fields the program declares count; what the server or its controllers add i
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.providers.properties import UnknownValue
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
 from dra_fleet.rehearsal.providers.properties import UnknownValue
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.providers.kubernetes.client_side import MANAGER
 from dra_fleet.rehearsal.providers.kubernetes.diffing import FieldChange
 from dra_fleet.rehearsal.providers.kubernetes.naming import annotation, random_digits

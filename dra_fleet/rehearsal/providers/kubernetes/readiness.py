@@ -6,8 +6,9 @@ Rules: https://github.com/pulumi/pulumi-kubernetes/tree/master/provider/pkg/awai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.providers.properties import Properties, SecretValue, plain, with_secrets_of
 
 if TYPE_CHECKING:

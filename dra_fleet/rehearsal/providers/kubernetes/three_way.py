@@ -8,8 +8,9 @@ Rules: https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

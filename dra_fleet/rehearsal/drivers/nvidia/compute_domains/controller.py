@@ -5,11 +5,11 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/compute-d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.agent.view import RESOURCE_API
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import (
     CLIQUE_KIND,

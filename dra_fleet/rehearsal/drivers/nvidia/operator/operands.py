@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers.nvidia.operator import mig_config
 from dra_fleet.rehearsal.drivers.nvidia.operator.labels import DEPLOY
 from dra_fleet.rehearsal.drivers.nvidia.operator.policy import BUILT_IN_CONFIG, Component
