@@ -62,11 +62,11 @@ def environment_changes(home: Home, tools: Toolset) -> dict[str, str]:
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(home.passphrase_file),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        **_compiled_modules(),
+        **compiled_modules(),
     }
 
 
-def _compiled_modules() -> dict[str, str]:
+def compiled_modules() -> dict[str, str]:
     """Where Python keeps compiled modules, for a caller who forbids them beside the sources.
 
     Without any, each run of the program compiles the clouds' SDKs again, which takes longer than all else.

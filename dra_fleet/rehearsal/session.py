@@ -25,6 +25,7 @@ from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refus
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
 from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
+from dra_fleet.rehearsal.providers.forking import fork_server
 from dra_fleet.rehearsal.queueing.building import built
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch, refuse_unready, start_clusters
@@ -54,6 +55,7 @@ LONGEST_REST = 5.0
 ENGINE_LOG = "engine.jsonl"
 ENGINE_SESSION = "engine.session"
 """Beside the log, see `dra_fleet.rehearsal.engine_run`."""
+FORKS_LOG = "forks.log"
 
 
 class EngineFailedError(RehearsalError):
@@ -154,18 +156,19 @@ def _bring_up(
     minors = {cluster.kubernetes for cluster in plan.clusters}
     with reporter.part("tools"):
         toolset = tools.ensure(reporter.told, minors=minors, schedulers_of=minors if own_schedulers else ())
-    with reporter.step("world") as step:
-        step.update("starting")
-        ensure_running(home, toolset)
-    start_clusters(plan, hardware, home, toolset, reporter)
-    with reporter.part("plugins"):
-        notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
-        write_charts(plan, charts.made_charts(home))
-        charts.write_likenesses(plan, home)
-        notes += prepare_clouds(plan, hardware, home)
-    with reporter.step("preflight"):
-        asyncio.run(refuse_unready(plan, home))
-    cleared, engine = run_program(source, plan, home, toolset, reporter)
+    with fork_server(home.pulumi_home, home.root / FORKS_LOG):
+        with reporter.step("world") as step:
+            step.update("starting")
+            ensure_running(home, toolset)
+        start_clusters(plan, hardware, home, toolset, reporter)
+        with reporter.part("plugins"):
+            notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
+            write_charts(plan, charts.made_charts(home))
+            charts.write_likenesses(plan, home)
+            notes += prepare_clouds(plan, hardware, home)
+        with reporter.step("preflight"):
+            asyncio.run(refuse_unready(plan, home))
+        cleared, engine = run_program(source, plan, home, toolset, reporter)
     return [*notes, *cleared, *stand_in_charts(plan, home)], engine
 
 

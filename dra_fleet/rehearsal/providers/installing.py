@@ -14,6 +14,9 @@ from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.providers import clouds, kubernetes
 
 _STAND_IN_MARK: Final = "stand-in"
+LAUNCHER: Final = Path(__file__).with_name("plugin_launcher.py")
+SOCKET: Final = "forks.sock"
+"""In the engine's home: where the launcher looks for a server, see `fork_server.py`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +67,7 @@ def install(
     """
     plugins = pulumi_home / "plugins"
     target = plugins / plugin.directory
-    script = _script(python, plugin)
+    script = _script(python, plugin, pulumi_home / SOCKET)
     if _is_published(target):
         return
     present = target / plugin.executable
@@ -82,13 +85,12 @@ def install(
     _exchange(made, target)
 
 
-def _script(python: Path, plugin: Plugin) -> str:
-    root, interpreter = shlex.quote(str(ROOT)), shlex.quote(str(python.absolute()))
+def _script(python: Path, plugin: Plugin, listening: Path) -> str:
+    launcher = (python.absolute(), "-I", "-S", LAUNCHER, ROOT, listening, plugin.module, *plugin.arguments)
     return (
         "#!/bin/sh\n"
         f"# Stands in for the published plugin {plugin.name} {plugin.version}.\n"
-        f"PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}} exec {interpreter} -m "
-        f'{shlex.join((plugin.module, *plugin.arguments))} "$@"\n'
+        f'exec {shlex.join(map(str, launcher))} "$@"\n'
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
 from dra_fleet.findings.bare_sdk import use_protocol_only
 
@@ -16,9 +17,21 @@ from dra_fleet.rehearsal.providers.clouds.world import CloudInWorld  # noqa: E40
 from dra_fleet.rehearsal.providers.engine_log import EngineLog  # noqa: E402
 from dra_fleet.rehearsal.providers.serving import serve  # noqa: E402
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-async def _run(cloud: str, arguments: list[str]) -> None:
-    addresses = [argument for argument in arguments if not argument.startswith("-")]
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until the engine ends.
+
+    Args:
+        arguments: the cloud's name in stack files, and the engine's address, if an engine starts it.
+    """
+    cloud, *rest = arguments
+    asyncio.run(_run(cloud, [argument for argument in rest if not argument.startswith("-")]))
+
+
+async def _run(cloud: str, addresses: list[str]) -> None:
     log = EngineLog(addresses[0] if addresses else None)
     plugin = simulation_of(cloud).plugin
     servicer = CloudServicer(plugin, CloudInWorld(cloud))
@@ -26,4 +39,4 @@ async def _run(cloud: str, arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_run(sys.argv[1], sys.argv[2:]))
+    main(sys.argv[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
 from dra_fleet.findings.bare_sdk import use_protocol_only
 
@@ -14,12 +15,23 @@ from dra_fleet.rehearsal.providers.kubernetes.answering import KubernetesAnsweri
 from dra_fleet.rehearsal.providers.kubernetes.servicer import KubernetesServicer  # noqa: E402
 from dra_fleet.rehearsal.providers.serving import serve  # noqa: E402
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-async def _run() -> None:
-    addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until the engine ends.
+
+    Args:
+        arguments: the engine's address, if an engine starts it.
+    """
+    asyncio.run(_run([argument for argument in arguments if not argument.startswith("-")]))
+
+
+async def _run(addresses: list[str]) -> None:
     log = EngineLog(addresses[0] if addresses else None)
     await serve(KubernetesServicer(log), [KubernetesAnswering("Kubernetes", log)])
 
 
 if __name__ == "__main__":
-    asyncio.run(_run())
+    main(sys.argv[1:])
