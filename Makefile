@@ -41,8 +41,8 @@ check: setup ## Check format, lint, types and import contracts, then run the tes
 	@$(BIN)/lint-imports --no-logo
 	@$(MAKE) test PYTEST_ARGS='-m "not full and not checks" $(PYTEST_ARGS)'
 
-bench: setup tools ## Run the benchmarks; at the end every ratio beside its goal
-	@PYTHONPATH=bench $(BIN)/python -m twins.run_all
+bench: setup tools ## Run the benchmarks; at the end every ratio beside its goal (PAGE=FILE writes tables too)
+	@PYTHONPATH=bench $(BIN)/python -m twins.run_all $(if $(PAGE),--markdown $(PAGE))
 
 docs: setup ## Make the documentation's site in build/site
 	@$(BIN)/mkdocs build

@@ -28,7 +28,8 @@ from dra_fleet.rehearsal import tools
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not installed
 
-from twins.goals import print_beside_goal
+from twins.arguments import parser
+from twins.goals import print_beside_goal, print_measured
 
 from dra_fleet.policy.rule_cases import Declared
 from tests.policy.other_project import PACK, OtherProject
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     import grpc
 
-ROUNDS = 7
+ROUNDS = 5
 TEMPLATES = 500
 CRD_BYTES = 92 * 1024
 VALUES_BYTES = 8 * 1024
@@ -120,13 +121,13 @@ def _release() -> Declared:
 
 def main() -> None:
     """Print all measurements."""
-    declared = program()
+    rounds, declared = parser(__doc__, ROUNDS).parse_args().rounds, program()
     with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
-        _measure_previews(Path(folder), declared)
-    _measure_pack(declared)
+        _measure_previews(Path(folder), declared, rounds)
+    _measure_pack(declared, rounds)
 
 
-def _measure_previews(folder: Path, declared: Sequence[Declared]) -> None:
+def _measure_previews(folder: Path, declared: Sequence[Declared], rounds: int) -> None:
     project = OtherProject(folder, tools.ensure())
     project.declare(declared)
     config = folder / "advisory.json"
@@ -137,20 +138,20 @@ def _measure_previews(folder: Path, declared: Sequence[Declared]) -> None:
         f"all {len(pack.RULES)} rules": ["--policy-pack", str(PACK), "--policy-pack-config", str(config)],
     }
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in packs}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, arguments in packs.items():
             started, used = time.perf_counter(), _used()
             done = project.run("preview", *arguments)
             taken[name].append((time.perf_counter() - started, _used() - used))
             if done.returncode:
                 raise SystemExit(f"the preview with {name} failed:\n{done.stdout[-2000:]}")
-    for name, rounds in taken.items():
-        wall, used = (statistics.median(each) for each in zip(*rounds, strict=True))
-        print(f"preview with {name}, seconds: {wall:.2f}, of processors: {used:.2f}")
+    for name, costs in taken.items():
+        wall, used = (statistics.median(each) for each in zip(*costs, strict=True))
+        print_measured(f"preview with {name}", f"{wall:.2f} s, of processors {used:.2f} s")
     none, empty, whole = taken
     for one, words in ((empty, ", the floor"), (whole, "")):
         wall, used = _ratios(taken[one], taken[none])
-        print(f"{one} / {none}{words}, medians of pairs: {wall:.2f}, of processors: {used:.2f}")
+        print_measured(f"{one} / {none}{words}, medians of pairs", f"{wall:.2f}, of processors {used:.2f}")
     wall, used = _ratios(taken[whole], taken[empty])
     print_beside_goal(f"{whole} / {empty}, median of pairs", wall, 1.3)
     print_beside_goal(f"{whole} / {empty}, of processors, median of pairs", used, 1.3)
@@ -184,12 +185,12 @@ def _empty_pack(folder: Path) -> Path:
     return start
 
 
-def _measure_pack(declared: Sequence[Declared]) -> None:
+def _measure_pack(declared: Sequence[Declared], rounds: int) -> None:
     """Judge as the engine asks: each resource alone, then all together."""
     templates = [found for found in declared if found.type.endswith("ResourceClaimTemplate")]
     alone: list[float] = []
     together: list[float] = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         served = Analyzer(name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED)
         started = time.perf_counter()
         for found in templates:
@@ -207,8 +208,8 @@ def _measure_pack(declared: Sequence[Declared]) -> None:
         served.AnalyzeStack(stack, _CONTEXT)
         together.append(time.perf_counter() - started)
     each, whole = statistics.median(alone) / len(templates), statistics.median(together)
-    print(f"rules on one claim template alone, ms: {each * 1000:.2f}")
-    print(f"rules on the whole stack, ms: {whole * 1000:.1f}")
+    print_measured("rules on one claim template alone", f"{each * 1000:.2f} ms")
+    print_measured("rules on the whole stack", f"{whole * 1000:.1f} ms")
     share = (each + whole / len(declared)) * 1000
     print_beside_goal("per claim template, its share of the stack's included", share, 2, "ms")
 

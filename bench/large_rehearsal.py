@@ -27,7 +27,7 @@ from typing import Any
 import httpx2
 import psutil
 from review import measure_opening
-from twins.goals import print_beside_goal
+from twins.goals import print_beside_goal, print_measured
 
 from dra_fleet.clusters.credentials import read_kubeconfig
 
@@ -161,7 +161,7 @@ def main() -> None:
         (root / "machines.yaml").write_text(json.dumps(hardware(nodes)))
         environment = {**os.environ, "DRA_FLEET_HOME": str(root / "home")}
         try:
-            print(f"{nodes} nodes, {claims} claims")
+            print_measured("nodes, claims", f"{nodes}, {claims}")
             measure_up(root, environment, claims)
             measure_reading(root, environment)
         finally:
@@ -176,13 +176,16 @@ def measure_up(root: Path, environment: dict[str, str], claims: int) -> None:
     told = json.loads(done.printed)
     for part in told["timings"]:
         print(f"  {part['part']:40} {part['seconds']:7.1f} s")
-    print(f"from nothing until all is held: {done.wall:.0f} s; all is held: {told['all_allocated']}")
+    held = "" if told["all_allocated"] else ", without all"
+    print_measured("from nothing until all devices are held", f"{done.wall:.0f} s{held}")
     waited = sum(part["seconds"] for part in told["timings"] if part["part"] in HOLDING)
-    print(f"devices per second: {claims / waited:.1f} (Kubernetes of its scheduler alone: {PUBLISHED})")
+    print_measured(
+        f"devices per second ({PUBLISHED} are published of the scheduler alone)", f"{claims / waited:.1f}"
+    )
     for name, (used, memory) in sorted(processes(root / "home").items(), key=lambda item: -item[1][0]):
-        print(f"  {name:26} {used:7.1f} processor seconds, {memory:5.0f} MB")
+        print_measured(f"{name}, its process", f"{used:.1f} s of processors, {memory:.0f} MB")
     answered = requests(root / "home")
-    print(f"requests per claim: {answered.total() / claims:.1f}")
+    print_measured("requests to the API server per claim", f"{answered.total() / claims:.1f}")
     for what, number in answered.most_common(MOST):
         print(f"  {what:50} {number / claims:6.2f}")
 
@@ -197,10 +200,10 @@ def measure_reading(root: Path, environment: dict[str, str]) -> None:
     }.items():
         done = run(arguments, environment | shown, fine=(0, NEEDS_A_PERSON))
         print_beside_goal(f"dra-fleet {title}", done.wall, MOST_SECONDS, "s")
-        print(f"of processors, but for what the cluster's own do: {done.busy:.2f} s")
+        print_measured(f"dra-fleet {title}, of processors but for the cluster's own", f"{done.busy:.2f} s")
     preview = json.loads((out / "review.json").read_text())["engine"]["seconds"]
-    print(f"of its seconds the engine's preview: {preview:.2f}")
-    print(f"its page, MB: {(out / 'index.html').stat().st_size / 1e6:.2f}")
+    print_measured("dra-fleet review, the engine's preview in it", f"{preview:.2f} s")
+    print_measured("its page", f"{(out / 'index.html').stat().st_size / 1e6:.2f} MB")
     measure_opening(out / "index.html", MOST_SECONDS)
 
 

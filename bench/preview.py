@@ -4,7 +4,7 @@ Measures, in turns and on one rehearsed cluster that has nothing of them: the pr
 1,000 and 4,000 Kubernetes objects (or of the numbers given), of its flat twin, and of the stack with the
 pack. The twin declares the same objects, as our own plan has them, without other dependencies than those of
 Jobs on their templates and of everything on its namespace. Prints medians, ratios with their goals, peak
-memory and growth.
+memory of the largest process and growth.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # neither the program nor `tests` is installed
 
-from twins.engine import PROJECT, Cost, median_wall, print_costs, print_growth, room, sizes
+from twins.engine import PROJECT, Cost, asked, median_wall, print_costs, print_growth, room
 
 SIZES = (250, 500, 1000, 4000)
-ROUNDS = 3
 PACK = str(PROJECT / "policies" / "run-pack")
 GOALS = {("ours", "flat twin"): 1.15, ("ours with the pack", "flat twin"): 1.3}
 OF_THE_PACK = {500: {("ours with the pack", "ours"): 1.15}}
@@ -27,11 +26,12 @@ OF_THE_PACK = {500: {("ours with the pack", "ours"): 1.15}}
 def main() -> None:
     """Print all measurements."""
     walls: dict[int, float] = {}
+    sizes = asked(__doc__, SIZES)
     with room() as cluster:
-        for objects in sizes(SIZES):
+        for objects, rounds in sizes.items():
             ours, flat = cluster.twins(objects)
             costs: dict[str, list[Cost]] = {"ours": [], "flat twin": [], "ours with the pack": []}
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 costs["ours"].append(ours.run("preview"))
                 costs["flat twin"].append(flat.run("preview"))
                 costs["ours with the pack"].append(ours.run("preview", "--policy-pack", PACK))

@@ -22,7 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ruamel.yaml import YAML
-from twins.goals import print_beside_goal
+from twins.arguments import parser
+from twins.goals import print_beside_goal, print_measured
 
 PROJECT = Path(__file__).resolve().parents[1]
 STACKS = {
@@ -33,7 +34,7 @@ STACKS = {
     "existing": "s10-capacity",
 }
 """By cloud an example that has no other."""
-ROUNDS = 7
+ROUNDS = 5
 GOAL = 1.15
 """Beside a bare program with the same packages: importing pydantic alone can take as much."""
 UNTIL = {"first": "its first resource", "all": "all its resources are declared"}
@@ -120,11 +121,12 @@ asyncio.run(declare())
 
 def main() -> None:
     """Print medians and ratios."""
+    rounds = parser(__doc__, ROUNDS).parse_args().rounds
     with TemporaryDirectory(prefix="dra-fleet-bench-") as compiled:
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         variables = {**kept, "PYTHONPYCACHEPREFIX": compiled}
         for cloud, example in STACKS.items():
-            _measure(cloud, fleet_of(example), variables)
+            _measure(cloud, fleet_of(example), variables, rounds)
 
 
 def fleet_of(example: str) -> str:
@@ -144,7 +146,7 @@ def contents(until: str, fleet: str, variables: dict[str, str]) -> dict[str, lis
     return json.loads(_run(PROGRAM, until, fleet, variables).splitlines()[-1])
 
 
-def _measure(cloud: str, fleet: str, variables: dict[str, str]) -> None:
+def _measure(cloud: str, fleet: str, variables: dict[str, str], rounds: int) -> None:
     for until, words in UNTIL.items():
         found = contents("record" if until == "all" else until, fleet, variables)
         bare = json.dumps({"modules": found["modules"], "resources": found["resources"]})
@@ -154,20 +156,23 @@ def _measure(cloud: str, fleet: str, variables: dict[str, str]) -> None:
         ours: list[float] = []
         theirs: list[float] = []
         with_models: list[float] = []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             ours.append(_timed(PROGRAM, until, fleet, variables))
             theirs.append(_timed(BARE, until, bare, variables))
             with_models.append(_timed(BARE, until, with_pydantic, variables))
         program, plain, modelled = (statistics.median(times) for times in (ours, theirs, with_models))
         size = f"{len(found['modules'])} SDK modules and {len(found['resources'])} resources"
-        print(f"{cloud}: program until {words}, seconds: {program:.3f}")
-        print(f"{cloud}: bare program, {size}, seconds: {plain:.3f}")
-        print(f"{cloud}: program / bare program: {program / plain:.2f}")
-        name, ratio = f"{cloud}: program / bare program that imports pydantic too", program / modelled
+        print_measured(f"{cloud}: program until {words}", f"{program:.3f} s")
+        print_measured(f"{cloud}: bare program, {size}", f"{plain:.3f} s")
+        print_measured(f"{cloud}: program / bare program until {words}", f"{program / plain:.2f}")
+        name, ratio = (
+            f"{cloud}: program / bare program that imports pydantic, until {words}",
+            program / modelled,
+        )
         if until == "all":
             print_beside_goal(name, ratio, GOAL)
         else:
-            print(f"{name}: {ratio:.2f}")
+            print_measured(name, f"{ratio:.2f}")
 
 
 def _timed(program: str, until: str, argument: str, variables: dict[str, str]) -> float:

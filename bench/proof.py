@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not installed
 
-from twins.goals import print_beside_goal
+from twins.arguments import parser
+from twins.goals import print_beside_goal, print_measured
 
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.rehearsal.tools import oracle
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).parent / "dra-fleet")
-ROUNDS = 5
+ROUNDS = 3
 FLEETS = {
     "alike": (20, 25, 0),
     "of 10 x the nodes": (20, 250, 0),
@@ -234,14 +235,14 @@ def one_round(variables: dict[str, str], questions: dict[str, str], file: str) -
     return {**found, **{name: seconds_of(variables, *command) for name, command in commands.items()}}
 
 
-def measure(folder: Path) -> dict[str, float]:
+def measure(folder: Path, rounds: int) -> dict[str, float]:
     """Median seconds of each case."""
     variables = environment(str(folder / "compiled"))
     file = folder / "pod.yaml"
     file.write_text(POD, encoding="utf-8")
     questions = {fleet: placement(fleet) for fleet in ("alike", "of 50 machine shapes")}
-    rounds = [one_round(variables, questions, str(file)) for _ in range(ROUNDS + 1)][1:]
-    return {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
+    found = [one_round(variables, questions, str(file)) for _ in range(rounds + 1)][1:]
+    return {name: statistics.median(one[name] for one in found) for name in found[0]}
 
 
 def main() -> None:
@@ -249,10 +250,11 @@ def main() -> None:
     if sys.argv[1:2] == ["--prove"]:
         prove_here(sys.argv[2])
         return
+    rounds = parser(__doc__, ROUNDS).parse_args().rounds
     with TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
-        found = measure(Path(folder))
+        found = measure(Path(folder), rounds)
     for name, value in found.items():
-        print(f"{name:42} {value:7.3f} s (median of {ROUNDS})")
+        print_measured(name, f"{value:.3f} s")
     bare, alike = found["bare python"], found["proof, nodes alike"]
     for fleet in ("alike", "of 50 machine shapes"):
         ratio = found[f"proof, nodes {fleet}"] / found[f"Go allocator, nodes {fleet}"]

@@ -5,13 +5,12 @@ cluster, each from nothing until every workload holds its devices, again without
 Prints medians of seconds and processor seconds, ratios beside their goals, and the most memory that all
 processes of a rehearsal had at once. Tools must be built already (`make up` once).
 
-The folder of another checkout may follow, such as a worktree of an earlier commit in which `make up` and
-`make down` have run: its own dev stack is measured in turns with these, and the ratios are printed.
+The dev stack of an earlier commit, which had four clusters, is measured in turns with these: it is checked
+out and set up in a temporary folder, and lent the tools of this commit. `--beside ""` leaves it out.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -21,22 +20,28 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import yaml
-from twins.goals import print_beside_goal
+from twins.arguments import parser
+from twins.earlier import NoEarlierError, earlier
+from twins.goals import print_beside_goal, print_measured
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = Path(".venv", "bin", "dra-fleet")
 FLEET = "dra-fleet:fleet"
 SAMPLE_SECONDS = 2.0
+ROUNDS = 2
+BESIDE = "0f4c2fe"
+"""The commit before the first that made rehearsals faster."""
 WAIT = "900"
 """Seconds for workloads; other work on the machine is no failure."""
 
@@ -135,14 +140,22 @@ def measure_bare(directory: Path, environment: dict[str, str], cases: Cases) -> 
     run(up, variables, directory, cases.setdefault("bare program", Spent()))
 
 
-def measure(project: Path, stack: Path, name: str, cases: Cases, *, bare: bool = False) -> None:
+def measure(
+    project: Path,
+    stack: Path,
+    name: str,
+    cases: Cases,
+    *,
+    bare: bool = False,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """A stack in a home of its own that is gone afterwards."""
     command, hardware = str(project / COMMAND), str(project / "hardware" / "dev.yaml")
     first, again, status = (
-        cases.setdefault(f"{name}{case}", Spent()) for case in (" from nothing", " again", ": status")
+        cases.setdefault(f"{name}{case}", Spent()) for case in (" from nothing", " again", ", status")
     )
     with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as place:
-        environment = {**os.environ, "DRA_FLEET_HOME": f"{place}/home"}
+        environment = {**os.environ, **variables, "DRA_FLEET_HOME": f"{place}/home"}
         up = [command, "rehearse", "up", str(stack), "--hardware", hardware, "--json", "--wait", WAIT]
         try:
             with most_memory(Path(place), first.memory):
@@ -182,33 +195,44 @@ def print_ratio(cases: Cases, name: str, other: str, goal: float) -> None:
         print_beside_goal(f"{name} / {other}, {title}", ratio, goal)
 
 
+def checkout_of(commit: str, open_until: ExitStack) -> tuple[Path, Mapping[str, str]] | None:
+    """An earlier commit to measure and its variables; None where none is asked for, or it cannot be run."""
+    if not commit:
+        return None
+    try:
+        return open_until.enter_context(earlier(commit))
+    except NoEarlierError as problem:
+        print_measured(f"beside {commit}", f"not measured, because {str(problem).replace(': ', ' ')}")
+        return None
+
+
 def main() -> None:
     """Print the medians and the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("checkout", nargs="*", type=Path, help="the folder of another checkout")
-    parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
-    others = [folder.resolve() for folder in asked.checkout]
+    asking = parser(__doc__, ROUNDS)
+    asking.add_argument("--beside", default=BESIDE, help=f"an earlier commit; {BESIDE} without it")
+    asked = asking.parse_args()
     cases: Cases = {}
-    with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder, ExitStack() as open_until:
         stack = PROJECT / "Pulumi.dev.yaml"
         fewer = without_last(stack, Path(folder))
+        before = checkout_of(asked.beside, open_until)
         for number in range(asked.rounds):
             measure(PROJECT, stack, "dev", cases, bare=True)
             measure(PROJECT, fewer, "four clusters", cases)
-            for other in others:
-                measure(other, other / "Pulumi.dev.yaml", other.name, cases)
+            if before:
+                other, variables = before
+                measure(other, other / "Pulumi.dev.yaml", asked.beside, cases, variables=variables)
             print(f"round {number + 1} of {asked.rounds}", file=sys.stderr)
     for name, spent in cases.items():
         memory = f", at most {max(spent.memory):.0f} MB" if spent.memory else ""
         wall, busy = median(cases, name, "wall"), median(cases, name, "busy")
-        print(f"{name:32} {wall:6.1f} s, {busy:6.1f} processor seconds{memory}")
-    print_beside_goal("dev: status", median(cases, "dev: status", "wall"), 1, "s")
-    print_beside_goal("dev: memory", max(cases["dev from nothing"].memory) / 1e3, 4.5, "GB")
+        print_measured(name, f"{wall:.1f} s, of processors {busy:.1f} s{memory}")
+    print_beside_goal("dev, status", median(cases, "dev, status", "wall"), 1, "s")
+    print_beside_goal("dev, memory", max(cases["dev from nothing"].memory) / 1e3, 4.5, "GB")
     print_ratio(cases, "dev from nothing", "four clusters from nothing", 1.3)
-    for other in others:
-        print_ratio(cases, "four clusters from nothing", f"{other.name} from nothing", 0.6)
-        print_ratio(cases, "four clusters again", f"{other.name} again", 0.5)
+    if before:
+        print_ratio(cases, "four clusters from nothing", f"{asked.beside} from nothing", 0.6)
+        print_ratio(cases, "four clusters again", f"{asked.beside} again", 0.5)
 
 
 if __name__ == "__main__":

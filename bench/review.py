@@ -16,27 +16,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from twins.goals import print_beside_goal
+from twins.arguments import parser
+from twins.goals import print_beside_goal, print_measured
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).parent / "dra-fleet")
 ROUNDS = 3
-LARGE = """
-import sys, time, json, datetime as dt
-from pathlib import Path
-from tests.review.samples import large_settings
-from dra_fleet.review.assemble import Known, fleet_of, make_review
-from dra_fleet.review.events import Preview
-from dra_fleet.review.was import Was
-from dra_fleet.review.writing import StackText, write_review
-settings = large_settings()
-started, worked = time.perf_counter(), time.process_time()
-seen = Preview(stack="large", started=dt.datetime(2026, 11, 21, tzinfo=dt.UTC), result="succeeded")
-known = Known(stack="large", preview=seen, fleet=fleet_of(settings), was=Was(), running=None)
-files = write_review(make_review(known), Path(sys.argv[1]), StackText(path="Pulumi.large.yaml", text=""))
-print(json.dumps([time.perf_counter() - started, time.process_time() - worked, files["html"].stat().st_size]))
-"""
-
 OPENING = """
 import statistics, sys
 from playwright.sync_api import sync_playwright
@@ -58,43 +43,44 @@ print(statistics.median(taken))
 
 def main() -> None:
     """Print all measurements."""
+    rounds = parser(__doc__, ROUNDS).parse_args().rounds
     with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
         environment = {**os.environ, "DRA_FLEET_HOME": f"{folder}/home"}
         try:
-            _measure_large(Path(folder))
-            _measure_dev(Path(folder), environment)
+            _measure_large(Path(folder), rounds)
+            _measure_dev(Path(folder), environment, rounds)
         finally:
             _run([COMMAND, "rehearse", "down", "--remove"], environment)
 
 
-def _measure_dev(folder: Path, environment: dict[str, str]) -> None:
+def _measure_dev(folder: Path, environment: dict[str, str], rounds: int) -> None:
     _run([COMMAND, "rehearse", "up", "dev"], environment)
     previews: list[float] = []
     reviews: list[float] = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         plan = folder / "plan.json"
         line = f"pulumi preview --stack dev --json --save-plan {plan} --policy-pack policies/run-pack"
         previews.append(_timed(line, environment))
         reviews.append(_timed(f"{shlex.quote(COMMAND)} review dev --out {folder / 'review'}", environment))
-        print(f"round: preview {previews[-1]:.2f} s, review {reviews[-1]:.2f} s", flush=True)
+        print(f"  preview {previews[-1]:.2f} s, review {reviews[-1]:.2f} s", flush=True)
     preview, review = statistics.median(previews), statistics.median(reviews)
-    print(f"preview of the dev stack, seconds: {preview:.2f}")
-    print(f"review of the dev stack, seconds: {review:.2f}")
+    print_measured("preview of the dev stack", f"{preview:.2f} s")
+    print_measured("review of the dev stack", f"{review:.2f} s")
     print_beside_goal("(review - preview) / preview", (review - preview) / preview, 0.1)
 
 
-def _measure_large(folder: Path) -> None:
+def _measure_large(folder: Path, rounds: int) -> None:
     seconds: list[float] = []
     worked: list[float] = []
     size = 0.0
-    for _ in range(ROUNDS):
-        command = [sys.executable, "-c", LARGE, str(folder)]
+    for _ in range(rounds):
+        command = [sys.executable, "-m", "bench.twins.review_once", str(folder)]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
         taken, busy, size = (float(part) for part in done.stdout.strip("[]\n ").split(","))
         seconds.append(taken)
         worked.append(busy)
     print_beside_goal("500 pools, 5,000 claims, all but the preview", statistics.median(seconds), 5, "s")
-    print(f"of that on a core of its own, seconds: {statistics.median(worked):.2f}")
+    print_measured("of that on a core of its own", f"{statistics.median(worked):.2f} s")
     print_beside_goal("their page", size / 1e6, 3, "MB")
     measure_opening(folder / "index.html", 1)
 
@@ -104,7 +90,8 @@ def measure_opening(page: Path, goal: float) -> None:
     command = [sys.executable, "-c", OPENING, page.as_uri(), str(ROUNDS)]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode:
-        print(f"their page in Chromium: not measured: {done.stderr.strip().splitlines()[-1]}", flush=True)
+        why = done.stderr.strip().splitlines()[-1]
+        print_measured("their page in Chromium", f"not measured, because {why.replace(': ', ' ')}")
         return
     print_beside_goal("their page in Chromium", float(done.stdout), goal, "s")
 

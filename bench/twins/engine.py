@@ -15,8 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from .arguments import parser
 from .fleets import write_flat, write_hardware, write_stack
-from .goals import MET, MISSED
+from .goals import print_beside_goal, print_measured
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -25,6 +26,9 @@ PROJECT: Final = Path(__file__).resolve().parents[2]
 COMMAND: Final = str(Path(sys.executable).parent / "dra-fleet")
 SMALL: Final = 30
 """Objects of the stack with which the cluster is started."""
+_ROUNDS: Final = 3
+_OBJECTS: Final = 1500
+"""In all rounds of one size, more or less: the largest are measured once."""
 _OURS: Final = f"""\
 name: dra-fleet
 main: {PROJECT}
@@ -134,26 +138,20 @@ def print_costs(
     """
     medians = {case: _median(found) for case, found in costs.items()}
     for case, cost in medians.items():
-        print(
-            f"{name}, {case}: {cost.wall:.1f} s, {cost.processor:.1f} processor s, "
-            f"{cost.memory:.0f} MB in the largest process"
-        )
+        told = f"{cost.wall:.1f} s, of processors {cost.processor:.1f} s, {cost.memory:.0f} MB at most"
+        print_measured(f"{name}, {case}", told)
     for (ours, theirs), goal in goals.items():
-        wall = medians[ours].wall / medians[theirs].wall
-        processor = medians[ours].processor / medians[theirs].processor
-        judged = MET if max(wall, processor) <= goal else MISSED
-        print(
-            f"{name}, {ours} / {theirs}: {wall:.2f}, of processors {processor:.2f} "
-            f"(goal: at most {goal}: {judged})",
-            flush=True,
-        )
+        ratio = f"{name}, {ours} / {theirs}"
+        print_beside_goal(ratio, medians[ours].wall / medians[theirs].wall, goal)
+        processors = medians[ours].processor / medians[theirs].processor
+        print_beside_goal(f"{ratio}, of processors", processors, goal)
 
 
 def print_growth(name: str, walls: Mapping[int, float]) -> None:
     """Print how much longer the largest takes than the smallest, beside how much larger it is."""
     least, most = min(walls), max(walls)
     if most > least:
-        print(f"{name}, {most} / {least} objects: {walls[most] / walls[least]:.1f} for {most / least:.1f} x")
+        print_measured(f"{name}, {most} / {least} objects", f"{walls[most] / walls[least]:.1f} x the seconds")
 
 
 def median_wall(costs: Sequence[Cost]) -> float:
@@ -161,9 +159,17 @@ def median_wall(costs: Sequence[Cost]) -> float:
     return _median(costs).wall
 
 
-def sizes(usual: Sequence[int]) -> list[int]:
-    """The numbers of objects that the command line names, else the usual ones."""
-    return [int(word) for word in sys.argv[1:]] or list(usual)
+def asked(text: str | None, usual: Sequence[int]) -> dict[int, int]:
+    """How often to measure each number of objects: as often as the command line says, else fewer of many.
+
+    Args:
+        text: what is measured.
+        usual: the numbers of objects, where the command line names none.
+    """
+    given = parser(text, _ROUNDS)
+    given.add_argument("objects", nargs="*", type=int, help=f"{', '.join(map(str, usual))} without any")
+    found = given.parse_args()
+    return {size: max(1, min(found.rounds, _OBJECTS // size)) for size in found.objects or usual}
 
 
 def _median(costs: Sequence[Cost]) -> Cost:

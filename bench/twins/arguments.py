@@ -1,0 +1,17 @@
+"""What a benchmark is told: every one can be run in fewer rounds, to see that it works."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def parser(text: str | None, rounds: int) -> argparse.ArgumentParser:
+    """A command line with the option `--rounds`.
+
+    Args:
+        text: what is measured; a module's docstring.
+        rounds: how many by default.
+    """
+    made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawTextHelpFormatter)
+    made.add_argument("--rounds", type=int, default=rounds, help=f"{rounds} without it")
+    return made
