@@ -10,7 +10,7 @@ import pytest
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds import cloud
 from dra_fleet.clouds.catalogue import check_own_catalogue
-from dra_fleet.drivers import driver
+from dra_fleet.drivers import driver_parts
 from dra_fleet.drivers.amd import gpus as amd_gpus
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.facts.own import NAME, VARIABLE, CatalogueInvalid, use_beside
@@ -28,7 +28,7 @@ SOURCE = "source: a data sheet, date: 2026-11-20"
 CACHED: tuple[Any, ...] = (
     cast("Any", cloud)._machines,
     clouds.machines,
-    cast("Any", driver)._facts,
+    cast("Any", driver_parts)._facts,
     nvidia_facts.gpus,
     nvidia_facts.gpu_operator,
     amd_gpus.models,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.drivers import driver
+from dra_fleet.drivers import driver_parts
 from dra_fleet.facts.own import NAME, VARIABLE
 from dra_fleet.rehearsal import charts
 from dra_fleet.rehearsal.home import Home
@@ -30,7 +30,7 @@ drivers:
 @pytest.fixture(autouse=True)
 def facts_as_before() -> Iterator[None]:
     """A process reads its facts once; here a test has a catalogue of its own."""
-    cached: Any = vars(driver)["_facts"]
+    cached: Any = vars(driver_parts)["_facts"]
     cached.cache_clear()
     yield
     cached.cache_clear()
