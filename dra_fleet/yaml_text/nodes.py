@@ -7,16 +7,14 @@ rules of YAML 1.2, as the rest of this program reads them.
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any, cast
+import re
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from ruamel.yaml.resolver import implicit_resolvers
 
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator
 
 MAX_VALUES = 100_000
@@ -25,7 +23,19 @@ MAX_DEPTH = 64
 _MAX_NODES = 2 * MAX_VALUES
 """Keys are nodes too."""
 _TAG = "tag:yaml.org,2002:"
-_VERSION = (1, 2)
+_WORDS = {
+    **dict.fromkeys(("true", "True", "TRUE", "false", "False", "FALSE"), "bool"),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), "null"),
+    "<<": "merge",
+}
+"""What a plain value of YAML 1.2 is, as ruamel.yaml has it; a test holds both tables to that library."""
+_NUMERIC = frozenset("+-.0123456789")
+"""What numbers begin with."""
+_NUMBERS = {
+    "float": r"[-+]?[0-9][0-9_]*(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)"
+    r"|[-+]?\.[0-9_]+(?:[eE][-+][0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+    "int": r"[-+]?(?:0b[0-1_]+|0o?[0-7_]+|[0-9_]+|0x[0-9a-fA-F_]+)",
+}
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -170,25 +180,14 @@ class _Composer:
         return YamlNode(kind="map", place=place, pairs=tuple(zip(children[::2], children[1::2], strict=True)))
 
 
-def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """By first letter the kinds of plain values in YAML 1.2."""
-    found: dict[str, list[tuple[str, re.Pattern[str]]]] = defaultdict(list)
-    for versions, tag, pattern, letters in cast("list[Any]", implicit_resolvers):
-        if _VERSION in versions:
-            for letter in letters:
-                found[letter].append((tag.removeprefix(_TAG), pattern))
-    return found
-
-
-_RESOLVERS = _resolvers()
-
-
 def _kind(tag: str | None, text: str, *, plain: bool) -> str:
     if tag is not None and tag != "!":
         return tag.removeprefix(_TAG)
     if not plain:
         return "str"
-    return next((kind for kind, pattern in _RESOLVERS.get(text[:1], ()) if pattern.match(text)), "str")
+    if text[:1] in _NUMERIC:
+        return next((kind for kind, pattern in _NUMBERS.items() if re.fullmatch(pattern, text)), "str")
+    return _WORDS.get(text, "str")
 
 
 def _first_line(text: object) -> str:
