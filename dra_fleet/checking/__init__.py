@@ -6,10 +6,11 @@ pools, and what hands out other devices than meant is found here, with the line 
 
 from dra_fleet.checking.checking import CheckResult, ManifestFile, ValuesFile, check
 from dra_fleet.checking.leaving_out import LeftOut, listed
-from dra_fleet.checking.rules import RULES, OwnRules
+from dra_fleet.checking.rules import NO_OWN_RULES, RULES, OwnRules
 from dra_fleet.findings.finding import FileFinding
 
 __all__ = [
+    "NO_OWN_RULES",
     "RULES",
     "CheckResult",
     "FileFinding",

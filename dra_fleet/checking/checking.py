@@ -7,19 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel import asked
-from dra_fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
-from dra_fleet.checking.contents import contents_of, documents_of, unreadable
+from dra_fleet.checking.contents import contents_of
 from dra_fleet.checking.device_objects import all_expressions, validated
 from dra_fleet.checking.inventory import clusters
 from dra_fleet.checking.leaving_out import comments, counted
 from dra_fleet.checking.on_cluster import judged_on
-from dra_fleet.checking.operator_values import check_operator_values, operator_version
 from dra_fleet.checking.rendering import check_rendered
 from dra_fleet.checking.rules import NO_OWN_RULES, RULES
-from dra_fleet.findings.finding import FileFinding, Found, Subject
 from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.messages import STRICT
-from dra_fleet.yaml_text import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,6 +25,7 @@ if TYPE_CHECKING:
     from dra_fleet.checking.on_cluster import Outcome
     from dra_fleet.checking.resources import FileObject
     from dra_fleet.checking.rules import OwnRules
+    from dra_fleet.findings.finding import FileFinding, Found
     from dra_fleet.model.plan import FleetPlan
 
 
@@ -99,8 +96,11 @@ def check(
     objects = [item for content in contents for item in content.objects]
     everywhere = clusters(plan, _drivers_named(objects))
     fleet = [cluster for cluster in everywhere if not only or cluster.plan.name in only]
-    for file in charts:
-        found |= _merged([_check_values(file, cluster) for cluster in fleet], fleet)
+    if charts:
+        from dra_fleet.checking.values_files import check_file  # noqa: PLC0415 - few runs judge any
+
+        for file in charts:
+            found |= _merged([check_file(file, cluster) for cluster in fleet], fleet)
     for item in objects:
         check_rendered(item)
         found |= item.subject.found
@@ -159,20 +159,3 @@ def _where_it_runs(outcomes: Sequence[Outcome]) -> list[Found]:
     return [
         dict.fromkeys(replace(item, severity="warning") for item in outcome.findings) for outcome in outcomes
     ]
-
-
-def _check_values(file: ValuesFile, cluster: ClusterInventory) -> Found:
-    found: Found = {}
-    name = f"values of {file.chart} {file.version}"
-    operator = operator_version(file.chart, file.version)
-    if operator is not None:
-        for document in documents_of(file.name, file.data, found):
-            check_operator_values(Subject(document=document, name=name, found=found), *operator, cluster)
-        return found
-    try:
-        chart = find_chart(file.chart, file.version)
-    except ChartUnknown as unknown:
-        return {unreadable(file.name, Unreadable(str(unknown))): None}
-    for document in documents_of(file.name, file.data, found):
-        check_chart_values(Subject(document=document, name=name, found=found), chart, (cluster,))
-    return found

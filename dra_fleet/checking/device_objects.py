@@ -91,6 +91,11 @@ def validated(resource: FileObject, minor: str) -> Validated:
     return Validated(given=resource, as_v1=as_v1, found=found, has_marks=has_marks(resource.value))
 
 
+def config_path(resource: FileObject) -> Path:
+    """Where an object's `config` stands below."""
+    return ("spec",) if resource.kind == "DeviceClass" else devices_path(resource.kind)
+
+
 def devices_path(kind: str) -> Path:
     """Where a claim or template holds what it asks for."""
     return _DEVICES[kind]

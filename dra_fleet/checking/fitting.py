@@ -18,7 +18,7 @@ from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.demand.channels import channel_spec
-from dra_fleet.proof.search.placements import Held, after
+from dra_fleet.proof.search.held import Held, after
 from dra_fleet.proof.supply.node_slices import inventory_of
 
 if TYPE_CHECKING:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.checking.admin_access import check_admin_access
 from dra_fleet.checking.companions import check_companions, claims_of_domains
-from dra_fleet.checking.device_objects import class_name, expressions, requests
+from dra_fleet.checking.device_objects import class_name, config_path, expressions, requests
 from dra_fleet.checking.extended_resources import ExtendedResources
 from dra_fleet.checking.fitting import Fitting
-from dra_fleet.checking.opaque import check_config, config_path
 from dra_fleet.checking.pods import check_claims, pods_of
 from dra_fleet.checking.references import References, references
 from dra_fleet.checking.rendering import is_about_value
-from dra_fleet.checking.resources import keyed
+from dra_fleet.checking.resources import at, keyed
 from dra_fleet.checking.scheduling import check_scheduling
 from dra_fleet.checking.selection import ClassSelection
 from dra_fleet.plain import dataclass
@@ -74,8 +73,12 @@ def judged_on(
         selection.check_class(item)
     for item in claims:
         selection.check_claim(item)
-    for item in (*classes, *claims):
-        check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
+    configured = [item for item in (*classes, *claims) if at(item.value, (*config_path(item), "config"))]
+    if configured:
+        from dra_fleet.checking.opaque import check_config  # noqa: PLC0415 - most have none
+
+        for item in configured:
+            check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
     check_admin_access(cluster, claims, objects, selection.declared)
     check_companions(objects, claims, cluster)
     pods = [pod for item in objects for pod in pods_of(item)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import drivers
-from dra_fleet.checking.device_objects import class_name, devices_path, requests
+from dra_fleet.checking.device_objects import class_name, requests
 from dra_fleet.checking.resources import at, mapping, sequence
 from dra_fleet.proof.answer.parameters import (
     judged_parameters,
@@ -121,8 +121,3 @@ def _check_types(
                 resource.subject.error(
                     *path, "requests", number, rule="parameters-for-other-type", what=what, got=str(name)
                 )
-
-
-def config_path(resource: FileObject) -> Path:
-    """Where an object's `config` stands below."""
-    return ("spec",) if resource.kind == "DeviceClass" else devices_path(resource.kind)

@@ -99,10 +99,9 @@ def check(  # noqa: PLR0917 - Typer names them
 
     One line per finding, FILE:LINE:COLUMN first. Exit code 1: there are errors. 0: none, or warnings only.
     """
+    from dra_fleet.checking import NO_OWN_RULES
     from dra_fleet.checking import check as check_files
-    from dra_fleet.checking.report import to_sarif
     from dra_fleet.cli.manifests import manifests
-    from dra_fleet.cli.own_rules import own_rules
     from dra_fleet.plan import make_plan
     from dra_fleet.policy.asked_policies import asked_by_file
     from dra_fleet.policy.asked_policies import given as asked
@@ -119,7 +118,11 @@ def check(  # noqa: PLR0917 - Typer names them
     except SettingsInvalid as invalid:
         raise read.located(invalid) from None
     _require_known(plan, cluster or ())
-    own = own_rules(asked(rules, exemptions).or_else(asked_by_file(file)))
+    own, policies = NO_OWN_RULES, asked(rules, exemptions).or_else(asked_by_file(file))
+    if policies.paths:
+        from dra_fleet.cli.own_rules import own_rules
+
+        own = own_rules(policies)
     unreadable: list[FileFinding] = []
     given_files = manifests(files or (), unreadable)
     charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]
@@ -127,6 +130,8 @@ def check(  # noqa: PLR0917 - Typer names them
     checked = check_files(plan, given_files, charts, cluster or (), left_out, own=own)
     found = [*unreadable, *checked.findings]
     if sarif is not None:
+        from dra_fleet.checking.report import to_sarif
+
         sarif.write_text(jsonlib.dumps(to_sarif(found, stack, own.about), indent=2) + "\n", encoding="utf-8")
     _print(found, checked, "json" if json else form)
     if any(finding.severity == "error" for finding in found):
@@ -181,17 +186,16 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format) -> None
         rest = {"judged": checked.judged, "passed": passed, "byOwnRules": checked.by_own_rules}
         print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
         return
-    console = stdout_console()
     if form == "github":
         from dra_fleet.checking.report import annotation
 
         for finding in found:
             typer.echo(annotation(finding))
-    else:
-        print_lines(console, map(_line, found))
+    elif found:
+        print_lines(stdout_console(), map(_line, found))
     told = [_count(errors, "error"), _count(counts["warnings"], "warning")]
-    console.print(", ".join(told) if found else "nothing found", markup=False)
-    console.print(_judged(checked), markup=False)
+    typer.echo(", ".join(told) if found else "nothing found")
+    typer.echo(_judged(checked))
 
 
 def _judged(checked: CheckResult) -> str:

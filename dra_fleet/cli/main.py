@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+from typer.main import get_command_name
 
 from dra_fleet.cli import (
     catalogue,
@@ -29,6 +31,9 @@ from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
 from dra_fleet.cli.telling import telling
 from dra_fleet.findings.expected import ExpectedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EXAMPLES = examples(
     ("a project of your own", "dra-fleet init gpu-fleet"),
@@ -108,7 +113,7 @@ def run() -> None:
         completion.answer_shells()
     try:
         try:
-            app(prog_name="dra-fleet")
+            _asked(sys.argv[1:])(prog_name="dra-fleet")
         finally:
             _flush()
     except SystemExit as ended:
@@ -130,6 +135,18 @@ def run() -> None:
         if not told:
             raise
         _fail(told, error)
+
+
+def _asked(words: Sequence[str]) -> typer.Typer:
+    """The one command that is named first, else all: Typer makes what it parses of each that it is given."""
+    one = copy.copy(app)
+    one.registered_groups = [item for item in app.registered_groups if item.name in words[:1]]
+    one.registered_commands = [
+        item
+        for item in app.registered_commands
+        if item.callback is not None and get_command_name(item.callback.__name__) in words[:1]
+    ]
+    return one if one.registered_groups or one.registered_commands else app
 
 
 def _told_of(error: OSError) -> str:

@@ -10,6 +10,7 @@ from dra_fleet.declared.values import Secret
 from dra_fleet.findings.finding import FileFinding, dotted
 from dra_fleet.policy.exemptions import exemption_of, today
 from dra_fleet.policy.judging import accepted_by_all
+from dra_fleet.policy.own import load
 from dra_fleet.policy.rule import ResourceRule, Settings, StackRule
 
 if TYPE_CHECKING:
@@ -28,16 +29,15 @@ _HIDDEN: Final = ("data", "stringData")
 
 
 def own_rules(asked: AskedPolicies) -> OwnRules:
-    """A team's own rules for a check, loaded only where there are any: each is a file, and ours are many.
+    """A team's own rules for a check.
+
+    Args:
+        asked: where they are.
 
     Raises:
         RuleFileError: a rule cannot be had.
         ExemptionsError: the exemptions cannot.
     """
-    if not asked.paths:
-        return OwnRules()
-    from dra_fleet.policy.own import load
-
     policies = load(asked)
     about = {rule.name: rule.description for rule in policies.own}
     return OwnRules(about=about, judge=lambda objects: _found(policies, objects))

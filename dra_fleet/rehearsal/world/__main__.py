@@ -26,7 +26,7 @@ from dra_fleet.rehearsal.clouds.registry import SimulatedClouds
 from dra_fleet.rehearsal.home import Home, HomeUnusableError
 from dra_fleet.rehearsal.world.code import code_digest
 from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
-from dra_fleet.rehearsal.world.files import deleted, wait_deleted
+from dra_fleet.rehearsal.world.files import deleted
 from dra_fleet.rehearsal.world.processes import ProcessId
 from dra_fleet.rehearsal.world.server import application
 from dra_fleet.rehearsal.world.store import Store
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
 LOG_BYTES = 5_000_000
+DELETED_POLL = 2.0
+"""Seconds between looks whether a file is still there."""
 
 
 def main() -> int:
@@ -90,7 +92,7 @@ async def _serve(home: Home) -> None:
         )
         await runner.setup()
         await web.SockSite(runner, listener).start()
-        await _first(done.wait(), leave.wait(), wait_deleted(home.lock, held))
+        await _first(done.wait(), leave.wait(), _wait_deleted(home.lock, held))
         await runner.cleanup()
         if deleted(home.lock, held):
             logging.warning("%s was deleted; what runs for it ends", home.root)  # noqa: LOG015
@@ -99,6 +101,12 @@ async def _serve(home: Home) -> None:
         await world.detach()
     home.socket.unlink(missing_ok=True)
     home.pid_file.unlink(missing_ok=True)
+
+
+async def _wait_deleted(path: Path, held: os.stat_result) -> None:
+    """Return once the file has been deleted or replaced."""
+    while not deleted(path, held):  # noqa: ASYNC110 - no system tells this of every disk
+        await asyncio.sleep(DELETED_POLL)
 
 
 async def _first(*ends: Awaitable[object]) -> None:

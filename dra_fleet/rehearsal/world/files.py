@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import tempfile
 from pathlib import Path
-
-DELETED_POLL = 2.0
-"""Seconds between looks whether a file is still there."""
 
 
 def write_private(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
@@ -56,12 +52,6 @@ def deleted(path: Path, held: os.stat_result) -> bool:
     except OSError:
         return False  # a disk that cannot be read says nothing of what is on it
     return not os.path.samestat(found, held)
-
-
-async def wait_deleted(path: Path, held: os.stat_result) -> None:
-    """Return once the file has been deleted or replaced."""
-    while not deleted(path, held):  # noqa: ASYNC110 - no system tells this of every disk
-        await asyncio.sleep(DELETED_POLL)
 
 
 def last_lines(path: Path, count: int = 12) -> str:
