@@ -141,7 +141,7 @@ def _driver(driver: Driver) -> dict[str, Any]:
         "publishes": list(driver.publishers),
         "versions": [item.version for item in facts.versions],
         "sharing": [strategy.model_fields["strategy"].default for strategy in driver.strategies()],
-        "classes": sorted(facts.owned_classes()),
+        "classes": sorted(facts.owned_classes),
         "source": facts.source,
     }
 

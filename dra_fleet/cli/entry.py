@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-ALLOCATIONS = 200_000
+ALLOCATIONS = 2_000_000
 """New objects after which Python looks for garbage. Modules, models and facts stay: looking through them at
 each 700 takes a tenth of a short command (docs/adr/0009-start-up.md)."""
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from dra_fleet.declared.credential_names import can_be, is_neutral, is_placeholder, named_kind
@@ -75,15 +75,24 @@ def without_credentials(text: str, mask: str) -> str:
             return match[0]
         return match[0].replace(secret, mask) if secret else mask
 
-    for _, pattern in _forms():
-        text = pattern.sub(masked, text)
+    for form in _forms():
+        if form.holds in text:
+            text = form.pattern.sub(masked, text)
     return text
 
 
+class _Form(NamedTuple):
+    """A form of credentials; a text of it holds a part that is always the same, perhaps empty."""
+
+    what: str
+    holds: str
+    pattern: re.Pattern[str]
+
+
 @cache
-def _forms() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _forms() -> tuple[_Form, ...]:
     forms = read("dra_fleet.declared", "credential_forms.yaml")["forms"]
-    return tuple((form["is"], re.compile(form["pattern"])) for form in forms)
+    return tuple(_Form(form["is"], form.get("holds", ""), re.compile(form["pattern"])) for form in forms)
 
 
 def _found(value: Value, name: str, layer: int) -> Iterator[HeldCredential]:
@@ -137,10 +146,10 @@ def _in_list(value: Value, name: str, layer: int) -> Iterator[HeldCredential]:
 
 
 def _in_text(text: str, name: str, layer: int) -> Iterator[str]:
-    for what, pattern in _forms():
-        for match in pattern.finditer(text):
+    for form in _forms():
+        for match in form.pattern.finditer(text) if form.holds in text else ():
             if not is_placeholder(match.groupdict().get("secret") or ""):
-                yield what
+                yield form.what
                 break
     if layer == _LAYERS:
         return

@@ -112,7 +112,7 @@ def labels_nodes(key: str) -> bool:
 
 def of_class(name: str) -> Driver | None:
     """The driver some version of whose chart installs the DeviceClass of a name."""
-    return next((driver for driver in known() if name in driver.facts.owned_classes()), None)
+    return next((driver for driver in known() if name in driver.facts.owned_classes), None)
 
 
 @cache

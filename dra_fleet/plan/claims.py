@@ -13,13 +13,14 @@ from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.model.plan import ClaimPlan, ClaimTemplatePlan
 from dra_fleet.model.specs import spec_or_none
-from dra_fleet.plan.classes import chart_classes, is_wanted
+from dra_fleet.plan.classes import chart_classes
 from dra_fleet.settings.claims import FirstAvailableRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.kubernetes.devices.problem import Problem
     from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings, RequestSettings
     from dra_fleet.settings.fleet import FleetSettings
 
@@ -27,17 +28,23 @@ _ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 
 
 def claim_specs(settings: FleetSettings, findings: Findings) -> dict[str, ClaimSpec]:
-    """The spec of every claim; those that are wrong are left out."""
+    """The spec of every claim, one for all that ask for the same; those that are wrong are left out."""
     specs: dict[str, ClaimSpec] = {}
+    installed = {known for cluster in settings.clusters.values() for known in chart_classes(cluster)}
+    classes = frozenset({*settings.classes, *installed})
+    published = _publishers(settings)
+    alike: dict[str, ClaimSpec] = {}
     for name, claim in sorted(settings.claims.items()):
-        known = _check_classes(name, claim, settings, findings)
+        known = _check_classes(name, claim, settings, classes, findings)
         value = {"devices": _devices(claim)}
         names = tuple(sorted(claim.requests))
-        spec = spec_or_none(
+        spec = alike.get(key := repr(value)) or spec_or_none(
             ClaimSpec, value, ("claims", name), findings, lambda parts, names=names: _setting(parts, names)
         )
+        if spec is not None:
+            alike[key] = spec
         if spec is not None and known:
-            _check_readers(name, claim, settings, findings)
+            _check_readers(name, claim, published, findings)
             specs[name] = spec
     return specs
 
@@ -51,15 +58,17 @@ def clusters_using(settings: FleetSettings) -> Mapping[str, set[str]]:
 
 
 def clusters_of(
-    name: str, used: Mapping[str, set[str]], settings: FleetSettings, findings: Findings
+    name: str,
+    used: Mapping[str, set[str]],
+    settings: FleetSettings,
+    there: Mapping[str, frozenset[str]],
+    findings: Findings,
 ) -> frozenset[str]:
     """The clusters that get a claim: where a workload uses it, else every one that has all its classes."""
     claim = settings.claims[name]
     if name in used:
         return frozenset(used[name] & set(settings.clusters))
-    found = frozenset(
-        cluster for cluster in settings.clusters if not missing_classes(claim, cluster, settings)
-    )
+    found = frozenset(cluster for cluster, has in there.items() if not missing_classes(claim, has))
     if not found:
         findings.error(
             "claims",
@@ -71,10 +80,8 @@ def clusters_of(
     return found
 
 
-def missing_classes(claim: ClaimSettings, cluster: str, settings: FleetSettings) -> list[str]:
-    """The classes a claim names that a cluster does not have."""
-    has = settings.clusters[cluster]
-    there = {name for name, wanted in settings.classes.items() if is_wanted(wanted, has)} | chart_classes(has)
+def missing_classes(claim: ClaimSettings, there: frozenset[str]) -> list[str]:
+    """The classes a claim names that are not among those of a cluster."""
     return sorted({wanted for _, wanted in claim.classes()} - there)
 
 
@@ -91,9 +98,13 @@ def plan_claims(
     """The templates and the shared claims of one cluster, all of them `after` these releases."""
     templates: list[ClaimTemplatePlan] = []
     claims: list[ClaimPlan] = []
+    # By identity: claims that ask for the same share a spec.
+    dropped: dict[int, list[Problem]] = {}
     for name in names:
         spec, wanted = specs[name], settings.claims[name]
-        _check_gates(cluster, minor, name, wanted, spec, findings=findings)
+        if id(spec) not in dropped:
+            dropped[id(spec)] = check_minor("ResourceClaim", {"spec": spec.as_read}, minor)
+        _tell_dropped(cluster, name, wanted, dropped[id(spec)], findings)
         if wanted.shared:
             claims.append(ClaimPlan(name=name, namespace=settings.namespace, spec=spec, after=after))
         else:
@@ -119,9 +130,9 @@ def namespace_labels(specs: Sequence[ClaimSpec]) -> dict[str, str]:
     return {_ADMIN_ACCESS: "true"} if asked else {}
 
 
-def _check_classes(name: str, claim: ClaimSettings, settings: FleetSettings, findings: Findings) -> bool:
-    installed = {known for cluster in settings.clusters.values() for known in chart_classes(cluster)}
-    known = sorted({*settings.classes, *installed})
+def _check_classes(
+    name: str, claim: ClaimSettings, settings: FleetSettings, known: frozenset[str], findings: Findings
+) -> bool:
     unknown = [(path, wanted) for path, wanted in claim.classes() if wanted not in known]
     for path, wanted in unknown:
         findings.unknown(
@@ -130,15 +141,14 @@ def _check_classes(name: str, claim: ClaimSettings, settings: FleetSettings, fin
             *path,
             what="is neither a class of this stack nor one that a driver's chart installs",
             got=wanted,
-            known=known,
+            known=sorted(known),
             fix=f"{_how_to_have(wanted, settings)}declare it under classes",
         )
     return not unknown
 
 
-def _check_readers(name: str, claim: ClaimSettings, settings: FleetSettings, findings: Findings) -> None:
+def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], findings: Findings) -> None:
     """Refuse parameters for a driver that no cluster runs: Kubernetes passes over them without a word."""
-    published = _publishers(settings)
     for number, config in enumerate(claim.config if published else ()):
         if config.opaque.driver not in published:
             findings.unknown(
@@ -182,11 +192,11 @@ def _how_to_have(name: str, settings: FleetSettings) -> str:
     return f"set {setting} for a pool, or " if setting else ""
 
 
-def _check_gates(
-    cluster: str, minor: str, name: str, claim: ClaimSettings, spec: ClaimSpec, *, findings: Findings
+def _tell_dropped(
+    cluster: str, name: str, claim: ClaimSettings, dropped: Sequence[Problem], findings: Findings
 ) -> None:
     names = tuple(sorted(claim.requests))
-    for problem in check_minor("ResourceClaim", {"spec": spec.to_object()}, minor):
+    for problem in dropped:
         parts = tuple(part for part in re.split(r"[.\[\]]+", problem.path.removeprefix("spec.")) if part)
         findings.error(
             "claims",

@@ -83,12 +83,23 @@ def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
     """The classes that driver charts install in a cluster; all known ones if it brings its own drivers."""
     found: set[str] = set(planning_of(cluster).own_classes(cluster))
     if not cluster.drivers:
-        return frozenset(found.union(*(driver.facts.owned_classes() for driver in drivers.known())))
+        return frozenset(found.union(*(driver.facts.owned_classes for driver in drivers.known())))
     for name, settings in cluster.drivers.items():
         driver = drivers.named(name)
         version = driver.facts.judged_version(settings.version) if driver is not None else None
         found |= set(version.classes) if version is not None else set()
     return frozenset(found)
+
+
+def classes_there(settings: FleetSettings) -> dict[str, frozenset[str]]:
+    """By cluster the classes that it has."""
+    return {name: classes_on(cluster, settings) for name, cluster in settings.clusters.items()}
+
+
+def classes_on(cluster: ClusterSettings, settings: FleetSettings) -> frozenset[str]:
+    """The classes that a cluster has: those of the stack that it gets, its charts' and its cloud's."""
+    own = (name for name, wanted in settings.classes.items() if is_wanted(wanted, cluster))
+    return chart_classes(cluster).union(own)
 
 
 def _expressions(

@@ -16,7 +16,7 @@ from dra_fleet.plain import dataclass
 from dra_fleet.plan.advertisers import check_stated
 from dra_fleet.plan.budget import check_budget
 from dra_fleet.plan.claims import claim_specs, clusters_of, clusters_using, namespace_labels, plan_claims
-from dra_fleet.plan.classes import class_specs, plan_classes
+from dra_fleet.plan.classes import class_specs, classes_there, plan_classes
 from dra_fleet.plan.described import check_described
 from dra_fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
 from dra_fleet.plan.releases import driver_namespaces, plan_releases
@@ -52,9 +52,9 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     shared = _Shared(
         classes=class_specs(settings, findings), claims=claim_specs(settings, findings), placed={}
     )
-    used = clusters_using(settings)
+    used, there = clusters_using(settings), classes_there(settings)
     for name in shared.claims:
-        shared.placed[name] = clusters_of(name, used, settings, findings)
+        shared.placed[name] = clusters_of(name, used, settings, there, findings)
     clusters = [_plan_cluster(name, settings, shared, findings) for name in sorted(settings.clusters)]
     check_budget(settings, (cluster for cluster in clusters if cluster is not None), findings)
     if findings.errors:

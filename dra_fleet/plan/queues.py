@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.model.plan import NamespacePlan, QueuePlan, ReleasePlan
-from dra_fleet.plan.classes import chart_classes, is_wanted
+from dra_fleet.plan.classes import classes_on
 from dra_fleet.plan.queue_checks import check_mappings, check_queue, check_workload, counted_as
 from dra_fleet.queueing import kueue
 
@@ -122,8 +122,4 @@ def _queues_of(cluster: str, queues: QueuesSettings) -> list[str]:
 def _classes_on(cluster: str, settings: FleetSettings) -> frozenset[str]:
     """The DeviceClasses that a cluster has."""
     has = settings.clusters.get(cluster)
-    if has is None:
-        return frozenset()
-    return frozenset(name for name, one in settings.classes.items() if is_wanted(one, has)) | chart_classes(
-        has
-    )
+    return frozenset() if has is None else classes_on(has, settings)

@@ -8,6 +8,7 @@ from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.plan.claims import missing_classes
+from dra_fleet.plan.classes import classes_there
 from dra_fleet.plan.queues import quota_of
 from dra_fleet.plan.serving import serving
 
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
-    from dra_fleet.settings.workloads import WorkloadSettings
+    from dra_fleet.settings.workloads import TolerationSettings, WorkloadSettings
 
 
 def check_references(settings: FleetSettings, findings: Findings) -> None:
     """Refuse workloads that name a cluster or a claim that does not exist, or that cannot meet."""
+    there = classes_there(settings)
     for name, workload in sorted(settings.workloads.items()):
         at = ("workloads", name)
         if workload.cluster not in settings.clusters:
@@ -41,15 +43,18 @@ def check_references(settings: FleetSettings, findings: Findings) -> None:
                 known=list(settings.claims),
             )
         if workload.cluster in settings.clusters and workload.claim in settings.claims:
-            _check_meeting(at, workload, settings, findings)
+            _check_meeting(at, workload, settings, there[workload.cluster], findings)
 
 
 def _check_meeting(
-    at: tuple[str, ...], workload: WorkloadSettings, settings: FleetSettings, findings: Findings
+    at: tuple[str, ...],
+    workload: WorkloadSettings,
+    settings: FleetSettings,
+    there: frozenset[str],
+    findings: Findings,
 ) -> None:
-    declared = {*settings.classes}
-    missing = missing_classes(settings.claims[workload.claim], workload.cluster, settings)
-    told = [name for name in missing if name in declared]
+    missing = missing_classes(settings.claims[workload.claim], there)
+    told = [name for name in missing if name in settings.classes]
     if told:
         findings.error(
             *at,
@@ -70,9 +75,16 @@ def plan_workloads(
     findings: Findings,
 ) -> tuple[WorkloadPlan, ...]:
     """The workloads of one cluster in the order of their names."""
+    tainted = tolerations_for(taint for pool in pools for taint in pool.taints)
     return tuple(
         _plan_workload(
-            name, workload, settings, pools, releases, quota=quota_of(name, settings, domains, findings)
+            name,
+            workload,
+            settings,
+            pools,
+            releases,
+            tainted=tainted,
+            quota=quota_of(name, settings, domains, findings),
         )
         for name, workload in sorted(settings.workloads.items())
         if workload.cluster == cluster and workload.claim in settings.claims
@@ -86,6 +98,7 @@ def _plan_workload(
     pools: Sequence[PoolPlan],
     releases: Sequence[ReleasePlan],
     *,
+    tainted: tuple[Toleration, ...],
     quota: Mapping[str, int],
 ) -> WorkloadPlan:
     claim = settings.claims[workload.claim]
@@ -98,7 +111,7 @@ def _plan_workload(
         image=workload.image,
         command=workload.command,
         node_selector=_node_selector(workload, pools),
-        tolerations=_tolerations(workload, pools),
+        tolerations=tainted if workload.tolerations is None else _tolerations(workload.tolerations),
         cpu=workload.cpu,
         memory=workload.memory,
         accept=dict(sorted(workload.accept.items())),
@@ -117,10 +130,8 @@ def _node_selector(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> dic
     return dict(sorted(chosen.items()))
 
 
-def _tolerations(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> tuple[Toleration, ...]:
-    if workload.tolerations is not None:
-        return tuple(
-            Toleration(key=item.key or "", operator=item.operator, value=item.value, effect=item.effect)
-            for item in workload.tolerations
-        )
-    return tolerations_for(taint for pool in pools for taint in pool.taints)
+def _tolerations(given: Sequence[TolerationSettings]) -> tuple[Toleration, ...]:
+    return tuple(
+        Toleration(key=item.key or "", operator=item.operator, value=item.value, effect=item.effect)
+        for item in given
+    )

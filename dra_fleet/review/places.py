@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.plain import dataclass
+from dra_fleet.settings.extending import FLEET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from dra_fleet.yaml_text import Path, Place
 
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -20,10 +23,22 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, kw_only=True)
 class StackText:
-    """A file that the reviewed fleet stands in: its path in its repository, and its text."""
+    """A file that the reviewed fleet stands in.
+
+    Attributes:
+        path: Its path in its repository.
+        text: Its text, where it is not read yet.
+        places: Where each value of it stands, where it is read.
+    """
 
     path: str
-    text: str
+    text: str = ""
+    places: Mapping[Path, Place] | None = None
+
+    @cached_property
+    def lines(self) -> Mapping[tuple[str, ...], int]:
+        """The line of each setting by its path in the fleet."""
+        return _of_text(self.text) if self.places is None else _of_places(self.places)
 
 
 def place_of(path: str, texts: Sequence[StackText]) -> tuple[str, int]:
@@ -38,14 +53,21 @@ def place_of(path: str, texts: Sequence[StackText]) -> tuple[str, int]:
         parts = [index or name for index, name in _PART.findall(path.removeprefix(KEY))]
         for length in range(len(parts), -1, -1):
             for file in texts:
-                known = _lines(file.text).get(tuple(parts[:length]))
+                known = file.lines.get(tuple(parts[:length]))
                 if known is not None:
                     return file.path, known
     return texts[0].path, 1
 
 
-@lru_cache(maxsize=8)
-def _lines(text: str) -> Mapping[tuple[str, ...], int]:
+def _of_places(places: Mapping[Path, Place]) -> Mapping[tuple[str, ...], int]:
+    start, found = len(FLEET), dict[tuple[str, ...], int]()
+    for path, place in places.items():
+        if path[:start] == FLEET:
+            found.setdefault(tuple(map(str, path[start:])), place.line)
+    return found
+
+
+def _of_text(text: str) -> Mapping[tuple[str, ...], int]:
     try:
         document: Any = yaml.compose(text, Loader=_LOADER)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     except yaml.YAMLError:

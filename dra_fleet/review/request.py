@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,13 +22,12 @@ from dra_fleet.review.was import Was, was_exported
 from dra_fleet.review.writing import PLAN, prepare
 from dra_fleet.settings import SettingsInvalid
 from dra_fleet.settings.fleet_files import fleet_files
-from dra_fleet.settings.stack_file import read_fleet, stack_name
+from dra_fleet.settings.stack_file import Written, read_written, stack_name
 from dra_fleet.yaml_text import bounded_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
-    from typing import Any
 
     from dra_fleet.model.plan import FleetPlan
     from dra_fleet.review.events import Preview
@@ -129,7 +129,8 @@ class ReviewRequest:
         if given is not None and fleet.settings is None and fleet.invalid is None:
             fleet = fleet_of(given)
         if fleet.settings is None and fleet.invalid is None:
-            fleet = self._from_file()
+            read = self._read
+            fleet = fleet_of(read.fleet) if isinstance(read, Written) else Fleet(invalid=read)
         if was.plan is None:
             exported = was_exported(preview.outputs)
             was = replace(exported, problem=was.problem, source=was.source or exported.source)
@@ -146,11 +147,16 @@ class ReviewRequest:
     def texts(self) -> tuple[StackText, ...]:
         """The files that the fleet stands in, for the places of findings."""
         near = next((item for item in self.file.parents if (item / ".git").exists()), self.file.parent)
-        return tuple(
-            StackText(
-                path=Path(os.path.relpath(file, near)).as_posix(),
-                text=file.read_text(encoding="utf-8", errors="replace"),
+
+        def named(file: str | Path) -> str:
+            return Path(os.path.relpath(file, near)).as_posix()
+
+        if isinstance(self._read, Written):
+            return tuple(
+                StackText(path=named(each.file), places=each.places) for each in self._read.documents
             )
+        return tuple(
+            StackText(path=named(file), text=file.read_text(encoding="utf-8", errors="replace"))
             for file in fleet_files(self.file)
         )
 
@@ -180,7 +186,7 @@ class ReviewRequest:
             engine = RunningPreview(command)
             try:
                 # The engine's own work takes longer than these, and another core.
-                written = self._read()
+                written = self._read.fleet if isinstance(self._read, Written) else None
                 fleet = fleet_of(written) if written is not None else Fleet()
                 was = read_against(self.against, self.file) if self.against else Was()
                 compile_templates()
@@ -192,17 +198,13 @@ class ReviewRequest:
             fleet = Fleet()  # the engine was given something else, such as values from an environment
         return preview, fleet, was
 
-    def _read(self) -> Mapping[str, Any] | None:
+    @cached_property
+    def _read(self) -> Written | SettingsInvalid:
+        """What the stack file says, read once; or why it cannot be read."""
         try:
-            return read_fleet(self.file)
-        except SettingsInvalid:
-            return None
-
-    def _from_file(self) -> Fleet:
-        try:
-            return fleet_of(read_fleet(self.file))
+            return read_written(self.file)
         except SettingsInvalid as invalid:
-            return Fleet(invalid=invalid)
+            return invalid
 
     def _plan_command(self) -> str:
         options = ["--stack", self.name, "--plan", str(self.out / PLAN)]

@@ -50,7 +50,7 @@ def _claims_of(classes: set[str], cluster: ClusterPlan) -> set[str]:
 
 def _classes_of(driver: str, cluster: ClusterPlan) -> set[str]:
     facts = drivers.facts_of(driver)
-    owned = facts.owned_classes() if facts is not None else frozenset[str]()
+    owned = facts.owned_classes if facts is not None else frozenset[str]()
     declared = {
         item.name
         for item in cluster.classes

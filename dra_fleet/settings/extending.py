@@ -75,7 +75,7 @@ def _merged(below: Layer, above: Layer) -> Layer:
     own = {key: value for key, value in above.fleet.items() if key != EXTENDS}
     fleet = _merge(base, own, FLEET, taken)
     kept = {
-        path: replace(place, file=place.file or below.document.file)
+        path: place._replace(file=place.file or below.document.file)
         for path, place in below.document.places.items()
         if not any(path[:length] in taken for length in range(len(FLEET), len(path) + 1))
     }

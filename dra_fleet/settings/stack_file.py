@@ -7,14 +7,14 @@ fleet may extend other files of the same form (see `dra_fleet.settings.extending
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
 from dra_fleet.places import PROJECT_FILE
 from dra_fleet.plain import dataclass
 from dra_fleet.settings import going
 from dra_fleet.settings.extending import FLEET, Layer, extended
-from dra_fleet.settings.handed_over import LONGEST_VARIABLE, variable_bytes
+from dra_fleet.settings.handed_over import too_long, variable_bytes
 from dra_fleet.settings.parsing import parse
 from dra_fleet.settings.schema_nodes import keys
 from dra_fleet.settings.translate import shown
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.settings.fleet import FleetSettings
-
 
 _MODEL: Final = "dra-fleet init FOLDER makes stack files to begin with"
 
@@ -45,17 +44,7 @@ class StackFile:
     @property
     def too_long(self) -> SettingsError | None:
         """Why no engine can start the program of this stack, where the fleet is too long for that."""
-        if self.handed_over <= LONGEST_VARIABLE:
-            return None
-        named = f"fleets/{self.name}.yaml"
-        return SettingsError(
-            path=KEY,
-            what=f"takes {self.handed_over} bytes of the variable in which the engine hands it to the "
-            f'program, and Linux allows {LONGEST_VARIABLE}: a preview ends with "argument list too long"',
-            at=self.at(KEY),
-            fix=f"move the fleet into a file {named}, the keys config and {KEY} above it included, and "
-            f"extend that in the stack file: {KEY}: {{extends: {named}}}",
-        )
+        return too_long(self.name, self.handed_over, self.at(KEY))
 
     def located(self, invalid: SettingsInvalid) -> SettingsInvalid:
         """The same errors, each with the file, line and column of its value."""
@@ -107,7 +96,29 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
     Raises:
         SettingsInvalid: The file is missing, is no YAML or holds no fleet.
     """
-    return _fleet(_load(path), path, _load).fleet
+    return read_written(path).fleet
+
+
+class Written(NamedTuple):
+    """A raw fleet, and the documents that it stands in, what extends before what is extended."""
+
+    fleet: Mapping[str, Any]
+    documents: tuple[Document, ...]
+
+
+def read_written(path: Path) -> Written:
+    """What `dra-fleet:fleet` is in a stack file, and where it is written.
+
+    Raises:
+        SettingsInvalid: The file is missing, is no YAML or holds no fleet.
+    """
+    documents: list[Document] = []
+
+    def load(file: Path) -> Document:
+        documents.append(_load(file))
+        return documents[-1]
+
+    return Written(_fleet(load(path), path, load).fleet, tuple(documents))
 
 
 def fleet_elsewhere(path: Path) -> Mapping[str, Any] | None:
@@ -116,9 +127,8 @@ def fleet_elsewhere(path: Path) -> Mapping[str, Any] | None:
     Raises:
         SettingsInvalid: A file is missing, is no YAML or holds no fleet.
     """
-    document = _load(path)
-    layer = _fleet(document, path, _load)
-    return None if layer.document is document else layer.fleet
+    written = read_written(path)
+    return written.fleet if len(written.documents) > 1 else None
 
 
 def fleet_at(path: Path, text: Callable[[Path], str | None]) -> Mapping[str, Any]:

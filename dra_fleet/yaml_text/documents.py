@@ -155,11 +155,11 @@ class _Reader:
 
     def document(self, node: YamlNode) -> Document:
         self.places = {}
+        self.places[()] = node.place
         return Document(file=self.file, value=self.value(node, ()), places=self.places)
 
     def value(self, node: YamlNode, path: Path) -> object:
         self.values += 1
-        self.places.setdefault(path, node.place)
         if self.values > MAX_VALUES:
             what = f"holds more than {MAX_VALUES} values once its anchors are followed"
             raise Unreadable(what, node.place, "write it without anchors, or less into one file")
@@ -169,8 +169,16 @@ class _Reader:
         if node.pairs is not None:
             return self._mapping(node.pairs, path)
         if node.items is not None:
-            return [self.value(item, (*path, index)) for index, item in enumerate(node.items)]
-        return _scalar(node)
+            return self._sequence(node.items, path)
+        return node.text if node.kind == "str" else _scalar(node)
+
+    def _sequence(self, items: tuple[YamlNode, ...], path: Path) -> list[object]:
+        result: list[object] = []
+        for index, item in enumerate(items):
+            below = (*path, index)
+            self.places.setdefault(below, item.place)
+            result.append(self.value(item, below))
+        return result
 
     def _mapping(self, pairs: tuple[tuple[YamlNode, YamlNode], ...], path: Path) -> dict[str, object]:
         result: dict[str, object] = {}
@@ -184,8 +192,9 @@ class _Reader:
                 continue
             if name in result:
                 raise Unreadable(f"holds the key {name!r} twice", key.place, "remove one of the two")
-            self.places[*path, name] = key.place
-            result[name] = self.value(item, (*path, name))
+            below = (*path, name)
+            self.places[below] = key.place
+            result[name] = self.value(item, below)
         for item in merged:
             if item.pairs is None:
                 raise Unreadable("merges (<<) something that is no mapping", item.place)

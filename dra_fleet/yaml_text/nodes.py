@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import yaml
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +37,11 @@ _NUMBERS = {
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@dataclass(frozen=True)
-class Place:
+_SCALAR: Final = yaml.ScalarEvent
+_ENDS: Final = frozenset({yaml.SequenceEndEvent, yaml.MappingEndEvent})
+
+
+class Place(NamedTuple):
     """Where a value stands; line and column count from 1. `file`: where that is not the document's own."""
 
     line: int = 1
@@ -63,9 +64,11 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
         return f"{source}:{self.place.line}:{self.place.column}: {self.what}{fix}"
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(slots=True, eq=False)
 class YamlNode:
     """A value of a document; an anchor's node stands in every place that refers to it.
+
+    Nobody changes one; a frozen class takes three times as long to make, and a large file has 100,000.
 
     Attributes:
         kind: Its tag without the prefix of YAML's own: map, seq, str, int, null, merge and so on.
@@ -166,14 +169,11 @@ class _Composer:
         return found
 
     def _built(self, event: Any, place: Place, depth: int) -> YamlNode:  # noqa: ANN401
-        if isinstance(event, yaml.ScalarEvent):
+        if type(event) is _SCALAR:
             text = str(event.value)
-            return YamlNode(kind=_kind(event.tag, text, plain=event.implicit[0]), place=place, text=text)
+            return YamlNode(_kind(event.tag, text, plain=event.implicit[0]), place, text)
         children: list[YamlNode] = []
-        while True:
-            following = self._loader.get_event()
-            if isinstance(following, yaml.SequenceEndEvent | yaml.MappingEndEvent):
-                break
+        while type(following := self._loader.get_event()) not in _ENDS:
             children.append(self._node(following, depth + 1))
         if isinstance(event, yaml.SequenceStartEvent):
             return YamlNode(kind="seq", place=place, items=tuple(children))

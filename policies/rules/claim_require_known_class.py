@@ -58,7 +58,7 @@ def _installed(stack: Stack) -> Iterator[str]:
         installed = release(resource)
         if installed is not None and installed.driver is not None:
             version = installed.driver_version
-            yield from installed.driver.owned_classes() if version is None else version.classes
+            yield from installed.driver.owned_classes if version is None else version.classes
 
 
 RULE = StackRule(

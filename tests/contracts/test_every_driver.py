@@ -71,7 +71,7 @@ def test_nobody_else_is_known_by_its_names(driver: Driver) -> None:
     others = [other for other in drivers.known() if other is not driver]
     assert len(others) == len(NAMES) - 1
     assert not any(set(driver.publishers) & set(other.publishers) for other in others)
-    assert not any(driver.facts.owned_classes() & other.facts.owned_classes() for other in others)
+    assert not any(driver.facts.owned_classes & other.facts.owned_classes for other in others)
 
 
 def test_it_tells_accelerators_of_machines_that_it_serves_alone(driver: Driver) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dra_fleet.facts.loading import read
 from dra_fleet.review.masking import MASK, change_shown, scrub
 
+TABLE: list[dict[str, str]] = read("dra_fleet.declared", "credential_forms.yaml")["forms"]
 HEX = "0123456789abcdef"
 LONG = "c4n4ry" * 20
 UPPER = "C4N4RY" * 20
@@ -52,9 +57,17 @@ FORMS = {
 
 
 def test_every_form_of_the_table_is_tried() -> None:
-    assert list(FORMS) == [
-        form["is"] for form in read("dra_fleet.declared", "credential_forms.yaml")["forms"]
-    ]
+    assert list(FORMS) == [form["is"] for form in TABLE]
+
+
+@pytest.mark.parametrize("form", [form for form in TABLE if "holds" in form], ids=lambda form: form["is"])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_every_text_of_a_form_holds_what_is_looked_for_first(
+    form: dict[str, str], data: st.DataObject
+) -> None:
+    text = data.draw(st.from_regex(form["pattern"]))
+    assert all(form["holds"] in match[0] for match in re.finditer(form["pattern"], text))
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
@@ -268,6 +269,7 @@ class DriverFacts(Entry):
             if kind.since is None or not self.is_older(version, kind.since)
         )
 
+    @cached_property
     def owned_classes(self) -> frozenset[str]:
         """Every DeviceClass name that some version of the chart installs."""
         return frozenset(name for version in self.versions for name in version.classes)

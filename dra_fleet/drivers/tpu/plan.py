@@ -91,7 +91,7 @@ def _asks_for_tpus(name: str, settings: FleetSettings) -> bool:
     facts = DRIVER.facts
     wanted = settings.classes.get(name)
     if wanted is None:
-        return name in facts.owned_classes()
+        return name in facts.owned_classes
     if isinstance(wanted, CelClass):
         return any(facts.driver in expression for expression in wanted.cel)
     return wanted.driver == facts.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
@@ -51,6 +52,11 @@ class DeviceModel(BaseModel):
     def to_object(self) -> dict[str, Any]:
         """The exact JSON object; what the API server would leave out is left out."""
         return self.model_dump(mode="json", by_alias=True)
+
+    @cached_property
+    def as_read(self) -> Mapping[str, Any]:
+        """The same, made once for all who only read it."""
+        return self.to_object()
 
     def left_out(self) -> frozenset[str]:
         """JSON names that this object does not write although they have a value."""

@@ -6,6 +6,7 @@ without them and allocates something else than was asked for. Here each of them 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.kubernetes.devices.base import copied
@@ -57,6 +58,8 @@ GATED_FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "ResourceSlice": tuple((f"spec.{path}", gate) for path, gate in _SLICE),
 }
 """Per kind, the path of each gated field and its gate; `[]` stands for each item of a list or map."""
+_Step = tuple[str, bool]
+"""A key, and whether what follows it in a path is meant of each item below it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,14 +89,12 @@ def drop_disabled(
     kind: str, value: Mapping[str, Any], minor: str
 ) -> tuple[dict[str, Any], tuple[Dropped, ...]]:
     """The object as that minor stores it, and what it loses."""
-    kubernetes = kubernetes_facts()
     stored: dict[str, Any] = copied(value)
-    dropped: list[Dropped] = []
-    for path, gate in GATED_FIELDS[kind]:
-        if not kubernetes.gate(gate).is_on(minor):
-            dropped += [
-                Dropped(path=where, gate=gate, minor=minor) for where in _remove(stored, path.split("."), "")
-            ]
+    dropped = [
+        Dropped(path=where, gate=gate, minor=minor)
+        for path, gate in _disabled(kind, minor)
+        for where in _remove(stored, path, "")
+    ]
     return stored, tuple(dropped)
 
 
@@ -102,20 +103,31 @@ def check_minor(kind: str, value: Mapping[str, Any], minor: str) -> list[Problem
     return [dropped.problem() for dropped in drop_disabled(kind, value, minor)[1]]
 
 
-def _remove(node: object, path: list[str], where: str) -> list[str]:
+@cache
+def _disabled(kind: str, minor: str) -> tuple[tuple[tuple[_Step, ...], str], ...]:
+    """The paths of the fields that a minor drops, and their gates."""
+    kubernetes = kubernetes_facts()
+    return tuple(
+        (tuple((part.removesuffix("[]"), part.endswith("[]")) for part in path.split(".")), gate)
+        for path, gate in GATED_FIELDS[kind]
+        if not kubernetes.gate(gate).is_on(minor)
+    )
+
+
+def _remove(node: object, path: tuple[_Step, ...], where: str) -> list[str]:
     """Delete what the path names below `node` and return where something was lost."""
-    if not isinstance(node, dict):
+    (name, is_each), *rest = path
+    if not isinstance(node, dict) or name not in node:
         return []
     fields = cast("dict[str, object]", node)
-    name = path[0].removesuffix("[]")
     here = f"{where}.{name}" if where else name
-    if len(path) == 1:
-        lost = fields.pop(name, None)
+    if not rest:
+        lost = fields.pop(name)
         return [here] if lost is not None and lost not in ([], {}) else []
-    if not path[0].endswith("[]"):
-        return _remove(fields.get(name), path[1:], here)
+    if not is_each:
+        return _remove(fields[name], path[1:], here)
     found: list[str] = []
-    for key, item in _items(fields.get(name)):
+    for key, item in _items(fields[name]):
         found += _remove(item, path[1:], f"{here}[{key}]")
     return found
 

@@ -113,10 +113,10 @@ def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
 
 def claim_ask(name: str, spec: ClaimSpec, classes: Mapping[str, Object]) -> ClaimAsk:
     """A claim with its classes' selectors."""
-    return ask_of(name, spec.to_object(), classes)
+    return ask_of(name, spec.as_read, classes)
 
 
-def ask_of(name: str, body: Object, classes: Mapping[str, Object]) -> ClaimAsk:
+def ask_of(name: str, body: Mapping[str, Any], classes: Mapping[str, Object]) -> ClaimAsk:
     """A claim with its classes' selectors, from its spec as the API has it."""
     requests = body.get("devices", {}).get("requests", [])
     return ClaimAsk(
