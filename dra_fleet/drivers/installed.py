@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import drivers
@@ -38,6 +39,11 @@ class Installed:
     def facts(self) -> DriverFacts:
         """What is known of the driver."""
         return self.driver.facts
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """The names of the attributes that it publishes on some device."""
+        return self.facts.attributes_in(self.version.version)
 
     @property
     def gates(self) -> Mapping[str, bool]:

@@ -52,7 +52,7 @@ class NodeDevice:
     group: str = ""
     part: str = ""
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, str]:
         """What tells it from the others of its node."""
         return (self.driver, self.name)

@@ -181,7 +181,7 @@ def _hosted(pool: PoolPlan, model: GpuModel, layout: tuple[tuple[str, int], ...]
 
 
 def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: GpuModel) -> NodeDevice:
-    known = driver.facts.attributes_in(driver.version.version)
+    known = driver.attributes
     # The addresses of an assumed machine follow its shape: which devices share one is known, its name is not.
     places = frozenset(_PLACES) if pool.machine.assumed else frozenset[str]()
     found = known_device(driver.facts.driver, device, _PER_HOST | places | device.assumed)

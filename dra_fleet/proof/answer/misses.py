@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dra_fleet.cel import ONE_OF, UNKNOWN, asked, semver
@@ -37,10 +38,9 @@ def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
     most = max(miss.held for miss in misses)
     near = [miss for miss in misses if miss.held == most]
     bound = _bound(near[0].clause)
-    amounts = [(_amount(miss, bound.identity), miss) for miss in near] if bound else []
-    known = [
-        (amount, miss) for amount, miss in amounts if amount is not None and miss.clause == near[0].clause
-    ]
+    alike = [miss for miss in near if miss.clause == near[0].clause] if bound else []
+    amounts = [(_amount(miss, bound.identity), miss) for miss in alike] if bound else []
+    known = [(amount, miss) for amount, miss in amounts if amount is not None]
     if bound is None or not known:
         return near[0], _value_read(near[0].clause, near[0].device)
     best = (max if bound.is_least else min)(known, key=lambda pair: pair[0].order)
@@ -112,10 +112,14 @@ def _amount(miss: Miss, name: str) -> _Ordered | None:
     capacity = cast("Mapping[str, Any]", miss.device.seen.get("capacity", {}))
     for key, entry in capacity.items():
         if key.rpartition("/")[2] == name and entry["value"] is not UNKNOWN:
-            values = [Quantity.parse(str(value)) for value in entry.get(ONE_OF, (entry["value"],))]
-            amount = min(values, key=lambda quantity: quantity.amount)
-            return _Ordered((amount.amount,), str(amount), "largest", "smallest")
+            return _least(tuple(map(str, entry.get(ONE_OF, (entry["value"],)))))
     return None
+
+
+@lru_cache(maxsize=1024)
+def _least(quantities: tuple[str, ...]) -> _Ordered:
+    amount = min(map(Quantity.parse, quantities), key=lambda quantity: quantity.amount)
+    return _Ordered((amount.amount,), str(amount), "largest", "smallest")
 
 
 def _value_read(clause: str, device: NodeDevice) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from dra_fleet.cel import CelInvalid, CelUnsupported, environment, judgeable_clauses
 from dra_fleet.plain import dataclass
@@ -76,7 +76,7 @@ def match(ask: Ask, shape: NodeShape, minor: str) -> Match:
     maybe: set[tuple[str, str]] = set()
     misses: list[Miss] = []
     cel = environment(minor)
-    compiled = [(selector, _compiled(selector, cel)) for selector in ask.selectors]
+    compiled = [_compiled(selector, cel) for selector in ask.selectors]
     for device in shape.devices:
         miss = _first_miss(compiled, device, cel)
         if miss is None:
@@ -88,20 +88,26 @@ def match(ask: Ask, shape: NodeShape, minor: str) -> Match:
     return Match(certain=frozenset(certain), maybe=frozenset(maybe), misses=tuple(misses))
 
 
-def _compiled(selector: Selector, cel: DeviceCel) -> Program | str:
-    """A selector that can be evaluated, else why it cannot."""
+class _Compiled(NamedTuple):
+    """A selector that can be evaluated, else why it cannot; and the clauses that can by themselves."""
+
+    selector: Selector
+    program: Program | str
+    parts: tuple[str, ...]
+
+
+def _compiled(selector: Selector, cel: DeviceCel) -> _Compiled:
     try:
-        return cel.compile(selector.expression)
+        program = cel.compile(selector.expression)
     except (CelInvalid, CelUnsupported) as problem:
-        return str(problem)
+        return _Compiled(selector, str(problem), ())
+    return _Compiled(selector, program, judgeable_clauses(selector.expression, cel.minor))
 
 
-def _first_miss(
-    selectors: Sequence[tuple[Selector, Program | str]], device: NodeDevice, cel: DeviceCel
-) -> Miss | None:
+def _first_miss(selectors: Sequence[_Compiled], device: NodeDevice, cel: DeviceCel) -> Miss | None:
     subject = device.subject
     held = 0
-    for selector, program in selectors:
+    for selector, program, parts in selectors:
         if isinstance(program, str):
             return Miss(
                 device=device,
@@ -112,7 +118,6 @@ def _first_miss(
                 held=held,
             )
         whole = program.evaluate(subject)
-        parts = judgeable_clauses(selector.expression, cel.minor)
         if whole:
             held += max(1, len(parts))
             continue

@@ -7,7 +7,7 @@ Pods come and stay; none of them ends.
 from __future__ import annotations
 
 import random
-from bisect import insort
+from bisect import bisect
 from collections import Counter, deque
 from dataclasses import field
 from math import prod
@@ -186,24 +186,32 @@ def _play(
         return ranks[node]
 
     ranked = sorted(nodes, key=rank)
+    # Of pods alike that come one after the other, none goes where the one before found no room.
+    before, start = -1, 0
     for pod_set in order:
         if pod_set in full:
             continue
         packing.spend(1 + len(ranked) // LOOKED_AT)
-        node = _choose(packing, pod_set, ranked, chance if policy == "any" else None)
-        if node is None:
+        start = start if pod_set == before else 0
+        place = _choose(packing, pod_set, ranked, start, chance if policy == "any" else None)
+        before = pod_set
+        if place is None:
             full.add(pod_set)
             if pod_set not in found.waits or len(steps) < len(found.waits[pod_set]):
                 found.waits[pod_set] = tuple(steps)
             continue
+        node = ranked[place]
         after, *others = packing.choices(pod_set, node)
         if others:
             after = chance.choice((after, *others))
+        start = place if policy != "any" else 0
         nodes[node] -= 1
         if not nodes[node]:
-            ranked.remove(node)
+            del ranked[place]
         if not nodes[after]:
-            insort(ranked, after, key=rank)
+            where = bisect(ranked, rank(after), key=rank)
+            ranked.insert(where, after)
+            start = min(start, where)
         nodes[after] += 1
         steps.append((pod_set, node, after))
     found.completes = found.completes or not full
@@ -217,13 +225,11 @@ def _rank(packing: Packing, node: int, policy: str) -> tuple[int, int]:
 
 
 def _choose(
-    packing: Packing, pod_set: int, ranked: Sequence[int], chance: random.Random | None
+    packing: Packing, pod_set: int, ranked: Sequence[int], start: int, chance: random.Random | None
 ) -> int | None:
-    """The first node that takes a pod, or, by chance, any that does."""
+    """Where the first node from `start` on is that takes a pod, or, by chance, any that does."""
+    options = (place for place in range(start, len(ranked)) if packing.choices(pod_set, ranked[place]))
     if chance is None:
-        for node in ranked:
-            if packing.choices(pod_set, node):
-                return node
-        return None
-    options = [node for node in ranked if packing.choices(pod_set, node)]
-    return chance.choice(options) if options else None
+        return next(options, None)
+    found = list(options)
+    return chance.choice(found) if found else None

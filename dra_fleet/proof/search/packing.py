@@ -74,7 +74,7 @@ class Packing:
         self._first_alike = list(map(traits.index, traits))
         self._ids: dict[tuple[int, Filled], int] = {}
         self.nodes: list[tuple[int, Filled]] = []
-        self._next: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._next: list[dict[int, tuple[int, ...]]] = [{} for _ in pod_sets]
         self._given: dict[tuple[int, int], tuple[tuple[str, str, str], ...]] = {}
         claims = [pod_set.claim for pod_set in pod_sets]
         likeness = {
@@ -105,10 +105,10 @@ class Packing:
         Raises:
             Undecidable: It cannot be told.
         """
-        key = (pod_set, node)
-        known = self._next.get(key)
+        of_set = self._next[pod_set]
+        known = of_set.get(node)
         if known is None:
-            known = self._next[key] = self._place(pod_set, node)
+            known = of_set[node] = self._place(pod_set, node)
         return known
 
     def given(self, pod_set: int, node: int) -> tuple[tuple[str, str, str], ...]:
