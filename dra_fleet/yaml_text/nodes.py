@@ -35,8 +35,6 @@ _NUMBERS = {
     "int": r"[-+]?(?:0b[0-1_]+|0o?[0-7_]+|[0-9_]+|0x[0-9a-fA-F_]+)",
 }
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 _SCALAR: Final = yaml.ScalarEvent
 _ENDS: Final = frozenset({yaml.SequenceEndEvent, yaml.MappingEndEvent})
 
