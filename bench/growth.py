@@ -109,9 +109,17 @@ def _rehearsed(folder: Path, asks: Asks) -> dict[str, dict[int, float]]:
         own = {**os.environ, "DRA_FLEET_HOME": str(folder / f"home{size}")}
         try:
             _seconds([COMMAND, "rehearse", "up", str(file), "--hardware", str(machines)], own, rounds=1)
-            found[size] = _seconds([COMMAND, "rehearse", "status", "--json"], own, rounds=asks.rounds)
+            found[size] = _seconds(
+                [COMMAND, "rehearse", "status", str(file), "--json"], own, rounds=asks.rounds
+            )
         finally:
-            subprocess.run([COMMAND, "rehearse", "down", "--remove"], env=own, cwd=PROJECT, check=False)
+            subprocess.run(
+                [COMMAND, "rehearse", "down", "--remove"],
+                env=own,
+                cwd=PROJECT,
+                check=False,
+                stdout=sys.stderr,
+            )
     return {"status": found}
 
 
