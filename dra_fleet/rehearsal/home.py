@@ -133,7 +133,7 @@ class Home:
         """
         if not self.root.is_dir():
             return
-        found = set(self.root.iterdir())
+        found = set(self.root.iterdir()) - {self.turn}  # who waits for it makes a removed home to hold it
         # Looked for after the listing: another caller may be making the home, and makes the mark first.
         if found and not (self.mark.exists() or self.former_mark.exists()):
             raise HomeUnusableError(
