@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _WIDTH: Final = 640
 _HEIGHT: Final = 360
 _EDGE: Final = 56
+_LINE: Final = 14
 _COLOURS: Final = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b")
 
 
@@ -38,6 +39,7 @@ def write_chart(file: Path, found: Mapping[str, Mapping[int, float]], *, unit: s
     parts = [_text(across(size), _HEIGHT - _EDGE + 20, f"{size}", "middle") for size in sizes]
     parts.append(_text(_WIDTH / 2 - _EDGE, _HEIGHT - 12, of, "middle"))
     parts.append(_text(_EDGE, _EDGE - 20, f"{unit}, logarithmic", "start"))
+    ends: list[tuple[float, str, str]] = []
     for (name, values), colour in zip(sorted(found.items()), _COLOURS, strict=False):
         points = [(across(size), down(value)) for size, value in sorted(values.items())]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
@@ -46,7 +48,11 @@ def write_chart(file: Path, found: Mapping[str, Mapping[int, float]], *, unit: s
             _text(x, y - 8, f"{value:.2g}", "middle", colour)
             for (x, y), (_, value) in zip(points, sorted(values.items()), strict=True)
         ]
-        parts.append(_text(points[-1][0] + 24, points[-1][1] + 4, name, "start", colour))
+        ends.append((points[-1][1] + 4, name, colour))
+    above = 0.0
+    for end, name, colour in sorted(ends):
+        above = max(end, above + _LINE)  # no name covers another
+        parts.append(_text(_WIDTH - 2 * _EDGE + 24, above, name, "start", colour))
     box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="12"'
     body = "\n".join(parts)
     text = (
