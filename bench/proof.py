@@ -11,6 +11,7 @@ program; a shell that forbids them (PYTHONDONTWRITEBYTECODE) changes nothing her
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import statistics
@@ -126,9 +127,11 @@ def plan_of(fleet: str) -> FleetPlan:
 
 
 def prove_here(fleet: str) -> None:
-    """Prove once in this process; prints seconds and how many workloads got each verdict."""
+    """Prove once in this process, whose collector rests as in every command; prints seconds and verdicts."""
+    from dra_fleet.cli.entry import ALLOCATIONS  # noqa: PLC0415
     from dra_fleet.proof.prove import prove  # noqa: PLC0415
 
+    gc.set_threshold(ALLOCATIONS)
     plan = plan_of(fleet)
     started = time.perf_counter()
     proof = prove(plan)

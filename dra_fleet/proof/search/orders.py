@@ -228,8 +228,11 @@ def _choose(
     packing: Packing, pod_set: int, ranked: Sequence[int], start: int, chance: random.Random | None
 ) -> int | None:
     """Where the first node from `start` on is that takes a pod, or, by chance, any that does."""
-    options = (place for place in range(start, len(ranked)) if packing.choices(pod_set, ranked[place]))
+    places = range(start, len(ranked))
     if chance is None:
-        return next(options, None)
-    found = list(options)
-    return chance.choice(found) if found else None
+        for place in places:
+            if packing.choices(pod_set, ranked[place]):
+                return place
+        return None
+    options = [place for place in places if packing.choices(pod_set, ranked[place])]
+    return chance.choice(options) if options else None
