@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import httpx2
 
-from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.providers import clouds, kubernetes
 
 if TYPE_CHECKING:
@@ -93,8 +92,9 @@ def _plugin(asking: socket.socket, plugins: Mapping[str, ModuleType]) -> NoRetur
         _, streams, _, _ = socket.recv_fds(asking, 1, 2)
         with asking.makefile("rb") as lines:
             request: dict[str, Any] = json.loads(lines.readline())
-        root, python, module, *arguments = request["command"]
-        if [root, python] == [str(ROOT), sys.executable] and module in plugins:
+        python, module, *arguments = request["command"]
+        path = request["environment"]["PYTHONPATH"]
+        if [python, path] == [sys.executable, os.environ["PYTHONPATH"]] and module in plugins:
             _become(request, streams)
             asking.send(b"\0")
             threading.Thread(target=_end_with, args=(asking,), daemon=True).start()

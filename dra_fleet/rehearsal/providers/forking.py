@@ -39,7 +39,9 @@ def fork_server(pulumi_home: Path, log: Path) -> Generator[int | None]:
     if sys.platform != "linux":
         yield None
         return
-    variables = {**passed_on(), **compiled_modules(), "PYTHONPATH": str(ROOT)}
+    given = passed_on()
+    found = filter(None, (str(ROOT), given.get("PYTHONPATH")))  # as the launcher has it
+    variables = {**given, **compiled_modules(), "PYTHONPATH": os.pathsep.join(found)}
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as words:
         server = subprocess.Popen(
             (sys.executable, "-P", "-m", SERVER, str(pulumi_home / SOCKET)),

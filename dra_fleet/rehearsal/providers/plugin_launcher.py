@@ -28,11 +28,11 @@ def main(root: str, listening: str, module: str, *arguments: str) -> None:
         module: the plugin's.
         arguments: its own.
     """
-    with socket.socket(socket.AF_UNIX) as server:
-        if _reached(server, listening) and _taken(server, [root, sys.executable, module, *arguments]):
-            sys.exit(_ended(server))
     found = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = f"{root}{os.pathsep}{found}" if found else root
+    with socket.socket(socket.AF_UNIX) as server:
+        if _reached(server, listening) and _taken(server, [sys.executable, module, *arguments]):
+            sys.exit(_ended(server))
     os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - this very plugin
 
 

@@ -98,6 +98,18 @@ def test_a_plugin_of_another_checkout_is_not_forked(engine_home: Path, server: p
     assert plugin.wait(SOON) == -signal.SIGKILL
 
 
+def test_a_plugin_that_imports_from_elsewhere_too_is_not_forked(
+    engine_home: Path, server: psutil.Process, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wait_for_socket(engine_home)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    plugin = started(engine_home)
+    assert psutil.Process(plugin.pid).cmdline()[1:3] == ["-m", "dra_fleet.rehearsal.providers.clouds"]
+    assert server.is_running()
+    plugin.kill()
+    assert plugin.wait(SOON) == -signal.SIGKILL
+
+
 def test_without_a_server_a_plugin_is_a_process_of_its_own(engine_home: Path) -> None:
     plugin = started(engine_home)
     assert psutil.Process(plugin.pid).cmdline()[1:3] == ["-m", "dra_fleet.rehearsal.providers.clouds"]
