@@ -44,8 +44,10 @@ def serve_forks(listening: Path) -> None:
     """Listen on a socket; return when standard input has ended, and every forked plugin too.
 
     Raises:
-        OSError: the socket cannot be made.
+        OSError: the socket cannot be made, or this is not Linux.
     """
+    if sys.platform != "linux":
+        raise OSError("plugins are forked on Linux alone")
     running: dict[int, int] = {}
     with socket.socket(socket.AF_UNIX) as listener:
         _listen(listener, listening)
