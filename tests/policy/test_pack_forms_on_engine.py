@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -108,14 +109,14 @@ def shim(tools: Toolset) -> Path:
     """The folder of the official CLI's own start of policy packs in Python."""
     if (tools.language_host_dir / SHIM).is_file():
         return tools.language_host_dir
-    module = subprocess.run(
-        ["go", "list", "-m", "-f", "{{.Dir}}", "github.com/pulumi/pulumi/sdk/v3"],
+    told = subprocess.run(  # it may have been built elsewhere: only a download says for sure where it is
+        ["go", "mod", "download", "-json", "github.com/pulumi/pulumi/sdk/v3"],
         cwd=PROJECT / "dra_fleet" / "rehearsal" / "engine" / "langhost",
         capture_output=True,
         text=True,
         check=True,
-    ).stdout.strip()
-    return Path(module) / "python" / "dist"
+    ).stdout
+    return Path(json.loads(told)["Dir"]) / "python" / "dist"
 
 
 def test_the_directory_form_is_started_by_the_policy_runtime_in_its_own_environment(
