@@ -7,6 +7,7 @@ measured depends on what else the machine does. `--markdown FILE` writes the run
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -32,6 +33,8 @@ def main() -> None:
     asking.add_argument("--markdown", type=Path, help="the page to write into")
     asked = asking.parse_args()
     usual = [file.stem for file in sorted(BENCH.glob("*.py")) if file.stem not in ASKED]
+    # A shell has it ignored for what runs behind it, and then the engine waits 5 s for each plugin to end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     machine, runs = describe(), list[Run]()
     print(machine, flush=True)
     for name in asked.benchmark or usual:
