@@ -44,7 +44,8 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     """
     check_own_catalogue()
     findings = Findings()
-    check_references(settings, findings)
+    used, there = clusters_using(settings), classes_there(settings)
+    check_references(settings, there, findings)
     for driver in drivers.known():
         driver.check_fleet(settings, findings)
     _check_namespace(settings, findings)
@@ -52,7 +53,6 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     shared = _Shared(
         classes=class_specs(settings, findings), claims=claim_specs(settings, findings), placed={}
     )
-    used, there = clusters_using(settings), classes_there(settings)
     for name in shared.claims:
         shared.placed[name] = clusters_of(name, used, settings, there, findings)
     clusters = [_plan_cluster(name, settings, shared, findings) for name in sorted(settings.clusters)]

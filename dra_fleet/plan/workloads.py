@@ -8,7 +8,6 @@ from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.plan.claims import missing_classes
-from dra_fleet.plan.classes import classes_there
 from dra_fleet.plan.queues import quota_of
 from dra_fleet.plan.serving import serving
 
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
     from dra_fleet.settings.workloads import TolerationSettings, WorkloadSettings
 
 
-def check_references(settings: FleetSettings, findings: Findings) -> None:
+def check_references(
+    settings: FleetSettings, there: Mapping[str, frozenset[str]], findings: Findings
+) -> None:
     """Refuse workloads that name a cluster or a claim that does not exist, or that cannot meet."""
-    there = classes_there(settings)
     for name, workload in sorted(settings.workloads.items()):
         at = ("workloads", name)
         if workload.cluster not in settings.clusters:

@@ -154,8 +154,7 @@ class _Reader:
         self.places: dict[Path, Place] = {}
 
     def document(self, node: YamlNode) -> Document:
-        self.places = {}
-        self.places[()] = node.place
+        self.places = {(): node.place}
         return Document(file=self.file, value=self.value(node, ()), places=self.places)
 
     def value(self, node: YamlNode, path: Path) -> object:
