@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from dra_fleet.plain.interrupts import heeding_interrupts
 from dra_fleet.rehearsal.world.processes import CREATION_TOLERANCE, ProcessId, stop_processes
 
 if TYPE_CHECKING:
@@ -38,15 +39,16 @@ def start(
     Raises:
         OSError: the program cannot be started, or the record not be written.
     """
-    process = subprocess.Popen(
-        list(command),
-        cwd=directory,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    with heeding_interrupts():
+        process = subprocess.Popen(
+            list(command),
+            cwd=directory,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
         ProcessId(pid=process.pid, created=psutil.Process(process.pid).create_time()).write(record)
     except BaseException:

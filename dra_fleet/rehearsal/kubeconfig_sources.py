@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from dra_fleet.plain.interrupts import heeding_interrupts
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
 from dra_fleet.rehearsal.project import ensure_stack, recorded
@@ -157,15 +158,16 @@ def _stand_in(
 def _run(
     pulumi: Path, arguments: list[str], directory: Path, env: Mapping[str, str], *, given: str = ""
 ) -> None:
-    done = subprocess.run(
-        [str(pulumi), *arguments, "--non-interactive", "--color", "never"],
-        cwd=directory,
-        env=dict(env),
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with heeding_interrupts():
+        done = subprocess.run(
+            [str(pulumi), *arguments, "--non-interactive", "--color", "never"],
+            cwd=directory,
+            env=dict(env),
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode != 0:
         said = "\n".join(text.strip() for text in (done.stdout, done.stderr) if text.strip())
         raise RehearsalError(f"pulumi {arguments[0]} failed in {directory}:\n{said}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.findings.engine_events import streaming_environment
 from dra_fleet.plain import dataclass
+from dra_fleet.plain.interrupts import heeding_interrupts
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.events import read_events
 
@@ -67,16 +68,17 @@ class RunningPreview:
         self._said: TextIO = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by `result`
         environment = streaming_environment({**os.environ, **command.environment})
         try:
-            self._process = subprocess.Popen(
-                command.arguments,
-                cwd=command.directory,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=self._said,
-                text=True,
-                encoding="utf-8",
-            )
+            with heeding_interrupts():
+                self._process = subprocess.Popen(
+                    command.arguments,
+                    cwd=command.directory,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=self._said,
+                    text=True,
+                    encoding="utf-8",
+                )
         except OSError as problem:
             self._said.close()
             raise ReviewError(

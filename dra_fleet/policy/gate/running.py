@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.findings.engine_events import streaming_environment
 from dra_fleet.places import top_folder
+from dra_fleet.plain.interrupts import heeding_interrupts
 from dra_fleet.policy.asked_policies import NOTHING, AskedPolicies
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 from dra_fleet.policy.gate.identity import changed, identity
@@ -112,15 +113,16 @@ def _run(
 ) -> Record:
     environment = streaming_environment(os.environ)
     with said.open("w", encoding="utf-8") as errors:
-        process = subprocess.Popen(
-            command,
-            cwd=directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
+        with heeding_interrupts():
+            process = subprocess.Popen(
+                command,
+                cwd=directory,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
         try:
             record = read_record(_lines(process, save), "the preview", on_event)
         except NoEventsError:

@@ -1,0 +1,92 @@
+"""Every engine heeds an interrupt, also where who starts it ignores them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_fleet.plain.interrupts import heeding_interrupts
+from dra_fleet.policy.gate import running as gate
+from dra_fleet.policy.gate.errors import GateError
+from dra_fleet.rehearsal import engine_session
+from dra_fleet.review.errors import ReviewError
+from dra_fleet.review.previewing import PreviewCommand, RunningPreview
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+ENGINE = f"""#!{sys.executable}
+import pathlib, signal
+pathlib.Path(__file__).with_name("told").write_text(str(signal.getsignal(signal.SIGINT)))
+"""
+
+
+@pytest.fixture
+def ignoring() -> Generator[None]:
+    """This process ignores interrupts, as one that a script put behind it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def review(engine: Path) -> None:
+    command = PreviewCommand(
+        pulumi=str(engine),
+        stack="dev",
+        directory=engine.parent,
+        config_file=None,
+        plan=engine.with_name("plan.json"),
+        policy_packs=(),
+        environment={},
+    )
+    with pytest.raises(ReviewError):
+        RunningPreview(command).result(lambda _: None)
+
+
+def judge(engine: Path) -> None:
+    with pytest.raises(GateError):
+        gate.preview("dev", directory=engine.parent, config={})
+
+
+def rehearse(engine: Path) -> None:
+    with engine.with_name("output.txt").open("w", encoding="utf-8") as output:
+        started = engine_session.start(
+            [str(engine)],
+            directory=engine.parent,
+            environment=os.environ,
+            output=output,
+            record=engine.with_name("session"),
+        )
+        started.wait()
+
+
+@pytest.mark.usefixtures("ignoring")
+@pytest.mark.parametrize("start", [review, judge, rehearse])
+def test_an_engine_heeds_interrupts(
+    start: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tmp_path / "pulumi"
+    engine.write_text(ENGINE, encoding="utf-8")
+    engine.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    start(engine)
+    assert (tmp_path / "told").read_text(encoding="utf-8") == str(signal.default_int_handler)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.usefixtures("ignoring")
+def test_an_interrupt_meanwhile_is_ignored_too() -> None:
+    with heeding_interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_who_answers_interrupts_answers_them_meanwhile() -> None:
+    answer = signal.getsignal(signal.SIGINT)
+    with heeding_interrupts():
+        assert signal.getsignal(signal.SIGINT) is answer
