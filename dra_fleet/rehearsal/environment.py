@@ -62,6 +62,7 @@ def environment_changes(home: Home, tools: Toolset) -> dict[str, str]:
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(home.passphrase_file),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",  # a copy of the whole state at each step
         **compiled_modules(),
     }
 

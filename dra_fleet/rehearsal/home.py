@@ -106,6 +106,16 @@ class Home:
         return self.root / "pulumi"
 
     @property
+    def engine_logs(self) -> Path:
+        """A file, where the engine would keep a folder of logs.
+
+        It has no switch for them, and goes without where it cannot make the folder. Every property of every
+        step, encrypted, takes a third of its time when nothing changes.
+        https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/logging/encrypted.go (StartLogging)
+        """
+        return self.pulumi_home / "logs"
+
+    @property
     def backend(self) -> Path:
         """The rehearsal's own Pulumi state (a file backend)."""
         return self.root / "backend"

@@ -175,6 +175,9 @@ def _bring_up(
 def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
     """Give the engine its home: passphrase, backend, the Kubernetes plugin or its stand-in."""
     home.backend.mkdir(parents=True, exist_ok=True, mode=0o700)
+    home.pulumi_home.mkdir(exist_ok=True, mode=0o700)
+    if not home.engine_logs.exists():
+        home.engine_logs.touch()
     write_private(home.passphrase_file, PASSPHRASE)
     providers.install(home.pulumi_home, Path(sys.executable), published=toolset.kubernetes_provider)
     if providers.kubernetes_served_by(home.pulumi_home) == "published":

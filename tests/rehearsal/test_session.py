@@ -52,23 +52,46 @@ def test_a_cluster_that_the_hardware_file_forgets_is_named() -> None:
     assert str(refused.value) == f"cluster lab is not in {source.hardware}; describe its nodes there"
 
 
-def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(tmp_path: Path) -> None:
-    home = Home.at(tmp_path / "home")
-    home.create()
-    home.passphrase_file.touch()
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    found = Home.at(tmp_path / "home")
+    found.create()
+    return found
 
-    toolset = Toolset(
-        pulumi=tmp_path,
-        language_host_dir=tmp_path,
-        helm=tmp_path,
-        kwok=tmp_path,
-        controlplane=tmp_path,
+
+@pytest.fixture
+def toolset(home: Home) -> Toolset:
+    place = home.root
+    return Toolset(
+        pulumi=place,
+        language_host_dir=place,
+        helm=place,
+        kwok=place,
+        controlplane=place,
         kubernetes_provider=home.passphrase_file,
     )
+
+
+def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(
+    home: Home, toolset: Toolset
+) -> None:
+    home.passphrase_file.touch()
     assert prepare_engine(home, toolset) == []
     assert kubernetes_served_by(home.pulumi_home) == "published"
     assert home.passphrase_file.read_text() == PASSPHRASE
     assert home.passphrase_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_engine_finds_no_place_for_logs_of_its_own_run_after_run(home: Home, toolset: Toolset) -> None:
+    for _ in range(2):
+        prepare_engine(home, toolset)
+        assert home.engine_logs.is_file()
+
+
+def test_logs_that_the_engine_has_of_an_earlier_version_stay(home: Home, toolset: Toolset) -> None:
+    home.engine_logs.mkdir(parents=True)
+    prepare_engine(home, toolset)
+    assert home.engine_logs.is_dir()
 
 
 def test_a_minor_without_a_pinned_control_plane_is_refused_before_anything_is_made(tmp_path: Path) -> None:
