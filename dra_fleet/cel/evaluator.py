@@ -45,13 +45,40 @@ _KINDS = {
 }
 
 
-@lru_cache(maxsize=4096)
+def oldest_alike(expression: str, minor: int) -> int:
+    """The oldest minor that judges an expression as Kubernetes 1.``minor`` does.
+
+    They are told by words: one that stands in a text makes a minor older at most, which is as right.
+    """
+    words = set(_WORD.findall(expression))
+    return next(
+        (since for since, brought in _brought() if since <= minor and not words.isdisjoint(brought)),
+        minors.OLDEST,
+    )
+
+
+@cache
+def _brought() -> tuple[tuple[int, frozenset[str]], ...]:
+    """Each minor that brought or changed something, newest first, and the words that call it."""
+    lists = [signature.name for signature in declarations.list_signatures()]
+    return (
+        (minors.CEL_GO_29_SINCE, frozenset(map(_last_word, libraries.BEFORE_CEL_GO_29))),
+        (minors.MULTIPLE_ALLOCATIONS_SINCE, frozenset({"allowMultipleAllocations"})),
+        (minors.LISTS_SINCE, frozenset({"sortBy", *map(_last_word, lists)})),
+    )
+
+
 def checked(expression: str, minor: int) -> bytes:
     """An expression, parsed and type-checked for Kubernetes 1.``minor``, as its serialised tree.
 
     Raises:
         RuntimeError: With the evaluator's words for what is wrong.
     """
+    return _checked(expression, oldest_alike(expression, minor))
+
+
+@lru_cache(maxsize=4096)
+def _checked(expression: str, minor: int) -> bytes:
     checker = _checker(minor, _named(expression), sorts="sortBy" in expression)
     try:
         return checker.compile(expression).serialize()
@@ -79,14 +106,21 @@ def _named(expression: str) -> frozenset[str]:
     """The declared functions that an expression may call: those whose name is a word of it, or a sign."""
     compares = "<" in expression or ">" in expression
     words = {*_WORD.findall(expression), *(declarations.COMPARISONS if compares else ())}
-    return frozenset(name for word, name in _functions() if word in words)
+    functions = _functions()
+    return frozenset(name for word in words for name in functions.get(word, ()))
 
 
 @cache
-def _functions() -> frozenset[tuple[str, str]]:
-    """The last word of each declared function's name, and its name."""
-    declared = (*declarations.signatures(), *declarations.list_signatures())
-    return frozenset((signature.name.rpartition(".")[2], signature.name) for signature in declared)
+def _functions() -> dict[str, set[str]]:
+    """The names of declared functions by their last word."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for signature in (*declarations.signatures(), *declarations.list_signatures()):
+        found[_last_word(signature.name)].add(signature.name)
+    return dict(found)
+
+
+def _last_word(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 @lru_cache(maxsize=256)

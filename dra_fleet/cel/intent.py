@@ -58,13 +58,6 @@ class Conversion(NamedTuple):
     text: str
 
 
-class Literals(NamedTuple):
-    """What an expression does with literals."""
-
-    comparisons: tuple[Comparison, ...]
-    conversions: tuple[Conversion, ...]
-
-
 class Bound(NamedTuple):
     """An amount or a version that a device must have at least or at most."""
 
@@ -83,6 +76,7 @@ class Asked:
         drivers: The drivers that it names by `device.driver == '…'`, wherever it does.
         only_driver: The driver, if it asks for nothing else; else empty.
         comparisons: Every look-up that is compared with a literal.
+        conversions: Every literal that is made a quantity or a version.
         bounds: The bounds that are clauses of their own: a device that misses one does not match.
         versions: The same of versions.
         lookups: Everything it may read.
@@ -91,6 +85,7 @@ class Asked:
     drivers: frozenset[str] = frozenset()
     only_driver: str = ""
     comparisons: tuple[Comparison, ...] = ()
+    conversions: tuple[Conversion, ...] = ()
     bounds: tuple[Bound, ...] = ()
     versions: tuple[Bound, ...] = ()
     lookups: frozenset[Lookup] = frozenset()
@@ -113,7 +108,7 @@ def asked(expression: str) -> Asked:
     """What an expression asks, by the newest minor's functions; nothing if no server would take it."""
     try:
         expression.encode()  # the evaluator takes no other text
-        tree = _tree_of(expression, minors.NEWEST)
+        tree = syntax.parse(evaluator.checked(expression, minors.NEWEST))
     except (RuntimeError, UnicodeEncodeError):
         return Asked()
     clauses = list(_clauses(tree.expr))
@@ -121,21 +116,11 @@ def asked(expression: str) -> Asked:
         drivers=frozenset(name for node in _calls(tree) if (name := _driver(node))),
         only_driver=_driver(tree.expr),
         comparisons=tuple(_comparisons(tree)),
+        conversions=tuple(_conversions(tree)),
         bounds=tuple(bound for node in clauses if (bound := _bound(node, "quantity")) is not None),
         versions=tuple(bound for node in clauses if (bound := _bound(node, "semver")) is not None),
         lookups=lookups.lookups(tree),
     )
-
-
-@lru_cache(maxsize=4096)
-def literals(expression: str, minor: int) -> Literals:
-    """What an expression that compiles compares with literals and converts from them."""
-    tree = _tree_of(expression, minor)
-    return Literals(comparisons=tuple(_comparisons(tree)), conversions=tuple(_conversions(tree)))
-
-
-def _tree_of(expression: str, minor: int) -> Tree:
-    return syntax.parse(evaluator.checked(expression, minor))
 
 
 def _comparisons(tree: Tree) -> Iterator[Comparison]:

@@ -248,8 +248,7 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     **formatting.IMPLEMENTATIONS,
 }
 
-# cel-go 0.26: an empty part is found wherever the search starts, and a range of a negative length is empty.
-_BEFORE_CEL_GO_29: dict[str, list[tuple[str, Implementation]]] = {
+BEFORE_CEL_GO_29: dict[str, list[tuple[str, Implementation]]] = {
     "indexOf": [
         ("list any", _index),
         ("string string", text.index_of),
@@ -262,11 +261,13 @@ _BEFORE_CEL_GO_29: dict[str, list[tuple[str, Implementation]]] = {
     ],
     equality.RANGE: [("int", unary(lambda length: _range(max(length, 0))))],
 }
+"""What cel-go 0.26 does otherwise: an empty part is found wherever the search starts, and a range of a
+negative length is empty."""
 
 
 def implementations(minor: int) -> dict[str, list[tuple[str, Implementation]]]:
     """What the functions do in Kubernetes 1.``minor``."""
-    return IMPLEMENTATIONS | (_BEFORE_CEL_GO_29 if minor < minors.CEL_GO_29_SINCE else {})
+    return IMPLEMENTATIONS | (BEFORE_CEL_GO_29 if minor < minors.CEL_GO_29_SINCE else {})
 
 
 def is_pattern(expression: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from copy import copy
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -57,13 +58,22 @@ class Program:
             loops.insert_maps(tree)
         if "validate" in expression or "format.named" in expression:
             named_formats.rewrite(tree)
-        self._environment = environment
+        self.environment = environment
         self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(tree))
         self._places = lookups.places(self.lookups)
         self._verdicts: dict[object, CelVerdict] = {}
 
+    def on(self, environment: DeviceCel) -> Program:
+        """The same on another minor that judges it alike; what one has evaluated, the other knows."""
+        made = copy(self)
+        made.environment = environment
+        return made
+
     def evaluate(self, device: CelDevice) -> CelVerdict:
         """What the selector says about a device; those that are equal in all it reads are evaluated once."""
+        if device.has_list and not device.unsupported and self.environment.number < LIST_ATTRIBUTES_SINCE:
+            minor = f"Kubernetes {self.environment.minor}"
+            return CelVerdict("unknown", f"attribute {device.has_list} is a list, which {minor} may not keep")
         found = self._verdicts.get(device.key)
         if found is None:
             seen = device.key if self._places is None else device.seen_at(self._places)
@@ -76,9 +86,6 @@ class Program:
     def _judge(self, device: CelDevice) -> CelVerdict:
         if device.unsupported:
             return error(device.unsupported)
-        if device.has_list and self._environment.number < LIST_ATTRIBUTES_SINCE:
-            minor = f"Kubernetes {self._environment.minor}"
-            return CelVerdict("unknown", f"attribute {device.has_list} is a list, which {minor} may not keep")
         missing = self._unknown(device)
         if not missing:
             return self._run(device)
@@ -88,7 +95,7 @@ class Program:
         operator, operands = split(self.expression)
         if len(operands) == 1 and not operator:
             return unknown(missing)
-        judged = [self._environment.operand(operand).evaluate(device) for operand in operands]
+        judged = [self.environment.operand(operand).evaluate(device) for operand in operands]
         return _combine(operator, judged)
 
     def _holds_between(self, device: CelDevice, verdict: CelVerdict) -> bool:
@@ -141,6 +148,9 @@ class DeviceCel:
             CelInvalid: The API server refuses it, with the server's words.
             CelUnsupported: It may be valid, but cannot be judged here.
         """
+        oldest = evaluator.oldest_alike(expression, self.number)
+        if oldest != self.number:
+            return environment(f"1.{oldest}").compile(expression).on(self)
         size = len(_encoded(expression))
         if size > LONGEST:
             raise CelInvalid(f"Too long: may not be more than {LONGEST} bytes, got {size}")

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.cel import CelInvalid, CelUnsupported, intent, messages
+from dra_fleet.cel import CelInvalid, CelUnsupported, asked, messages
 from dra_fleet.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.rewriting import STANDARD
@@ -19,7 +19,7 @@ from dra_fleet.plain import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.cel.intent import Access, Literals
+    from dra_fleet.cel.intent import Access, Asked
     from dra_fleet.cel.program import DeviceCel, Program
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.findings.finding import Subject
@@ -70,11 +70,11 @@ def _fix(expression: str, environment: DeviceCel) -> str:
 
 def _misuses(selector: CompiledSelector, subject: Subject, environment: DeviceCel) -> bool:
     """Tell what can never be right, whatever the devices; whether there was any."""
-    literals = intent.literals(selector.expression, environment.number)
+    asks = asked(selector.expression)
     problems = [
         *_prefixed(selector, environment),
-        *_wrong_comparisons(selector, literals, environment),
-        *_wrong_literals(selector, literals, environment),
+        *_wrong_comparisons(selector, asks, environment),
+        *_wrong_literals(selector, asks, environment),
     ]
     for what, fix in problems:
         subject.error(*selector.path, rule="cel-never-true", what=what, got=selector.expression, fix=fix)
@@ -91,9 +91,9 @@ def _prefixed(selector: CompiledSelector, environment: DeviceCel) -> Iterator[tu
 
 
 def _wrong_comparisons(
-    selector: CompiledSelector, literals: Literals, environment: DeviceCel
+    selector: CompiledSelector, asks: Asked, environment: DeviceCel
 ) -> Iterator[tuple[str, str]]:
-    for found in literals.comparisons:
+    for found in asks.comparisons:
         kind = attribute_type(found.access)
         if kind is None or kind == found.literal:
             continue
@@ -110,9 +110,9 @@ def _wrong_comparisons(
 
 
 def _wrong_literals(
-    selector: CompiledSelector, literals: Literals, environment: DeviceCel
+    selector: CompiledSelector, asks: Asked, environment: DeviceCel
 ) -> Iterator[tuple[str, str]]:
-    for function, text in literals.conversions:
+    for function, text in asks.conversions:
         try:
             _READERS[function](text)
         except ValueError:
