@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.model.nodes import Published
 from dra_fleet.model.published import PublishedDevice, VersionAttribute
-from dra_fleet.settings.pools import VersionValue
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from dra_fleet.drivers.common.facts import AttributeType
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.settings.pools import DescribedDevices
+    from dra_fleet.settings.pools import DescribedDevices, VersionValue
 
 
 def told_devices(pool: PoolPlan, publishers: Collection[str]) -> Published:
@@ -42,7 +41,7 @@ def type_of(value: str | bool | int | VersionValue) -> AttributeType:
             return "int"
         case str():
             return "string"
-        case VersionValue():
+        case _:
             return "version"
 
 
@@ -50,7 +49,7 @@ def published_as(item: DescribedDevices) -> Iterator[PublishedDevice]:
     """The devices of one node that a description stands for."""
     more: dict[str, Any] = {"allowMultipleAllocations": True} if item.shared else {}
     attributes = {
-        key: VersionAttribute(value.version) if isinstance(value, VersionValue) else value
+        key: value if isinstance(value, str | bool | int) else VersionAttribute(value.version)
         for key, value in item.attributes.items()
     }
     for index in range(item.count):
