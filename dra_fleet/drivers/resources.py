@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.common.known_devices import KnownDevice
@@ -142,7 +142,7 @@ class Dividable:
     """
 
     whole: Callable[[], Sequence[KnownDevice]]
-    partitions: Callable[[], Sequence[KnownDevice]]
+    partitions: Callable[[], Iterable[KnownDevice]]
     layouts: Callable[[str], Mapping[str, int] | None]
     is_partition: str
     partition_class: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.cel import UNKNOWN
@@ -14,6 +15,8 @@ from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.model.published import PublishedDevice
 
@@ -34,15 +37,16 @@ def whole_gpus() -> tuple[KnownDevice, ...]:
     )
 
 
+def partitions() -> Iterator[KnownDevice]:
+    """Every MIG partition of every GPU model, those of a model made when it is first come to."""
+    return chain.from_iterable(map(_partitions_of, nvidia_facts.gpus()))
+
+
 @cache
-def partitions() -> tuple[KnownDevice, ...]:
-    """Every MIG partition of every GPU model."""
-    return tuple(
-        _known(model, _published(model, ((profile.name, 1),))[0], profile.name)
-        for model in nvidia_facts.gpus().values()
-        if model.mig is not None
-        for profile in model.mig.profiles
-    )
+def _partitions_of(name: str) -> tuple[KnownDevice, ...]:
+    model = nvidia_facts.gpus()[name]
+    profiles = model.mig.profiles if model.mig is not None else ()
+    return tuple(_known(model, _published(model, ((item.name, 1),))[0], item.name) for item in profiles)
 
 
 def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list[PublishedDevice]:

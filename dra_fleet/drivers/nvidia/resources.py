@@ -20,7 +20,7 @@ from dra_fleet.drivers.resources import (
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.drivers.common.known_devices import KnownDevice
     from dra_fleet.drivers.nvidia.facts import GpuOperatorVersion
@@ -38,7 +38,7 @@ def _whole_gpus() -> Sequence[KnownDevice]:
     return whole_gpus()
 
 
-def _partitions() -> Sequence[KnownDevice]:
+def _partitions() -> Iterable[KnownDevice]:
     from dra_fleet.drivers.nvidia.known_devices import partitions  # noqa: PLC0415 - one rule's, of many models
 
     return partitions()
