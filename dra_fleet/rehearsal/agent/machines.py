@@ -105,8 +105,14 @@ class Machines:
         return host
 
     def memory(self, name: str) -> Memory:
-        """What a machine remembers."""
-        return self._memories.get(name, Memory())
+        """What a machine remembers; the agent that starts anew finds it at the machine's node."""
+        if name not in self._memories:
+            node = self._view.nodes.objects.get(name, {})
+            text = node.get("metadata", {}).get("annotations", {}).get(MEMORY)
+            if not text:
+                return Memory()
+            self._memories[name] = Memory.read(text)
+        return self._memories[name]
 
     def is_down(self, name: str) -> bool:
         """Whether a machine is rebooting now."""
@@ -149,14 +155,10 @@ class Machines:
         self._queue.add_later(Key(NODE, name), REBOOT_SECONDS)
 
     async def reconcile(self, name: str) -> None:
-        """Read a machine's memory after a restart of the agent; end a reboot whose time has come."""
+        """Forget a machine that is gone; end a reboot whose time has come."""
         if name not in self._hosts:
             self._memories.pop(name, None)
             return
-        node = self._view.nodes.objects.get(name)
-        text = node["metadata"].get("annotations", {}).get(MEMORY) if node else None
-        if name not in self._memories and text:
-            self._memories[name] = Memory.read(text)
         if not self.is_down(name):
             return
         now = asyncio.get_running_loop().time()

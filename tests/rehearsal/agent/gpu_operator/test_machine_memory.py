@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from dra_fleet.rehearsal.agent.machines import Memory
+from dra_fleet.rehearsal.agent.machines import MEMORY, Machines, Memory
+from dra_fleet.rehearsal.agent.view import ClusterView
+from dra_fleet.rehearsal.agent.work_queue import WorkQueue
+from dra_fleet.rehearsal.drivers.nvidia.hardware import DRIVER_NAME, parts_of
 from dra_fleet.rehearsal.drivers.nvidia.machine import driver_version, layouts_text, read_layouts
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from tests.rehearsal.agent.agent_cluster import HARDWARE
+from tests.rehearsal.agent.fake_api import FakeApi
 from tests.rehearsal.agent.gpu_operator.operator_objects import pod_of, read_policy
 
 if TYPE_CHECKING:
+    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import Layouts
 
 
@@ -30,6 +38,21 @@ def test_a_memory_survives_being_written(memory: Memory) -> None:
 @pytest.mark.parametrize("layouts", [((("1g.10gb", 7),), None, ()), ((),)])
 def test_partitions_survive_being_remembered(layouts: Layouts) -> None:
     assert read_layouts(layouts_text(layouts)) == layouts
+
+
+def test_a_machine_is_as_it_was_changed_from_the_first_look_of_an_agent_that_starts_anew() -> None:
+    api, queue = cast("KubeApi", FakeApi()), WorkQueue()
+    hosts = {host.name: host for host in ClusterHardware.model_validate(HARDWARE).hosts()}
+    view = ClusterView(api, queue, hosts)
+    layouts: Layouts = ((("1g.5gb", 7),), None)
+    memory = Memory(kept={DRIVER_NAME: layouts_text(layouts)}, boots=1)
+    view.nodes.objects["whole-0"] = {"metadata": {"name": "whole-0", "annotations": {MEMORY: memory.text()}}}
+
+    machines = Machines(api, cast("Identities", None), view, queue, hosts)
+
+    assert tuple(gpu.mig for gpu in parts_of(machines.host("whole-0")).gpus) == layouts
+    assert machines.memory("whole-0") == memory
+    assert machines.memory("parts-0") == Memory()
 
 
 def test_the_drivers_version_is_in_its_image() -> None:
