@@ -13,7 +13,7 @@ from dra_fleet.cel.sizes import MOST, UNKNOWN_SIZE, Entries, Range, fixed, size_
 
 if TYPE_CHECKING:
     from dra_fleet.cel.sizes import Path
-    from dra_fleet.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import CheckedTree, Node
 
 LIMIT = 1_000_000
 """The highest cost the API server accepts."""
@@ -33,9 +33,9 @@ class _Local(NamedTuple):
 class Estimate:
     """One estimate of one expression."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._types = {entry.key: entry.value for entry in tree.types}
-        self._overloads = {entry.key: list(entry.value.overload_id) for entry in tree.references}
+    def __init__(self, checked: CheckedTree) -> None:
+        self._types = checked.types
+        self._overloads = checked.overloads
         self._paths: dict[int, Path] = {}
         self._sizes: dict[int, Range] = {}
         self._entries: dict[int, Entries] = {}
@@ -266,6 +266,6 @@ def _is_scalar(kind: Node | None) -> bool:
     return bool(which == "well_known" and kind.well_known in (2, 3))
 
 
-def highest(tree: Tree) -> int:
+def highest(checked: CheckedTree) -> int:
     """The most an expression can cost."""
-    return Estimate(tree).of(tree.expr).most
+    return Estimate(checked).of(checked.tree.expr).most

@@ -15,9 +15,8 @@ from dra_fleet.cel import messages, syntax
 from dra_fleet.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Change, CheckedTree, Node
 
-_OPERATORS = ("_==_", "_!=_")
 _HASHED = ("bool_value", "int64_value", "uint64_value", "double_value", "string_value")
 _IS_OPAQUE = "fleet.isOpaque"
 _EQUAL = "fleet.equal"
@@ -44,60 +43,61 @@ PLAIN = (
 """Kinds of values that compare as the language has it."""
 
 
-def guard(tree: Tree) -> None:
-    """Rewrite in place: ``a == b`` becomes ``isOpaque(a) ? equal(a, b) : a == b`` if ``a`` may be opaque."""
-    syntax.rewrite(tree.expr, _Guard(tree).change)
+def fold_empty_sets(checked: CheckedTree) -> bool:
+    """Make ``x in []`` false in place, as a server does without looking at ``x``; whether there is any."""
+    found = [node for node in checked.find("@in") if _is_empty(node.call.args[1])]
+    for node in found:
+        node.constant.bool_value = False
+    return bool(found)
 
 
-class _Guard:
-    """The rewriting of one tree."""
+def _is_empty(node: Node) -> bool:
+    return node.WhichOneof("kind") == "list" and not node.list.elements
 
-    def __init__(self, tree: Tree) -> None:
-        self._types = {entry.key: entry.value for entry in tree.types}
-        self._ids = syntax.fresh_ids(tree)
 
-    def change(self, node: Node) -> None:
-        """Rewrite one node, whose children are done."""
-        function = node.call.function if node.WhichOneof("kind") == "call" else ""
-        if function == "int" and _is_open(self._types.get(node.call.args[0].id)):
-            node.call.args[0].CopyFrom(syntax.call(self._ids, _NUMBER, node.call.args[0]))
-        elif function == "lists.range":
-            node.call.function = RANGE
-        elif function == "@in":
-            self._membership(node)
-        elif function in _OPERATORS:
-            self._equality(node)
+def _convert(checked: CheckedTree, node: Node) -> None:
+    (value,) = node.call.args
+    if _is_open(checked.types.get(value.id)):
+        value.CopyFrom(syntax.call(checked.ids, _NUMBER, value))
 
-    def _equality(self, node: Node) -> None:
-        function = _DIFFER if node.call.function == "_!=_" else _EQUAL
-        left, right = node.call.args
-        if self._may_be_opaque(left):
-            self._choose(node, syntax.call(self._ids, function, left, right))
 
-    def _membership(self, node: Node) -> None:
-        left, right = node.call.args
-        if right.WhichOneof("kind") == "list" and not right.list.elements:
-            # The server folds this to false without looking at the left side.
-            node.constant.bool_value = False
-        elif _is_set(right) and self._may_be_opaque(left):
-            self._choose(node, syntax.call(self._ids, "@in", syntax.call(self._ids, _MEMBER, left), right))
+def _range(checked: CheckedTree, node: Node) -> None:
+    del checked
+    node.call.function = RANGE
 
-    def _choose(self, node: Node, if_opaque: Node) -> None:
-        """Make a node of two operands another one where the left one is opaque."""
-        left, right = node.call.args
-        if self._is_message(left):
-            syntax.replace(node, if_opaque)
-            return
-        plain = syntax.call(self._ids, node.call.function, left, right)
-        is_opaque = syntax.call(self._ids, _IS_OPAQUE, left)
-        syntax.replace(node, syntax.call(self._ids, "_?_:_", is_opaque, if_opaque, plain))
 
-    def _is_message(self, node: Node) -> bool:
-        kind = self._types.get(node.id)
-        return kind is not None and kind.WhichOneof("kind") == "message_type"
+def _compare(checked: CheckedTree, node: Node) -> None:
+    function = _DIFFER if node.call.function == "_!=_" else _EQUAL
+    left, right = node.call.args
+    if _may_be_opaque(checked, left):
+        _choose(checked, node, syntax.call(checked.ids, function, left, right))
 
-    def _may_be_opaque(self, node: Node) -> bool:
-        return self._is_message(node) or _is_open(self._types.get(node.id))
+
+def _look_up(checked: CheckedTree, node: Node) -> None:
+    left, right = node.call.args
+    if _is_set(right) and _may_be_opaque(checked, left):
+        member = syntax.call(checked.ids, _MEMBER, left)
+        _choose(checked, node, syntax.call(checked.ids, "@in", member, right))
+
+
+def _choose(checked: CheckedTree, node: Node, if_opaque: Node) -> None:
+    """Make a node of two operands another one where the left one is opaque."""
+    left, right = node.call.args
+    if _is_message(checked, left):
+        syntax.replace(node, if_opaque)
+        return
+    plain = syntax.call(checked.ids, node.call.function, left, right)
+    is_opaque = syntax.call(checked.ids, _IS_OPAQUE, left)
+    syntax.replace(node, syntax.call(checked.ids, "_?_:_", is_opaque, if_opaque, plain))
+
+
+def _is_message(checked: CheckedTree, node: Node) -> bool:
+    kind = checked.types.get(node.id)
+    return kind is not None and kind.WhichOneof("kind") == "message_type"
+
+
+def _may_be_opaque(checked: CheckedTree, node: Node) -> bool:
+    return _is_message(checked, node) or _is_open(checked.types.get(node.id))
 
 
 def _is_open(kind: Node | None) -> bool:
@@ -151,3 +151,12 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     _DIFFER: [("message any", _differ)],
     _MEMBER: [("message", _member)],
 }
+
+CHANGES: dict[str, Change] = {
+    "int": _convert,
+    "lists.range": _range,
+    "@in": _look_up,
+    "_==_": _compare,
+    "_!=_": _compare,
+}
+"""``a == b`` becomes ``isOpaque(a) ? equal(a, b) : a == b`` if ``a`` may be opaque, and the like."""

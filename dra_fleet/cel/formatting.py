@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dra_fleet.cel.implementation import Implementation
-    from dra_fleet.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import CheckedTree, Node
 
 Value = Any
 
@@ -73,14 +73,14 @@ def _pieces(template: str) -> Iterator[str | _Clause]:
         yield _Clause(match["verb"], precision)
 
 
-def problems(tree: Tree, type_text: Callable[[Node], str]) -> Iterator[tuple[Node, str]]:
+def problems(checked: CheckedTree, type_text: Callable[[Node], str]) -> Iterator[tuple[Node, str]]:
     """What a server refuses of constant texts that are given a written list of values.
 
     Args:
-        tree: the checked expression.
+        checked: the checked expression.
         type_text: a node's type, as the server writes it.
     """
-    for node in syntax.calls(tree, "format"):
+    for node in checked.find("format"):
         template = syntax.string_constant(node.call.target)
         if template is not None and node.call.args[0].WhichOneof("kind") == "list":
             yield from _problem(node, template, list(node.call.args[0].list.elements), type_text)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.cel.lookups import Lookup
-    from dra_fleet.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import CheckedTree, Node
 
 _COMPARISONS = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _BOUNDS = {"_<_": False, "_<=_": False, "_>_": True, "_>=_": True, "isLessThan": False, "isGreaterThan": True}
@@ -108,38 +108,36 @@ def asked(expression: str) -> Asked:
     """What an expression asks, by the newest minor's functions; nothing if no server would take it."""
     try:
         expression.encode()  # the evaluator takes no other text
-        tree = syntax.parse(evaluator.checked(expression, minors.NEWEST))
+        checked = syntax.parse(evaluator.checked(expression, minors.NEWEST))
     except (RuntimeError, UnicodeEncodeError):
         return Asked()
-    clauses = list(_clauses(tree.expr))
+    clauses = list(_clauses(checked.tree.expr))
     return Asked(
-        drivers=frozenset(name for node in _calls(tree) if (name := _driver(node))),
-        only_driver=_driver(tree.expr),
-        comparisons=tuple(_comparisons(tree)),
-        conversions=tuple(_conversions(tree)),
+        drivers=frozenset(name for node in checked.find("_==_") if (name := _driver(node))),
+        only_driver=_driver(checked.tree.expr),
+        comparisons=tuple(_comparisons(checked)),
+        conversions=tuple(_conversions(checked)),
         bounds=tuple(bound for node in clauses if (bound := _bound(node, "quantity")) is not None),
         versions=tuple(bound for node in clauses if (bound := _bound(node, "semver")) is not None),
-        lookups=lookups.lookups(tree),
+        lookups=lookups.lookups(checked),
     )
 
 
-def _comparisons(tree: Tree) -> Iterator[Comparison]:
+def _comparisons(checked: CheckedTree) -> Iterator[Comparison]:
     """Every look-up that is compared with a literal."""
-    for node in _calls(tree):
-        operator = _COMPARISONS.get(str(node.call.function))
-        if operator is None or len(node.call.args) != _PAIR:
-            continue
+    for node in checked.find(*_COMPARISONS):
         first, second = node.call.args
         for side, other in ((first, second), (second, first)):
             access, literal = _access(side), _literal(other)
             if access is not None and literal:
+                operator = _COMPARISONS[node.call.function]
                 yield Comparison(access, operator, literal, syntax.string_constant(other) or "")
 
 
-def _conversions(tree: Tree) -> Iterator[Conversion]:
+def _conversions(checked: CheckedTree) -> Iterator[Conversion]:
     """Every literal that is made a quantity or a version."""
-    for node in _calls(tree):
-        if node.call.function in ("quantity", "semver") and len(node.call.args) == 1:
+    for node in checked.find("quantity", "semver"):
+        if len(node.call.args) == 1:
             text = syntax.string_constant(node.call.args[0])
             if text is not None:
                 yield Conversion(str(node.call.function), text)
@@ -181,10 +179,6 @@ def _bound(node: Node, function: str) -> Bound | None:
         return None
     limit = syntax.string_constant(value.call.args[0])
     return None if limit is None else Bound(found[1], _BOUNDS[operator], limit)
-
-
-def _calls(tree: Tree) -> Iterator[Node]:
-    return (node for node in syntax.walk(tree.expr) if node.WhichOneof("kind") == "call")
 
 
 def _literal(node: Node) -> str:

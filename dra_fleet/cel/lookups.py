@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from dra_fleet.cel.device import Place
-    from dra_fleet.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Change, CheckedTree, Node
 
 _DOMAIN_MAPS = ("device.attributes", "device.capacity")
 _INDEX = "_[_]"
@@ -33,9 +33,9 @@ class Lookup(NamedTuple):
     identity: str | None
 
 
-def lookups(tree: Tree) -> frozenset[Lookup]:
+def lookups(checked: CheckedTree) -> frozenset[Lookup]:
     """Everything the expression may read."""
-    return frozenset(_reads(tree.expr))
+    return frozenset(_read(*place) for place in checked.identifiers if place[0].ident.name in _DOMAIN_MAPS)
 
 
 def places(found: Collection[Lookup]) -> tuple[Place, ...] | None:
@@ -44,29 +44,15 @@ def places(found: Collection[Lookup]) -> tuple[Place, ...] | None:
     return tuple(named) if len(named) == len(found) else None
 
 
-def _reads(node: Node) -> Iterator[Lookup]:
-    access = _access(node)
-    if access is not None:
-        container, key = access
-        place = _domain(container)
-        if place is not None:
-            yield Lookup(*place, key)
-            return
-        computed = _computed_domain(container)
-        if computed is not None:
-            name, domain = computed
-            yield Lookup(name, None, key)
-            yield from _reads(domain)
-            return
-    place = _domain(node)
-    if place is not None:
-        yield Lookup(*place, None)
-        return
-    name = syntax.identifier(node)
-    if name in _DOMAIN_MAPS:
-        yield Lookup(name, None, None)
-    for child in syntax.children(node):
-        yield from _reads(child)
+def _read(node: Node, above: Node | None, beyond: Node | None) -> Lookup:
+    """What is read of a map of domains, by the node above it and the one above that."""
+    name = str(node.ident.name)
+    if above is None or not _is_value(above) or _container(above).id != node.id:
+        return Lookup(name, None, None)
+    found = _access(beyond) if beyond is not None else None
+    identity = found[1] if found is not None and found[0].id == above.id else None
+    domain = _access(above)
+    return Lookup(name, None if domain is None else domain[1], identity)
 
 
 def _access(node: Node) -> tuple[Node, str] | None:
@@ -93,55 +79,49 @@ def _constant(node: Node) -> str | None:
     return None if None in parts else "".join(part for part in parts if part is not None)
 
 
-def _computed_domain(node: Node) -> tuple[str, Node] | None:
-    """The variable of a node that is one whole domain whose name is computed, and what computes it."""
-    if node.WhichOneof("kind") != "call" or node.call.function != _INDEX:
-        return None
-    container, key = node.call.args
-    name = syntax.identifier(container)
-    return (name, key) if name in _DOMAIN_MAPS else None
+def _is_value(node: Node) -> bool:
+    """Whether a node is one value out of its first operand, and fails if there is none."""
+    kind = node.WhichOneof("kind")
+    if kind == "select":
+        return not node.select.test_only
+    return bool(kind == "call" and node.call.function == _INDEX)
 
 
-def _domain(node: Node) -> tuple[str, str] | None:
-    """The variable and domain of a node that is one whole domain."""
-    access = _access(node)
-    is_value = node.WhichOneof("kind") == "select" or (
-        node.WhichOneof("kind") == "call" and node.call.function == _INDEX
-    )
-    if access is None or not is_value or (node.WhichOneof("kind") == "select" and node.select.test_only):
-        return None
-    name = syntax.identifier(access[0])
-    return (name, access[1]) if name in _DOMAIN_MAPS else None
+def _container(node: Node) -> Node:
+    return node.select.operand if node.WhichOneof("kind") == "select" else node.call.args[0]
 
 
-def give_missing_domains(tree: Tree) -> None:
-    """Rewrite every look-up of a domain in place: ``m[d]`` becomes ``d in m ? m[d] : {}``.
+def refuse_escapes(checked: CheckedTree) -> None:
+    """Refuse what is not only looked up in: a later look-up would not be met by the rewriting.
 
     Raises:
-        CelUnsupported: All domains are passed on as one value, so that a later look-up would escape.
+        CelUnsupported: All domains are passed on as one value.
     """
-    _refuse_escapes(tree.expr)
-    ids = syntax.fresh_ids(tree)
+    for node, above, _ in checked.identifiers:
+        if node.ident.name in _DOMAIN_MAPS and above is not None and not _keeps(above, node):
+            raise CelUnsupported(
+                f"{node.ident.name} is passed on as a whole; use look-ups, in, size() or iteration"
+            )
 
-    def change(node: Node) -> None:
-        kind = node.WhichOneof("kind")
-        if kind == "select" and syntax.identifier(node.select.operand) in _DOMAIN_MAPS:
-            if node.select.test_only:
-                node.constant.bool_value = True
-                return
-            key = type(node)(id=next(ids))
-            key.constant.string_value = node.select.field
-            syntax.replace(node, _with_default(ids, node.select.operand, key))
-        elif kind == "call" and len(node.call.args) == _KEY_LAST:
-            container, key = node.call.args
-            if syntax.identifier(container) not in _DOMAIN_MAPS:
-                return
-            if node.call.function == _INDEX:
-                syntax.replace(node, _with_default(ids, container, key))
-            elif node.call.function in _OPTIONAL:
-                syntax.replace(node, syntax.call(ids, "optional.of", _with_default(ids, container, key)))
 
-    syntax.rewrite(tree.expr, change)
+def _select_domain(checked: CheckedTree, node: Node) -> None:
+    container = node.select.operand
+    if syntax.identifier(container) not in _DOMAIN_MAPS:
+        return
+    if node.select.test_only:
+        node.constant.bool_value = True
+        return
+    key = type(node)(id=next(checked.ids))
+    key.constant.string_value = node.select.field
+    syntax.replace(node, _with_default(checked.ids, container, key))
+
+
+def _index_domain(checked: CheckedTree, node: Node) -> None:
+    container, key = node.call.args
+    if syntax.identifier(container) in _DOMAIN_MAPS:
+        value = _with_default(checked.ids, container, key)
+        is_optional = node.call.function != _INDEX
+        syntax.replace(node, syntax.call(checked.ids, "optional.of", value) if is_optional else value)
 
 
 def _with_default(ids: Iterator[int], container: Node, key: Node) -> Node:
@@ -149,15 +129,6 @@ def _with_default(ids: Iterator[int], container: Node, key: Node) -> Node:
     empty.struct.SetInParent()
     present = syntax.call(ids, "@in", key, container)
     return syntax.call(ids, "_?_:_", present, syntax.call(ids, _INDEX, container, key), empty)
-
-
-def _refuse_escapes(root: Node) -> None:
-    for node in syntax.walk(root):
-        for child in syntax.children(node):
-            if syntax.identifier(child) in _DOMAIN_MAPS and not _keeps(node, child):
-                raise CelUnsupported(
-                    f"{child.ident.name} is passed on as a whole; use look-ups, in, size() or iteration"
-                )
 
 
 def _keeps(node: Node, child: Node) -> bool:
@@ -172,3 +143,7 @@ def _keeps(node: Node, child: Node) -> bool:
     if node.call.function in (_INDEX, *_OPTIONAL):
         return bool(node.call.args[0].id == child.id)
     return node.call.function in ("@in", "size")
+
+
+CHANGES: dict[str, Change] = {"select": _select_domain, **dict.fromkeys((_INDEX, *_OPTIONAL), _index_domain)}
+"""Every look-up of a domain: ``m[d]`` becomes ``d in m ? m[d] : {}``."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.cel import syntax
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Change, CheckedTree, Node
 
 INSERT = "cel.@mapInsert"
 """What `transformMap` and `transformMapEntry` call; the evaluator declares it without implementing it."""
@@ -20,24 +20,22 @@ INSERT = "cel.@mapInsert"
 _MAP_KEY_VALUE = 3
 
 
-def insert_maps(tree: Tree) -> None:
+def _insert_map(checked: CheckedTree, node: Node) -> None:
     """Rewrite in place: ``@mapInsert(m, k, v)`` becomes ``@mapInsert(m, {k: v})``, which is implemented."""
-    ids = syntax.fresh_ids(tree)
-    for node in reversed(syntax.calls(tree, INSERT)):
-        if len(node.call.args) == _MAP_KEY_VALUE:
-            target, key, value = node.call.args
-            one = type(node)(id=next(ids))
-            entry = one.struct.entries.add(id=next(ids))
-            entry.map_key.CopyFrom(key)
-            entry.value.CopyFrom(value)
-            syntax.replace(node, syntax.call(ids, INSERT, target, one))
+    if len(node.call.args) == _MAP_KEY_VALUE:
+        target, key, value = node.call.args
+        one = type(node)(id=next(checked.ids))
+        entry = one.struct.entries.add(id=next(checked.ids))
+        entry.map_key.CopyFrom(key)
+        entry.value.CopyFrom(value)
+        syntax.replace(node, syntax.call(checked.ids, INSERT, target, one))
 
 
-def run_to_their_end(tree: Tree) -> None:
+def _run_to_its_end(checked: CheckedTree, node: Node) -> None:
     """Rewrite in place: no loop that has something to go through stops before its end."""
-    for node in syntax.walk(tree.expr):
-        if node.WhichOneof("kind") == "comprehension" and not _is_binding(node):
-            node.comprehension.loop_condition.constant.bool_value = True
+    del checked
+    if not _is_binding(node):
+        node.comprehension.loop_condition.constant.bool_value = True
 
 
 def _is_binding(node: Node) -> bool:
@@ -45,3 +43,6 @@ def _is_binding(node: Node) -> bool:
     return bool(node.comprehension.loop_condition.constant.WhichOneof("kind")) and not (
         node.comprehension.loop_condition.constant.bool_value
     )
+
+
+CHANGES: dict[str, Change] = {INSERT: _insert_map, "comprehension": _run_to_its_end}

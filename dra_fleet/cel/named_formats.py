@@ -19,7 +19,7 @@ from dra_fleet.cel.implementation import Implementation, unary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dra_fleet.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Change, CheckedTree, Node
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -85,27 +85,21 @@ _IS_VALID: dict[str, Callable[[str], bool]] = {
 }
 
 
-def tells_what_is_wrong(tree: Tree) -> bool:
+def tells_what_is_wrong(checked: CheckedTree) -> bool:
     """Whether an expression asks more of ``validate`` than whether there is something."""
-    asked = [node for node in syntax.calls(tree, "hasValue") if _is_validation(node.call.target)]
-    return len(syntax.calls(tree, "validate")) > len(asked)
+    asked = [node for node in checked.find("hasValue") if _is_validation(node.call.target)]
+    return len(checked.find("validate")) > len(asked)
 
 
-def rewrite(tree: Tree) -> None:
-    """Rewrite in place what has an optional result, which an implementation cannot give.
+def _named(checked: CheckedTree, node: Node) -> None:
+    named = syntax.call(checked.ids, _NAMED, *node.call.args)
+    syntax.replace(node, syntax.call(checked.ids, "optional.ofNonZeroValue", named))
 
-    ``f.validate(t).hasValue()`` becomes ``isWrong(f, t)``, and ``format.named(n)`` what ``named(n)`` gives
-    unless that is empty.
-    """
-    ids = syntax.fresh_ids(tree)
-    for node in syntax.calls(tree, "format.named"):
-        syntax.replace(
-            node, syntax.call(ids, "optional.ofNonZeroValue", syntax.call(ids, _NAMED, *node.call.args))
-        )
-    for node in syntax.calls(tree, "hasValue"):
-        if _is_validation(node.call.target):
-            validation = node.call.target.call
-            syntax.replace(node, syntax.call(ids, _IS_WRONG, validation.target, *validation.args))
+
+def _has_value(checked: CheckedTree, node: Node) -> None:
+    if _is_validation(node.call.target):
+        validation = node.call.target.call
+        syntax.replace(node, syntax.call(checked.ids, _IS_WRONG, validation.target, *validation.args))
 
 
 def _is_validation(node: Node) -> bool:
@@ -127,3 +121,10 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     _NAMED: [("string", unary(lambda name: messages.make("NamedFormat", name if name in _IS_VALID else "")))],
     _IS_WRONG: [("message string", _is_wrong)],
 }
+
+CHANGES: dict[str, Change] = {"format.named": _named, "hasValue": _has_value}
+"""What has an optional result, which an implementation cannot give.
+
+``f.validate(t).hasValue()`` becomes ``isWrong(f, t)``, and ``format.named(n)`` what ``named(n)`` gives
+unless that is empty.
+"""

@@ -36,6 +36,8 @@ LONGEST = 10 * 1024
 _COMPILED = 4096
 _LOSSY = re.compile(r"\b(?:uint|google\.protobuf\.\w+)\b")
 """Types whose values in a map do not survive the way into an implementation and back."""
+_CHANGES = {**equality.CHANGES, **lookups.CHANGES, **loops.CHANGES, **named_formats.CHANGES}
+"""How a checked tree becomes one that the evaluator runs as a server would."""
 _SORT_BY = "_sortByAssociatedKeys"
 _TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
 _UNTOLD_TYPE = re.compile(r"\bT%\d+\b")
@@ -46,20 +48,18 @@ _WHOLE_DEVICE = re.compile(r"undeclared reference to 'device'")
 class Program:
     """A compiled selector."""
 
-    def __init__(self, expression: str, environment: DeviceCel, tree: syntax.Tree, highest_cost: int) -> None:
+    def __init__(
+        self, expression: str, environment: DeviceCel, checked: syntax.CheckedTree, highest_cost: int
+    ) -> None:
         self.expression = expression
         self.cost = highest_cost
-        self.lookups = lookups.lookups(tree)
-        equality.guard(tree)
-        lookups.give_missing_domains(tree)
-        loops.run_to_their_end(tree)
-        # What few expressions have is looked for in the text first: going through a tree costs more.
-        if "transformMap" in expression:
-            loops.insert_maps(tree)
-        if "validate" in expression or "format.named" in expression:
-            named_formats.rewrite(tree)
+        self.lookups = lookups.lookups(checked)
+        if equality.fold_empty_sets(checked):
+            checked = syntax.CheckedTree(checked.tree)
+        lookups.refuse_escapes(checked)
+        checked.rewrite(_CHANGES)
         self.environment = environment
-        self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(tree))
+        self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(checked.tree))
         self._places = lookups.places(self.lookups)
         self._verdicts: dict[object, CelVerdict] = {}
 
@@ -154,23 +154,23 @@ class DeviceCel:
         size = len(_encoded(expression))
         if size > LONGEST:
             raise CelInvalid(f"Too long: may not be more than {LONGEST} bytes, got {size}")
-        tree = self._checked(expression)
+        checked = self._checked(expression)
         if "sortBy" in expression:
-            _refuse_open_types(tree)
-        typing_rules.check(expression, tree, self.number)
-        _refuse_unsupported(expression, tree)
-        highest_cost = cost.highest(tree)
+            _refuse_open_types(checked)
+        typing_rules.check(expression, checked, self.number)
+        _refuse_unsupported(checked)
+        highest_cost = cost.highest(checked)
         if highest_cost > cost.LIMIT:
             raise CelInvalid("too complex, exceeds cost limit")
-        return Program(expression, self, tree, highest_cost)
+        return Program(expression, self, checked, highest_cost)
 
     def _operand(self, expression: str) -> Program:
         with suppress(CelInvalid, CelUnsupported):  # an operand need not be a selector
             return self.compile(expression)
-        tree = self._checked(expression)
-        return Program(expression, self, tree, cost.highest(tree))
+        checked = self._checked(expression)
+        return Program(expression, self, checked, cost.highest(checked))
 
-    def _checked(self, expression: str) -> syntax.Tree:
+    def _checked(self, expression: str) -> syntax.CheckedTree:
         try:
             checked = evaluator.checked(expression, self.number)
         except RuntimeError as problem:
@@ -201,31 +201,29 @@ def _not_evaluated() -> frozenset[str]:
     return frozenset(found.identity for found in declarations.signatures() if not found.is_evaluated)
 
 
-def _refuse_unsupported(expression: str, tree: syntax.Tree) -> None:
-    if "transformMap" in expression:
-        _refuse_lossy_maps(tree)
-    if "validate" in expression and named_formats.tells_what_is_wrong(tree):
+def _refuse_unsupported(checked: syntax.CheckedTree) -> None:
+    _refuse_lossy_maps(checked)
+    if named_formats.tells_what_is_wrong(checked):
         raise CelUnsupported(f"what validate() says {BEYOND}, only whether it says something: hasValue()")
-    for entry in tree.references:
-        for overload in entry.value.overload_id:
+    for overloads in checked.overloads.values():
+        for overload in overloads:
             if overload in _not_evaluated():
                 raise CelUnsupported(f"the function {overload} {BEYOND}")
 
 
-def _refuse_lossy_maps(tree: syntax.Tree) -> None:
-    types = {entry.key: entry.value for entry in tree.types}
-    for node in syntax.calls(tree, loops.INSERT):
-        made = typing_rules.type_text(types.get(node.id))
+def _refuse_lossy_maps(checked: syntax.CheckedTree) -> None:
+    for node in checked.find(loops.INSERT):
+        made = typing_rules.type_text(checked.types.get(node.id))
         if _LOSSY.search(made):
             raise CelUnsupported(f"a transformed {made} {BEYOND}")
 
 
-def _refuse_open_types(tree: syntax.Tree) -> None:
+def _refuse_open_types(checked: syntax.CheckedTree) -> None:
     """Refuse what sorts by a key, where the evaluator tells less of the result's type than a server."""
-    open_types = {entry.key for entry in tree.types if entry.value.WhichOneof("kind") == "dyn"}
-    for entry in tree.references:
-        for overload in entry.value.overload_id:
-            if overload == "list_flatten" or (overload.endswith(_SORT_BY) and entry.key in open_types):
+    open_types = {key for key, kind in checked.types.items() if kind.WhichOneof("kind") == "dyn"}
+    for key, overloads in checked.overloads.items():
+        for overload in overloads:
+            if overload == "list_flatten" or (overload.endswith(_SORT_BY) and key in open_types):
                 raise CelUnsupported("the type of what is flattened or sorted cannot be told here; use int()")
 
 

@@ -6,6 +6,7 @@ fields that are read or rewritten are described, every other one survives a roun
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
 
 Node = Any
 """A ``cel.expr.Expr`` message."""
@@ -88,10 +89,63 @@ def _add_field(message: descriptor_pb2.DescriptorProto, words: list[str]) -> Non
             field.oneof_index = 0
 
 
-def parse(serialised: bytes) -> Tree:
+class CheckedTree:
+    """A checked expression, and what one walk finds of its nodes.
+
+    Attributes:
+        tree: The whole tree.
+        types: The type of each node by its id.
+        overloads: The overloads that a call may mean by its id.
+        nodes: What is no constant and no identifier, parents first: the function of a call or the kind of
+            any other, and the node.
+        identifiers: Each with the node above it and the one above that, if there are any.
+        ids: Ids that no node of the tree has.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.types: dict[int, Node] = {entry.key: entry.value for entry in tree.types}
+        self.overloads: dict[int, list[str]] = {
+            entry.key: list(entry.value.overload_id) for entry in tree.references
+        }
+        self.nodes: list[tuple[str, Node]] = []
+        self.identifiers: list[tuple[Node, Node | None, Node | None]] = []
+        self.ids = count(self._walk() + 1)
+
+    def _walk(self) -> int:
+        """Go through all nodes, parents first; the highest id."""
+        highest = 0
+        stack: list[tuple[Node, Node | None, Node | None]] = [(self.tree.expr, None, None)]
+        while stack:
+            node, above, *_ = place = stack.pop()
+            highest = max(highest, node.id)
+            kind = node.WhichOneof("kind")
+            if kind == "ident":
+                self.identifiers.append(place)
+            elif kind in _CHILDREN:
+                self.nodes.append((node.call.function if kind == "call" else kind, node))
+                stack.extend((child, node, above) for child in reversed(_CHILDREN[kind](node)))
+        return highest
+
+    def find(self, *wanted: str) -> list[Node]:
+        """The nodes of these functions or kinds, parents first."""
+        return [node for what, node in self.nodes if what in wanted]
+
+    def rewrite(self, changes: Mapping[str, Change]) -> None:
+        """Change nodes in place by their functions or kinds, children first; afterwards the nodes are old."""
+        for what, node in reversed(self.nodes):
+            if what in changes:
+                changes[what](self, node)
+
+
+Change = Callable[[CheckedTree, Node], None]
+"""Rewrites a node, whose children are done."""
+
+
+def parse(serialised: bytes) -> CheckedTree:
     """Read the tree of a compiled expression."""
     envelope = any_pb2.Any.FromString(serialised)
-    return _checked_expr().FromString(envelope.value)
+    return CheckedTree(_checked_expr().FromString(envelope.value))
 
 
 def serialise(tree: Tree) -> bytes:
@@ -102,55 +156,36 @@ def serialise(tree: Tree) -> bytes:
 
 def children(node: Node) -> list[Node]:
     """The direct sub-expressions of a node, in source order."""
-    kind = node.WhichOneof("kind")
-    if kind == "call":
-        call = node.call
-        return [call.target, *call.args] if call.HasField("target") else list(call.args)
-    if kind == "select":
-        return [node.select.operand]
-    if kind == "list":
-        return list(node.list.elements)
-    if kind == "struct":
-        return [part for entry in node.struct.entries for part in _parts(entry)]
-    if kind == "comprehension":
-        loop = node.comprehension
-        return [loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result]
-    return []
+    below = _CHILDREN.get(node.WhichOneof("kind"))
+    return below(node) if below is not None else []
+
+
+def _of_call(node: Node) -> list[Node]:
+    call = node.call
+    return [call.target, *call.args] if call.HasField("target") else list(call.args)
+
+
+def _of_struct(node: Node) -> list[Node]:
+    return [part for entry in node.struct.entries for part in _parts(entry)]
+
+
+def _of_loop(node: Node) -> list[Node]:
+    loop = node.comprehension
+    return [loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result]
+
+
+_CHILDREN: dict[str, Callable[[Node], list[Node]]] = {
+    "call": _of_call,
+    "select": lambda node: [node.select.operand],
+    "list": lambda node: list(node.list.elements),
+    "struct": _of_struct,
+    "comprehension": _of_loop,
+}
 
 
 def _parts(entry: Node) -> list[Node]:
     is_map = entry.WhichOneof("key_kind") == "map_key"
     return [entry.map_key, entry.value] if is_map else [entry.value]
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """The node and everything below it, parents first."""
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        yield top
-        stack.extend(reversed(children(top)))
-
-
-def calls(tree: Tree, function: str) -> list[Node]:
-    """All calls of a function, parents first."""
-    return [
-        node
-        for node in walk(tree.expr)
-        if node.WhichOneof("kind") == "call" and node.call.function == function
-    ]
-
-
-def rewrite(node: Node, change: Callable[[Node], None]) -> None:
-    """Apply ``change`` in place to every node, children first."""
-    for child in children(node):
-        rewrite(child, change)
-    change(node)
-
-
-def fresh_ids(tree: Tree) -> Iterator[int]:
-    """Ids that no node of the tree has."""
-    return count(max(node.id for node in walk(tree.expr)) + 1)
 
 
 def call(ids: Iterator[int], function: str, *arguments: Node) -> Node:

@@ -18,7 +18,7 @@ from dra_fleet.cel.verdict import CelInvalid
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import CheckedTree, Node
 
 _PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN = {1: "any", 2: "google.protobuf.Timestamp", 3: "google.protobuf.Duration"}
@@ -26,22 +26,21 @@ _CONVERSIONS = ("bool", "bytes", "double", "duration", "dyn", "int", "string", "
 _ANY, _BOOL = "any", "bool"
 
 
-def check(expression: str, tree: Tree, minor: int) -> None:
+def check(expression: str, checked: CheckedTree, minor: int) -> None:
     """Refuse what the API server refuses although its types are right.
 
     Raises:
         CelInvalid: With the server's words.
     """
-    types = {entry.key: entry.value for entry in tree.types}
-    problems = [*_mixed_literals(tree, types), *_invalid_constants(tree)]
-    if "format" in expression:
-        problems += formatting.problems(tree, lambda node: type_text(types.get(node.id)))
+    types = checked.types
+    problems = [*_mixed_literals(checked), *_invalid_constants(checked)]
+    problems += formatting.problems(checked, lambda node: type_text(types.get(node.id)))
     if problems:
         raise CelInvalid(
-            "compilation failed: " + "\n".join(_located(expression, tree, *found) for found in problems)
+            "compilation failed: " + "\n".join(_located(expression, checked, *found) for found in problems)
         )
-    _fold(tree, minor)
-    result = type_text(types.get(tree.expr.id))
+    _fold(checked, minor)
+    result = type_text(types.get(checked.tree.expr.id))
     if result not in (_BOOL, _ANY):
         raise CelInvalid(f"must evaluate to bool or the unknown type, not {result}")
 
@@ -67,8 +66,9 @@ def type_text(kind: Node | None) -> str:  # noqa: PLR0911 - one answer per kind
     return str(kind.message_type) if which == "message_type" else which
 
 
-def _mixed_literals(tree: Tree, types: dict[int, Node]) -> Iterator[tuple[Node, str]]:
-    for node in _outside_format(tree.expr):
+def _mixed_literals(checked: CheckedTree) -> Iterator[tuple[Node, str]]:
+    types = checked.types
+    for node in _outside_format(checked.tree.expr) if checked.find("list", "struct") else ():
         kind = node.WhichOneof("kind")
         if kind == "list":
             optional = set(node.list.optional_indices)
@@ -104,13 +104,13 @@ def _element_type(kind: Node | None, is_optional: bool) -> str:
     return text.removeprefix("optional_type(").removesuffix(")") if is_optional else text
 
 
-def _invalid_constants(tree: Tree) -> Iterator[tuple[Node, str]]:
-    for node in syntax.walk(tree.expr):
-        if node.WhichOneof("kind") != "call" or not node.call.args:
+def _invalid_constants(checked: CheckedTree) -> Iterator[tuple[Node, str]]:
+    for node in checked.find("matches", "duration", "timestamp", "find", "findAll"):
+        if not node.call.args:
             continue
-        is_search = node.call.function in ("find", "findAll")
-        text = syntax.string_constant(node.call.args[0 if is_search else -1])
         function = node.call.function
+        is_search = function in ("find", "findAll")
+        text = syntax.string_constant(node.call.args[0 if is_search else -1])
         if text is None or (function in ("duration", "timestamp") and node.call.HasField("target")):
             continue
         if function == "matches" and not libraries.is_pattern(text):
@@ -121,13 +121,13 @@ def _invalid_constants(tree: Tree) -> Iterator[tuple[Node, str]]:
             raise CelInvalid(f"program instantiation failed: error parsing regexp: `{text}`")
 
 
-def _fold(tree: Tree, minor: int) -> None:
+def _fold(checked: CheckedTree, minor: int) -> None:
     """Convert constants ahead; one that cannot be converted refuses the whole expression."""
-    for node in syntax.walk(tree.expr):
-        if node.WhichOneof("kind") == "call" and _is_constant(node) and node.call.function in _CONVERSIONS:
-            part = deepcopy(tree)
+    for node in checked.find(*_CONVERSIONS):
+        if _is_constant(node):
+            part = deepcopy(checked.tree)
             part.expr.CopyFrom(node)
-            equality.guard(part)
+            syntax.CheckedTree(part).rewrite(equality.CHANGES)
             value = evaluator.runner(minor).deserialize(syntax.serialise(part)).eval(data={})
             if value.type() == cel.Type.ERROR:
                 raise CelInvalid(f"program instantiation failed: {words.runtime_error(str(value.value()))}")
@@ -146,8 +146,8 @@ def _converts(function: str, text: str) -> bool:
     return program.eval(data={}).value() is True
 
 
-def _located(expression: str, tree: Tree, node: Node, message: str) -> str:
-    offset = next((entry.value for entry in tree.source_info.positions if entry.key == node.id), 0)
+def _located(expression: str, checked: CheckedTree, node: Node, message: str) -> str:
+    offset = next((entry.value for entry in checked.tree.source_info.positions if entry.key == node.id), 0)
     before = expression[:offset]
     line = before.count("\n") + 1
     column = offset - (before.rfind("\n") + 1)
