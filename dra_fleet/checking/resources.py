@@ -89,12 +89,12 @@ def keyed(known: Mapping[Key, T], key: Key) -> T | None:
 
 def mapping(value: object) -> dict[str, Any]:
     """The value if it is a mapping, else an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def sequence(value: object) -> list[Any]:
     """The value if it is a list, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def at(value: object, path: Path) -> object:

@@ -75,6 +75,11 @@ _DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<driver>[^'"]+)\1""")
 @lru_cache(maxsize=4096)
 def corrected(expression: str, environment: DeviceCel) -> str:
     """As it was meant: two look-ups, the driver's domain, quantities and versions compared as such."""
+    return _proposal(expression, _meant(expression), environment)
+
+
+@lru_cache(maxsize=4096)
+def _meant(expression: str) -> str:
     text = _TWICE.sub(r"[\1\g<domain>\1].\g<id>", expression)
     text = _PREFIXED.sub(_looked_up, text)
     pieces = _TEXT.split(text)
@@ -88,7 +93,7 @@ def corrected(expression: str, environment: DeviceCel) -> str:
     versions = (
         item.name for known in drivers.known() for item in known.facts.attributes if item.type == "version"
     )
-    return _proposal(expression, _as_versions(text, frozenset(versions)), environment)
+    return _as_versions(text, frozenset(versions))
 
 
 def _looked_up(match: re.Match[str]) -> str:
