@@ -48,3 +48,8 @@ def project() -> Path:
             "fix: run this in the folder of your project, or make one: dra-fleet init fleet"
         )
     return found
+
+
+def stack_name(path: Path) -> str:
+    """The stack's name: `dev` for Pulumi.dev.yaml, the stem of any other file."""
+    return path.stem.removeprefix("Pulumi.")

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from dra_fleet.cli.output import stderr_console
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.plain import dataclass
-from dra_fleet.review.comment import marker
-from dra_fleet.review.model import Origin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.forges.runs import CommentApi
+    from dra_fleet.review.model import Origin
 
 
 class NoPullRequestError(ExpectedError):
@@ -36,26 +35,33 @@ class Pipeline:
     marker: str = ""
 
     @classmethod
-    def here(cls, stack: str, *, post: bool) -> Pipeline:
-        """Read the variables, and with `post` find the comment before anything is run.
+    def here(cls) -> Pipeline:
+        """Read the variables; there shall be no comment."""
+        from dra_fleet.forges.runs import read_run
+        from dra_fleet.review.model import Origin
+
+        run = read_run(os.environ)
+        return cls(origin=run.origin if run is not None else Origin())
+
+    @classmethod
+    def posting(cls, stack: str) -> Pipeline:
+        """Read the variables, and find the comment before anything is run.
 
         Args:
             stack: whose reviews' comment it is.
-            post: whether there shall be a comment.
 
         Raises:
             NoPullRequestError: this is no run of a pull request, or it has no token.
             ForgeError: the code host does not answer, or refuses.
         """
         from dra_fleet.forges.runs import read_run
+        from dra_fleet.review.comment import marker
 
         run = read_run(os.environ)
-        if run is None or not post:
-            if post:
-                raise NoPullRequestError(
-                    "--post needs a run of GitHub Actions, GitLab CI or Azure Pipelines; this is none"
-                )
-            return cls(origin=run.origin if run is not None else Origin())
+        if run is None:
+            raise NoPullRequestError(
+                "--post needs a run of GitHub Actions, GitLab CI or Azure Pipelines; this is none"
+            )
         if run.api is None:
             raise NoPullRequestError(
                 "--post needs a run of a pull request; this one is of a push: leave it out"

@@ -14,12 +14,8 @@ from dra_fleet.cli.progress import reporting
 from dra_fleet.places import SELECTED
 
 if TYPE_CHECKING:
-    from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.rehearsal.reporting import Reporter
+    from dra_fleet.cli.holders import SavedHolders
     from dra_fleet.review.model import Review
-    from dra_fleet.review.request import ReviewRequest
-    from dra_fleet.review.running import Running
-    from dra_fleet.review.was import Was
 
 EXAMPLES = examples(
     ("what changed since main", "dra-fleet review dev --against main"),
@@ -33,8 +29,6 @@ EXAMPLES = examples(
 )
 STYLES = {"approve": "green", "person": "yellow", "refuse": "red"}
 TITLES = {"approve": "approve", "person": "needs a person", "refuse": "refuse"}
-CLUSTERS = "clusters"
-"""The word that asks the clusters themselves who holds devices."""
 
 
 def review(  # noqa: PLR0917 - Typer reads the options by their order
@@ -78,28 +72,30 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     It runs the engine with your login, as `pulumi preview` does, and changes nothing. The plan binds
     `pulumi up --plan` to what was reviewed.
     """
-    from dataclasses import replace
-
+    from dra_fleet.cli.holders import AskedClusters
     from dra_fleet.cli.pipeline import Pipeline
-    from dra_fleet.review.assemble import make_review
     from dra_fleet.review.request import ReviewRequest
-    from dra_fleet.review.running import read_running
-    from dra_fleet.review.writing import write_review
 
     # A file that cannot be read stops the review before the preview, which takes a minute.
-    held = read_running(Path(running)) if running is not None and running != CLUSTERS else None
+    held = _saved(running)
     asked = ReviewRequest.of(
         stack, against=against, events=events, out=out, directory=cwd, packs=policy_pack or ()
     )
-    pipeline = Pipeline.here(asked.name, post=post)
-    with reporting() as reporter:
-        known = asked.known(
-            reporter.step,
-            lambda plans, was: _ask(asked, plans, was, reporter) if running == CLUSTERS else held,
-        )
+    pipeline = Pipeline.posting(asked.name) if post else None
+    with reporting() as reporter, held or AskedClusters(asked.name, reporter.step) as holders:
+        with asked.preview(reporter.step) as source:
+            # Imported while the engine starts.
+            from dra_fleet.review.assemble import make_review
+            from dra_fleet.review.gathering import Gathering
+            from dra_fleet.review.writing import write_review
+
+            pipeline = pipeline or Pipeline.here()
+            gathering = Gathering(asked, holders)
+            seen = gathering.seen(source)
+        known = gathering.known(seen, pipeline.origin)
         with reporter.step("review"):
-            found = make_review(replace(known, origin=pipeline.origin))
-            files = write_review(found, asked.out, asked.texts())
+            found = make_review(known)
+            files = write_review(found, asked.out, gathering.texts())
         pipeline.post(files["markdown"])
     if json:
         print_json(found.model_dump(mode="json", by_alias=True))
@@ -108,15 +104,17 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     raise typer.Exit(found.verdict.exit_code)
 
 
-def _ask(asked: ReviewRequest, plans: tuple[FleetPlan, ...], was: Was, reporter: Reporter) -> Running:
-    import asyncio
+def _saved(running: str | None) -> SavedHolders | None:
+    """What was saved of who holds devices; None where the clusters are to be asked."""
+    from dra_fleet.cli.holders import CLUSTERS, SavedHolders
 
-    from dra_fleet.clusters.holders import read_holders
-    from dra_fleet.review.running import parse_running
+    if running == CLUSTERS:
+        return None
+    if running is None:
+        return SavedHolders(None)
+    from dra_fleet.review.running import read_running
 
-    with reporter.step(CLUSTERS):
-        answer = asyncio.run(read_holders(plans, asked.name, was.copies))
-    return parse_running(answer, "what the clusters answered")
+    return SavedHolders(read_running(Path(running)))
 
 
 def _show(found: Review, files: dict[str, str]) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
-from dra_fleet.clusters.objects import carries, without_collections
+from dra_fleet.clusters.objects import carries
 from dra_fleet.clusters.other_pods import OtherPod, OtherPodJson, by_limits
-from dra_fleet.clusters.pending import Cause, explain, explain_missing_pods, explain_queued, read_state
+from dra_fleet.clusters.pending import Cause, explain, explain_missing_pods, explain_queued
 from dra_fleet.clusters.pending.selectors import devices_in
 from dra_fleet.clusters.pending.state import claim_names, results_of
 from dra_fleet.model.labels import WORKLOAD
@@ -18,7 +18,7 @@ from dra_fleet.plain import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import Object
     from dra_fleet.clusters.pending import ClusterState, WaitingReason
     from dra_fleet.clusters.pending.selectors import LocatedDevice
 
@@ -97,37 +97,23 @@ class ClusterAllocation:
         )
 
 
-async def read_allocation(
-    api: KubeApi,
-    *,
-    pools: Mapping[str, Mapping[str, str]],
-    workloads: Mapping[str, tuple[str, int]],
-    queues: Mapping[str, str] | None = None,
-) -> ClusterAllocation:
-    """Read what every workload has and every pool offers.
-
-    Args:
-        api: who reads.
-        pools: by name, the labels that select the pool's nodes.
-        workloads: by name, the namespace and the wanted copies.
-        queues: the queue of each workload that is in one.
-
-    Raises:
-        ApiError: something may not be read.
-    """
-    with without_collections():
-        state = await read_state(api, queues=bool(queues), wanted=workloads)
-        return allocation_of(state, pools=pools, workloads=workloads, queues=queues)
-
-
 def allocation_of(
     state: ClusterState,
     *,
     pools: Mapping[str, Mapping[str, str]],
     workloads: Mapping[str, tuple[str, int]],
     queues: Mapping[str, str] | None = None,
+    explained: bool = True,
 ) -> ClusterAllocation:
-    """What a snapshot says of every workload and pool; the arguments are those of `read_allocation`."""
+    """What a snapshot says of every workload and pool.
+
+    Args:
+        state: the snapshot.
+        pools: by name, the labels that select the pool's nodes.
+        workloads: by name, the namespace and the wanted copies.
+        queues: the queue of each workload that is in one.
+        explained: whether it is told why a pod waits, for which the snapshot must hold the causes.
+    """
     devices: defaultdict[str | None, list[LocatedDevice]] = defaultdict(list)
     for device in devices_in(state.slices):
         devices[device.node].append(device)
@@ -141,7 +127,13 @@ def allocation_of(
         pools={name: _pool(state.nodes, labels, devices, holders) for name, labels in pools.items()},
         workloads={
             name: _workload(
-                state, pods[namespace, name], name, namespace, wanted=copies, queue=(queues or {}).get(name)
+                state,
+                pods[namespace, name],
+                name,
+                namespace,
+                wanted=copies,
+                queue=(queues or {}).get(name),
+                explained=explained,
             )
             for name, (namespace, copies) in workloads.items()
         },
@@ -185,7 +177,14 @@ def _pool(
 
 
 def _workload(
-    state: ClusterState, found: Sequence[Object], name: str, namespace: str, *, wanted: int, queue: str | None
+    state: ClusterState,
+    found: Sequence[Object],
+    name: str,
+    namespace: str,
+    *,
+    wanted: int,
+    queue: str | None,
+    explained: bool,
 ) -> WorkloadAllocation:
     pods = tuple(_pod(state, pod) for pod in found)
     waiting = [pod for pod, seen in zip(found, pods, strict=True) if not seen.running]
@@ -194,7 +193,9 @@ def _workload(
         namespace=namespace,
         wanted=wanted,
         pods=pods,
-        reason=_reason(state, waiting, name, namespace, missing=wanted - len(found), queue=queue),
+        reason=_reason(state, waiting, name, namespace, missing=wanted - len(found), queue=queue)
+        if explained
+        else None,
     )
 
 

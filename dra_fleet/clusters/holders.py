@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from dra_fleet.clusters.allocation import allocation_json, read_allocation
+from dra_fleet.clusters.allocation import allocation_json, allocation_of
 from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import KubeconfigError
+from dra_fleet.clusters.objects import without_collections
+from dra_fleet.clusters.pending import read_state
 from dra_fleet.clusters.sources import open_kubeconfig
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.clusters.pending import ClusterState
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
 
 Object = dict[str, Any]
@@ -26,55 +31,90 @@ Workloads = Mapping[str, tuple[str, int]]
 """By name the namespace and the copies."""
 
 
-async def read_holders(
-    plans: Sequence[FleetPlan], stack: str, more: Mapping[str, Workloads] | None = None
-) -> Object:
+@dataclass(frozen=True)
+class ClusterAnswers:
+    """What the clusters of some plans answered, by name."""
+
+    plans: Sequence[FleetPlan]
+    states: Mapping[str, ClusterState]
+
+    def holders(self, more: Mapping[str, Workloads]) -> Object:
+        """Who holds devices.
+
+        Args:
+            more: By cluster, workloads that no plan may know; those that one knows are as it says.
+        """
+        known = self._workloads
+        if all(found.keys() <= known.get(name, {}).keys() for name, found in more.items()):
+            return self.planned
+        return self._holders({name: {**more.get(name, {}), **found} for name, found in known.items()})
+
+    @cached_property
+    def planned(self) -> Object:
+        """Who holds devices, by the workloads of the plans alone."""
+        return self._holders(self._workloads)
+
+    @property
+    def _workloads(self) -> dict[str, dict[str, tuple[str, int]]]:
+        return {
+            name: {item.name: (item.namespace, item.copies) for one in known for item in one.workloads}
+            for name, known in _by_name(self.plans).items()
+        }
+
+    def _holders(self, workloads: Mapping[str, Workloads]) -> Object:
+        pools = {
+            name: {pool.name: pool.labels for one in known for pool in one.pools}
+            for name, known in _by_name(self.plans).items()
+        }
+        found = {
+            name: allocation_of(state, pools=pools[name], workloads=workloads[name], explained=False)
+            for name, state in self.states.items()
+        }
+        return {"clusters": {name: dict(allocation_json(one)) for name, one in found.items()}}
+
+
+async def read_clusters(plans: Sequence[FleetPlan], stack: str) -> ClusterAnswers:
     """Ask every cluster of some plans of a stack, such as the one that will be and the one that was.
 
     A cluster that the stack has not made yet is left out.
 
     Args:
-        plans: What is known of clusters, pools and workloads.
+        plans: What is known of clusters, pools and workloads; the last plan's word wins.
         stack: The stack whose secrets or outputs hold kubeconfigs.
-        more: By cluster, workloads that no plan knows.
 
     Raises:
         KubeconfigError: A cluster cannot be reached or refuses to answer.
     """
-    by_name: dict[str, list[ClusterPlan]] = {}
+    by_name = _by_name(plans)
+    answers = await asyncio.gather(*(_ask(known[-1], stack) for known in by_name.values()))
+    found = zip(by_name, answers, strict=True)
+    read = ClusterAnswers(plans, {name: answer for name, answer in found if answer is not None})
+    _ = read.planned  # worked out while whoever asked waits for something else
+    return read
+
+
+def _by_name(plans: Sequence[FleetPlan]) -> dict[str, list[ClusterPlan]]:
+    found: dict[str, list[ClusterPlan]] = {}
     for plan in plans:
         for cluster in plan.clusters:
-            by_name.setdefault(cluster.name, []).append(cluster)
-    answers = await asyncio.gather(
-        *(_ask(known, stack, (more or {}).get(name, {})) for name, known in by_name.items())
-    )
-    found = zip(by_name, answers, strict=True)
-    return {"clusters": {name: answer for name, answer in found if answer is not None}}
+            found.setdefault(cluster.name, []).append(cluster)
+    return found
 
 
-async def _ask(known: Sequence[ClusterPlan], stack: str, more: Workloads) -> Object | None:
-    """One cluster, by all that is known of its pools and workloads; the last plan's word wins."""
-    last = known[-1]
+async def _ask(cluster: ClusterPlan, stack: str) -> ClusterState | None:
     try:
-        config = open_kubeconfig(last, stack)
+        config = open_kubeconfig(cluster, stack)
     except KubeconfigError:
-        if last.kubeconfig is None:
+        if cluster.kubeconfig is None:
             return None
         raise
     try:
         async with KubeApi.connect(config) as api:
-            allocation = await read_allocation(
-                api,
-                pools={pool.name: pool.labels for plan in known for pool in plan.pools},
-                workloads={
-                    **more,
-                    **{item.name: (item.namespace, item.copies) for plan in known for item in plan.workloads},
-                },
-            )
-            return dict(allocation_json(allocation))
+            with without_collections():
+                return await read_state(api, wanted={})
     except (httpx2.TransportError, ApiError) as problem:
         said = str(problem) or type(problem).__name__
         raise KubeconfigError(
-            f"cluster {last.name} does not say who holds devices: {said}; "
+            f"cluster {cluster.name} does not say who holds devices: {said}; "
             "check its kubeconfig, or review without --running"
         ) from problem

@@ -33,15 +33,15 @@ def running_map(offer: Offered, running: Running) -> dict[str, tuple[Node, ...]]
     for pool in offer.cluster.pools:
         group = next(item for item in offer.groups if item.pool == pool.name)
         known = asked.pools.get(pool.name)
+        predicted = {device.name: device_kind(device) for device in group.shape.devices}
         found[pool.name] = tuple(
-            Node(name=name, times=1, devices=_devices(group, holders.get(name, {})))
+            Node(name=name, times=1, devices=_devices(predicted, holders.get(name, {})))
             for name in sorted(known.node_names if known else ())
         )
     return found
 
 
-def _devices(group: NodeGroup, holders: Mapping[str, tuple[str, str]]) -> tuple[Device, ...]:
-    predicted = {device.name: device_kind(device) for device in group.shape.devices}
+def _devices(predicted: Mapping[str, str], holders: Mapping[str, tuple[str, str]]) -> tuple[Device, ...]:
     kinds = {**predicted, **dict.fromkeys(sorted(holders.keys() - predicted.keys()), "?")}
     return tuple(
         Device(

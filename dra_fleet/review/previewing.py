@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Self
 
 from dra_fleet.findings.engine_events import streaming_environment
 from dra_fleet.plain import dataclass
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.review.events import Preview
 
-_STEP = '"resourcePreEvent"'
+PLAN: Final = "plan.json"
+"""The update plan among the files of a review."""
+_STEP: Final = '"resourcePreEvent"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +59,20 @@ class PreviewCommand:
 
 
 class RunningPreview:
-    """A preview that was started; what else is to be done can be done meanwhile."""
+    """A preview that was started; what else is to be done can be done meanwhile, within its context."""
 
-    def __init__(self, command: PreviewCommand) -> None:
+    def __init__(self, command: PreviewCommand, on_step: Callable[[int], None]) -> None:
         """Start it.
+
+        Args:
+            command: What to preview.
+            on_step: Told how many resources were looked at.
 
         Raises:
             ReviewError: The engine cannot be started.
         """
-        self._said: TextIO = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by `result`
+        self._on_step = on_step
+        self._said: TextIO = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed at its end
         environment = streaming_environment({**os.environ, **command.environment})
         try:
             with heeding_interrupts():
@@ -86,38 +93,37 @@ class RunningPreview:
                 "or give saved events with --events"
             ) from None
 
-    def result(self, on_step: Callable[[int], None]) -> Preview:
-        """Follow it to its end.
+    def __enter__(self) -> Self:
+        return self
 
-        Args:
-            on_step: Told how many resources were looked at.
+    def __exit__(self, *_: object) -> None:
+        """End it where it has not ended yet; the engine stops what it started."""
+        with self._process, self._said:
+            self._process.terminate()
+
+    def result(self) -> Preview:
+        """Follow it to its end.
 
         Raises:
             ReviewError: The engine ended without a preview; its own words.
         """
-        with self._process, self._said:
-            try:
-                preview = read_events(self._lines(on_step), "the preview")
-            except ReviewError as problem:
-                self._process.kill()
-                self._process.wait()
-                raise ReviewError(f"the preview could not be made: {self._words() or problem}") from None
+        try:
+            preview = read_events(self._lines(), "the preview")
+        except ReviewError as problem:
+            self._process.kill()
             self._process.wait()
-            if not preview.stack and not preview.steps and not preview.result:
-                raise ReviewError(f"the preview could not be made: {self._words() or preview.errors[0]}")
-            return preview
-
-    def stop(self) -> None:
-        """End it early; the engine stops what it started."""
-        self._process.terminate()
+            raise ReviewError(f"the preview could not be made: {self._words() or problem}") from None
         self._process.wait()
+        if not preview.stack and not preview.steps and not preview.result:
+            raise ReviewError(f"the preview could not be made: {self._words() or preview.errors[0]}")
+        return preview
 
-    def _lines(self, on_step: Callable[[int], None]) -> Iterator[str]:
+    def _lines(self) -> Iterator[str]:
         count = 0
         for line in self._process.stdout or ():
             if _STEP in line:
                 count += 1
-                on_step(count)
+                self._on_step(count)
             yield line
 
     def _words(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.review.comment import render_markdown
-from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.page import render_page
+from dra_fleet.review.previewing import PLAN
 from dra_fleet.review.sarif import render_sarif
 
 if TYPE_CHECKING:
@@ -15,22 +15,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.review.model import Review
     from dra_fleet.review.places import StackText
-
-PLAN = "plan.json"
-
-
-def prepare(directory: Path) -> Path:
-    """Make the directory, remove an earlier plan, and return where the new one goes.
-
-    Raises:
-        ReviewError: It cannot be made.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / PLAN).unlink(missing_ok=True)
-    except OSError as problem:
-        raise ReviewError(f"{directory} cannot be written to: {problem.strerror}; choose --out") from None
-    return (directory / PLAN).resolve()
 
 
 def write_review(review: Review, directory: Path, stack: Sequence[StackText]) -> dict[str, Path]:

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
-from dra_fleet.places import PROJECT_FILE
+from dra_fleet.places import PROJECT_FILE, stack_name
 from dra_fleet.plain import dataclass
 from dra_fleet.settings import going
 from dra_fleet.settings.extending import FLEET, Layer, extended
@@ -74,11 +74,6 @@ def read_stack_file(path: Path) -> StackFile:
         handed_over=handed_over,
         warnings=layer.warnings,
     )
-
-
-def stack_name(path: Path) -> str:
-    """The stack's name: `dev` for Pulumi.dev.yaml, the stem of any other file."""
-    return path.stem.removeprefix("Pulumi.")
 
 
 def as_written(path: Path) -> object:

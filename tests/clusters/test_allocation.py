@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.clusters.allocation import HeldDevice, PoolDevices, read_allocation
+from dra_fleet.clusters.allocation import HeldDevice, PoolDevices, allocation_of
+from dra_fleet.clusters.pending import read_state
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.clusters.allocation import ClusterAllocation
     from dra_fleet.clusters.client import KubeApi, Object
 
 LABELS = {"dra-fleet/workload": "train"}
@@ -50,6 +54,16 @@ class ApiWith:
         return {"items": self._kinds.get(kind, [])}
 
 
+def read_allocation(
+    api: ApiWith,
+    *,
+    workloads: Mapping[str, tuple[str, int]],
+    pools: Mapping[str, Mapping[str, str]] | None = None,
+) -> ClusterAllocation:
+    state = asyncio.run(read_state(cast("KubeApi", api), wanted=workloads))
+    return allocation_of(state, pools=pools or {}, workloads=workloads)
+
+
 def test_copies_pools_and_the_reason_of_a_waiting_copy_are_told() -> None:
     slices: list[Object] = [
         {
@@ -67,12 +81,8 @@ def test_copies_pools_and_the_reason_of_a_waiting_copy_are_told() -> None:
         ResourceClaim=[claim("c1", "gpu-1")],
         ResourceSlice=slices,
     )
-    found = asyncio.run(
-        read_allocation(
-            cast("KubeApi", api),
-            pools={"a": {"pool": "a"}, "b": {"pool": "b"}},
-            workloads={"train": ("ns", 2)},
-        )
+    found = read_allocation(
+        api, pools={"a": {"pool": "a"}, "b": {"pool": "b"}}, workloads={"train": ("ns", 2)}
     )
     assert found.pools == {
         "a": PoolDevices(nodes=1, devices=2, held=1, claims=1, node_names=("n1",)),
@@ -87,7 +97,7 @@ def test_copies_pools_and_the_reason_of_a_waiting_copy_are_told() -> None:
 
 def test_all_is_complete_when_every_copy_runs_with_its_devices() -> None:
     api = ApiWith(Pod=[pod("one", claim="c1")], ResourceClaim=[claim("c1", "gpu-0")])
-    found = asyncio.run(read_allocation(cast("KubeApi", api), pools={}, workloads={"train": ("ns", 1)}))
+    found = read_allocation(api, workloads={"train": ("ns", 1)})
     assert found.complete
     assert found.workloads["train"].reason is None
 
@@ -97,7 +107,7 @@ def test_why_pods_wait_is_read_only_where_one_waits() -> None:
     one_waits = ApiWith(Pod=[pod("one", claim="c1"), pod("two", claim=None, phase="Pending")])
     one_lacks = ApiWith(Pod=[])
     for api in (all_run, one_waits, one_lacks):
-        asyncio.run(read_allocation(cast("KubeApi", api), pools={}, workloads={"train": ("ns", 1)}))
+        read_allocation(api, workloads={"train": ("ns", 1)})
     placed = {"Node", "Pod", "ResourceSlice", "ResourceClaim"}
     causes = {"DaemonSet", "DeviceClass", "ResourceClaimTemplate", "Event"}
     assert all_run.read == placed
@@ -121,7 +131,7 @@ def test_pods_of_others_that_hold_devices_are_told_with_what_they_belong_to() ->
     by_claim = pod("own", claim="c1")
     by_claim["metadata"]["labels"] = {}
     api = ApiWith(Pod=[by_plugin, without, waiting, by_claim], ResourceClaim=[claim("c1", "gpu-0")])
-    found = asyncio.run(read_allocation(cast("KubeApi", api), pools={}, workloads={"train": ("ns", 1)}))
+    found = read_allocation(api, workloads={"train": ("ns", 1)})
     assert [item.to_json() for item in found.others] == [
         {"name": "own", "namespace": "ns", "owner": "", "node": "n1", "devices": ["gpu-0"]},
         {

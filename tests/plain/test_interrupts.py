@@ -44,8 +44,8 @@ def review(engine: Path) -> None:
         policy_packs=(),
         environment={},
     )
-    with pytest.raises(ReviewError):
-        RunningPreview(command).result(lambda _: None)
+    with RunningPreview(command, lambda _: None) as started, pytest.raises(ReviewError):
+        started.result()
 
 
 def judge(engine: Path) -> None:

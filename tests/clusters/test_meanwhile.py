@@ -1,0 +1,48 @@
+"""What is asked in a thread of its own is told where it is waited for, and ends with its context."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from dra_fleet.clusters.meanwhile import meanwhile
+
+
+async def _answer() -> str:
+    await asyncio.sleep(0)
+    return threading.current_thread().name
+
+
+async def _refusal() -> None:
+    await asyncio.sleep(0)
+    raise LookupError("nobody is there")
+
+
+def test_another_thread_asks() -> None:
+    with meanwhile(_answer()) as answer:
+        assert answer.result() not in ("", threading.current_thread().name)
+
+
+def test_a_refusal_is_raised_where_the_answer_is_asked_for() -> None:
+    with meanwhile(_refusal()) as answer, pytest.raises(LookupError, match="nobody is there"):
+        answer.result()
+
+
+def test_what_is_not_waited_for_is_cancelled_and_cleans_up() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    async def ask() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)  # such as closing a connection
+            ended.set()
+
+    before = threading.active_count()
+    with meanwhile(ask()):
+        begun.wait()
+    assert ended.is_set()
+    assert threading.active_count() == before
