@@ -16,60 +16,62 @@ if TYPE_CHECKING:
     from dra_fleet.cel.program import DeviceCel
 
 STANDARD = "resource.kubernetes.io"
-_PREFIXED = re.compile(r"""\[\s*(?P<quote>['"])(?P<domain>[^'"/]+)/(?P<id>\w+)(?P=quote)\s*\]""")
+# The patterns are compiled by their first use: most files need none of them.
+_PREFIXED = r"""\[\s*(?P<quote>['"])(?P<domain>[^'"/]+)/(?P<id>\w+)(?P=quote)\s*\]"""
 _LOOKUP = r"""device\.{variable}\s*\[\s*['"][^'"]+['"]\s*\]\s*(?:\.\s*\w+|\[\s*['"]\w+['"]\s*\])"""
 _LITERAL = r"""(?P<quote>['"]?)(?P<text>[\w.+-]+)(?P=quote)"""
 _OPERATOR = r"\s*(?P<operator>==|!=|<=|>=|<|>)\s*"
-_AMOUNT = re.compile(rf"(?P<lookup>{_LOOKUP.format(variable='capacity')}){_OPERATOR}{_LITERAL}")
-_VERSION = re.compile(rf"(?P<lookup>{_LOOKUP.format(variable='attributes')}){_OPERATOR}{_LITERAL}")
+_AMOUNT = rf"(?P<lookup>{_LOOKUP.format(variable='capacity')}){_OPERATOR}{_LITERAL}"
+_VERSION = rf"(?P<lookup>{_LOOKUP.format(variable='attributes')}){_OPERATOR}{_LITERAL}"
 
 
 _ATTRIBUTE, _CAPACITY = _LOOKUP.format(variable="attributes"), _LOOKUP.format(variable="capacity")
 _NAMES = (
     # The name of a variable or field as it is elsewhere, and one sign too few.
-    (re.compile(r"""(?<![\w.'"/])(attributes|capacity)(?=\s*\[)"""), r"device.\1"),
-    (re.compile(r"\bdevice\.attribute\b"), "device.attributes"),
-    (re.compile(r"\bdevice\.capacities\b"), "device.capacity"),
-    (re.compile(r"\bdevice\.driverName\b"), "device.driver"),
-    (re.compile(r"(?<![=!<>])=(?!=)"), "=="),
+    (r"""(?<![\w.'"/])(attributes|capacity)(?=\s*\[)""", r"device.\1"),
+    (r"\bdevice\.attribute\b", "device.attributes"),
+    (r"\bdevice\.capacities\b", "device.capacity"),
+    (r"\bdevice\.driverName\b", "device.driver"),
+    (r"(?<![=!<>])=(?!=)", "=="),
     # Words and functions of other languages.
-    (re.compile(r"\band\b"), "&&"),
-    (re.compile(r"\bor\b"), "||"),
-    (re.compile(r"\bnot\s+"), "!"),
-    (re.compile(r"\.startswith\("), ".startsWith("),
-    (re.compile(r"\.endswith\("), ".endsWith("),
-    (re.compile(r"\.(?:toLowerCase|lower)\("), ".lowerAscii("),
+    (r"\band\b", "&&"),
+    (r"\bor\b", "||"),
+    (r"\bnot\s+", "!"),
+    (r"\.startswith\(", ".startsWith("),
+    (r"\.endswith\(", ".endsWith("),
+    (r"\.(?:toLowerCase|lower)\(", ".lowerAscii("),
 )
-_TEXT = re.compile(r"""('[^']*'|"[^"]*")""")
+_TEXT = r"""('[^']*'|"[^"]*")"""
 _COMPARISONS = (
     # A slice holds {string: …}, a selector sees the value itself.
     (
-        re.compile(rf"({_ATTRIBUTE}|{_CAPACITY})\.(?:string|int|bool|version|value)(?:Value)?\b(?!\s*\()"),
+        rf"({_ATTRIBUTE}|{_CAPACITY})\.(?:string|int|bool|version|value)(?:Value)?\b(?!\s*\()",
         r"\1",
     ),
-    (re.compile(r"""has\((device\.\w+\s*\[[^]]+\])\s*\[\s*(['"]\w+['"])\s*\]\)"""), r"\2 in \1"),
-    (re.compile(rf"({_CAPACITY}){_OPERATOR}(quantity\([^()]*\))"), r"\1.compareTo(\3) \2 0"),
-    (re.compile(rf"(quantity\([^()]*\)){_OPERATOR}({_CAPACITY})"), r"\1.compareTo(\3) \2 0"),
+    (r"""has\((device\.\w+\s*\[[^]]+\])\s*\[\s*(['"]\w+['"])\s*\]\)""", r"\2 in \1"),
+    (rf"({_CAPACITY}){_OPERATOR}(quantity\([^()]*\))", r"\1.compareTo(\3) \2 0"),
+    (rf"(quantity\([^()]*\)){_OPERATOR}({_CAPACITY})", r"\1.compareTo(\3) \2 0"),
     (_AMOUNT, r"\g<lookup>.compareTo(quantity('\g<text>')) \g<operator> 0"),
-    (re.compile(rf"({_ATTRIBUTE}){_OPERATOR}(semver\([^()]*\))"), r"\1.compareTo(\3) \2 0"),
-    (re.compile(rf"(semver\([^()]*\)){_OPERATOR}({_ATTRIBUTE})"), r"\1.compareTo(\3) \2 0"),
+    (rf"({_ATTRIBUTE}){_OPERATOR}(semver\([^()]*\))", r"\1.compareTo(\3) \2 0"),
+    (rf"(semver\([^()]*\)){_OPERATOR}({_ATTRIBUTE})", r"\1.compareTo(\3) \2 0"),
     (
-        re.compile(rf"({_CAPACITY})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)"),
+        rf"({_CAPACITY})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)",
         r"\1.\2(quantity(\3))",
     ),
     (
-        re.compile(rf"({_ATTRIBUTE})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)"),
+        rf"({_ATTRIBUTE})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)",
         r"\1.\2(semver(\3))",
     ),
-    (re.compile(r"""semver\((['"])(\d+)\1\)"""), r"semver(\1\2.0.0\1)"),
-    (re.compile(r"""semver\((['"])(\d+\.\d+)\1\)"""), r"semver(\1\2.0\1)"),
+    (r"""semver\((['"])(\d+)\1\)""", r"semver(\1\2.0.0\1)"),
+    (r"""semver\((['"])(\d+\.\d+)\1\)""", r"semver(\1\2.0\1)"),
 )
 """What is written most often, and what was meant."""
-_TWICE = re.compile(r"""\[\s*(['"])(?P<domain>[^'"/]+)\1\s*\]\s*\[\s*(['"])(?P=domain)/(?P<id>\w+)\3\s*\]""")
-_NO_DOMAIN = re.compile(
-    r"""device\.(?P<variable>attributes|capacity)(?:\.(?P<name>\w+)|\[\s*(?P<quote>['"])(?P<key>\w+)(?P=quote)\s*\])"""
+_TWICE = r"""\[\s*(['"])(?P<domain>[^'"/]+)\1\s*\]\s*\[\s*(['"])(?P=domain)/(?P<id>\w+)\3\s*\]"""
+_NO_DOMAIN = (
+    r"""device\.(?P<variable>attributes|capacity)"""
+    r"""(?:\.(?P<name>\w+)|\[\s*(?P<quote>['"])(?P<key>\w+)(?P=quote)\s*\])"""
 )
-_DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<driver>[^'"]+)\1""")
+_DRIVER = r"""device\.driver\s*==\s*(['"])(?P<driver>[^'"]+)\1"""
 
 
 @lru_cache(maxsize=4096)
@@ -80,16 +82,16 @@ def corrected(expression: str, environment: DeviceCel) -> str:
 
 @lru_cache(maxsize=4096)
 def _meant(expression: str) -> str:
-    text = _TWICE.sub(r"[\1\g<domain>\1].\g<id>", expression)
-    text = _PREFIXED.sub(_looked_up, text)
-    pieces = _TEXT.split(text)
+    text = re.sub(_TWICE, r"[\1\g<domain>\1].\g<id>", expression)
+    text = re.sub(_PREFIXED, _looked_up, text)
+    pieces = re.split(_TEXT, text)
     for pattern, meant in _NAMES:
-        pieces[::2] = [pattern.sub(meant, piece) for piece in pieces[::2]]
+        pieces[::2] = [re.sub(pattern, meant, piece) for piece in pieces[::2]]
     text = "".join(pieces)
-    named = _DRIVER.search(text)
-    text = _NO_DOMAIN.sub(lambda match: _with_domain(match, named["driver"] if named else ""), text)
+    named = re.search(_DRIVER, text)
+    text = re.sub(_NO_DOMAIN, lambda match: _with_domain(match, named["driver"] if named else ""), text)
     for pattern, meant in _COMPARISONS:
-        text = pattern.sub(meant, text)
+        text = re.sub(pattern, meant, text)
     versions = (
         item.name for known in drivers.known() for item in known.facts.attributes if item.type == "version"
     )
@@ -129,7 +131,7 @@ def _as_versions(expression: str, names: frozenset[str]) -> str:
         version = as_semver(match["text"])
         return f"{match['lookup']}.compareTo(semver('{version}')) {match['operator']} 0"
 
-    return _VERSION.sub(compared, expression)
+    return re.sub(_VERSION, compared, expression)
 
 
 def renamed(expression: str, variable: str, old: tuple[str, str], new: tuple[str, str]) -> str:
