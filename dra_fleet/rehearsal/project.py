@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml12
 
@@ -21,7 +21,8 @@ from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project_file import read_project_file
-from dra_fleet.settings.stack_file import fleet_elsewhere
+from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.settings.stack_file import read_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,11 +97,11 @@ def find_stack(stack: str, *, hardware: Path | None = None) -> StackSource:
 
 def project_directory(home: Home, source: StackSource) -> Path:
     """The directory to run `pulumi` in for this stack."""
-    written = stack_copy.read(source.file)
-    rehearsed = stack_copy.rehearsed(written)
-    fleet = fleet_elsewhere(source.file)
+    fleet, (first, *extended) = read_written(source.file)
+    document = cast("stack_copy.Document", first.value)
+    as_it_is = not extended and stack_copy.rehearsed(document) == document
     here = project()
-    if rehearsed == written and fleet is None and source.file == _own_file(source.name):
+    if as_it_is and source.file == _own_file(source.name):
         return here
     directory = _copied(home, source.name)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -114,13 +115,18 @@ def project_directory(home: Home, source: StackSource) -> Path:
         case _:
             pass  # so is it without the option
     (directory / PROJECT_FILE).write_text(yaml12.format_yaml(copied) + "\n", encoding="utf-8")
-    if fleet is not None:
+    file = directory / f"Pulumi.{source.name}.yaml"
+    if as_it_is:
+        write_private(file, source.file.read_text(encoding="utf-8"))
+        return directory
+    rehearsed = stack_copy.rehearsed(stack_copy.read(source.file))
+    if extended:
         copied_fleet = directory / "fleet.yaml"
         whole = stack_copy.redirected({"config": {KEY: dict(fleet)}})
         stack_copy.write(whole, copied_fleet)
         # The rehearsal's language host tells a program nothing of the project's folder.
         rehearsed["config"][KEY] = {"extends": str(copied_fleet)}
-    stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
+    stack_copy.write(rehearsed, file)
     return directory
 
 

@@ -116,16 +116,6 @@ def read_written(path: Path) -> Written:
     return Written(_fleet(load(path), path, load).fleet, tuple(documents))
 
 
-def fleet_elsewhere(path: Path) -> Mapping[str, Any] | None:
-    """The raw fleet of a stack file where not all of it stands in that file, else None.
-
-    Raises:
-        SettingsInvalid: A file is missing, is no YAML or holds no fleet.
-    """
-    written = read_written(path)
-    return written.fleet if len(written.documents) > 1 else None
-
-
 def fleet_at(path: Path, text: Callable[[Path], str | None]) -> Mapping[str, Any]:
     """The raw value of `dra-fleet:fleet` in a stack file as it was at another time.
 

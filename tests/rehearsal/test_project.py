@@ -87,6 +87,17 @@ def test_any_other_file_runs_from_a_project_whose_program_is_this_one(home: Home
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "lab.yaml"]
 
 
+def test_a_file_that_can_be_rehearsed_as_it_is_is_copied_to_the_letter(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text(f"encryptionsalt: {SALT} # ours\nconfig:\n  acme:day: 2026-11-21\n  {FLEET}\n")
+
+    directory = project_directory(home, StackSource(name="lab", file=file, hardware=file))
+
+    copied = directory / "Pulumi.lab.yaml"
+    assert copied.read_text() == file.read_text()
+    assert copied.stat().st_mode & 0o777 == 0o600
+
+
 def test_the_file_that_a_stack_names_is_copied_too(home: Home, tmp_path: Path) -> None:
     (tmp_path / "large.yaml").write_text(f"config:\n  {FLEET.replace('context: lab', 'context: real')}\n")
     file = tmp_path / "lab.yaml"

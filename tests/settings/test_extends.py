@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import SettingsInvalid, read_stack_file
-from dra_fleet.settings.stack_file import fleet_at, fleet_elsewhere, parsed, read_fleet, settled
+from dra_fleet.settings.stack_file import fleet_at, parsed, read_fleet, settled
 
 PROJECT = Path(__file__).parents[2]
 HEAD = "config:\n  dra-fleet:fleet:\n"
@@ -60,7 +60,6 @@ def test_a_stack_has_what_it_says_and_else_what_the_extended_file_says(project: 
     assert (read.owner, read.environment) == ("me", "staging")
     pool = read.clusters["lab"].pools["h100"]
     assert (pool.nodes.min, pool.nodes.max) == (1, 4)
-    assert fleet_elsewhere(file) == read_fleet(file)
 
 
 def test_a_list_is_taken_as_a_whole(project: Path) -> None:
