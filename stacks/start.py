@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,19 +11,30 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 
+CALLS = 10
+"""Of each resource's stack trace: what the SDK leaves out of it, and some calls of ours."""
+
+
 @contextmanager
 def quick_start() -> Generator[None]:
-    """Hold Python's cycle collector back, and spare what was made meanwhile from its later rounds.
+    """Start without rounds of Python's cycle collector, and keep long stack traces out of the state.
 
     Models are built and cloud SDKs imported while the program runs: hundreds of thousands of objects, all of
     which live as long as the program. Looking for cycles among them again and again took a sixth of the
-    program's processor time (docs/adr/0009-start-up.md).
+    program's processor time (docs/adr/0009-start-up.md). What was made meanwhile is spared its later rounds.
+
+    The SDK sends the calls by which each resource was declared, and nobody reads them. With those of Python's
+    own they were two fifths of the state, which the engine writes at each step. Tracebacks of exceptions
+    are printed later, and whole.
+    https://github.com/pulumi/pulumi/blob/v3.272.0/sdk/python/lib/pulumi/runtime/resource.py#L741
     """
     was_on = gc.isenabled()
     gc.disable()
+    sys.tracebacklimit = CALLS
     try:
         yield
     finally:
+        del sys.tracebacklimit
         gc.freeze()
         if was_on:
             gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from dra_fleet.plan import make_plan
 from dra_fleet.policy.pack import RULES
 from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.settings import read_stack_file
+from stacks.start import CALLS
 from tests.engine.agreement import disagreements
 from tests.engine.rehearsed import CANARY, PROJECT
 
@@ -116,6 +118,16 @@ def test_the_state_holds_no_credential_in_clear(rehearsed: Rehearsed) -> None:
         "current-context",
     ):
         assert mark not in state
+
+
+def test_the_state_says_where_each_resource_is_declared_and_little_of_how_it_came_to_that(
+    rehearsed: Rehearsed,
+) -> None:
+    rehearsed.up()
+    resources = json.loads(rehearsed.state("dev"))["checkpoint"]["latest"]["resources"]
+    declared = [item for item in resources if not item["type"].startswith("pulumi:")]
+    assert [item["urn"] for item in declared if not item["sourcePosition"].startswith("project:///")] == []
+    assert max(len(item["stackTrace"]) for item in declared) < CALLS
 
 
 def test_a_credential_that_the_caller_exported_is_nowhere(rehearsed: Rehearsed) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import gc
+import sys
+import traceback
 from typing import TYPE_CHECKING
 
 import pytest
 
-from stacks.start import quick_start
+from stacks.start import CALLS, quick_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,3 +44,27 @@ def test_what_was_made_inside_is_spared_from_later_rounds() -> None:
     with quick_start():
         made: list[object] = [[] for _ in range(1000)]
     assert gc.get_freeze_count() >= before + len(made)
+
+
+def deep(calls: int) -> list[str]:
+    """The functions on the stack below so many calls."""
+    return deep(calls - 1) if calls else [frame.name for frame in traceback.extract_stack()]
+
+
+def test_inside_a_stack_is_told_by_its_last_calls() -> None:
+    with quick_start():
+        assert deep(2 * CALLS) == ["deep"] * CALLS
+    assert len(deep(2 * CALLS)) > 2 * CALLS
+
+
+def test_an_error_from_inside_is_told_whole() -> None:
+    def fail(calls: int) -> None:
+        if not calls:
+            raise ValueError("broken")
+        fail(calls - 1)
+
+    with pytest.raises(ValueError, match="broken") as caught, quick_start():
+        fail(2 * CALLS)
+    told = traceback.extract_tb(caught.tb)
+    assert [frame.name for frame in told].count("fail") == 2 * CALLS + 1
+    assert not hasattr(sys, "tracebacklimit")
