@@ -83,6 +83,18 @@ class Lab:
 
         return asyncio.run(find())
 
+    def controllers_work(self) -> None:
+        """Return once they serve a new namespace; while they start they would end with the API server."""
+
+        async def wait() -> None:
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "made-"}}
+            async with self.admin() as api, asyncio.timeout(120):
+                name = (await api.create(body))["metadata"]["name"]
+                while not await api.find("v1", "ServiceAccount", "default", name):  # noqa: ASYNC110 - polled
+                    await asyncio.sleep(0.1)
+
+        asyncio.run(wait())
+
     def kill_world(self) -> None:
         kill(self.status()["pid"])
 
@@ -128,6 +140,7 @@ def test_a_killed_component_comes_back_with_its_state(lab: Lab, component: str) 
 
 
 def test_what_died_while_no_world_watched_is_started_again(lab: Lab, tools: Toolset) -> None:
+    lab.controllers_work()
     before = lab.pids()
     lab.kill_world()
     for component in ("kube-apiserver", "kwok"):
