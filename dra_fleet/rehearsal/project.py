@@ -16,7 +16,7 @@ import yaml12
 
 from dra_fleet.facts.own import use_beside
 from dra_fleet.findings.errors import KEY
-from dra_fleet.places import PROJECT_FILE, nearest_project, project
+from dra_fleet.places import PROJECT_FILE, nearest_project, project, stack_name
 from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
@@ -77,7 +77,7 @@ def stack_file(stack: str) -> tuple[str, Path]:
             "or give the path of a stack file, such as stacks/prod.yaml"
         )
     use_beside(file)
-    return file.stem.removeprefix("Pulumi."), file.resolve()
+    return stack_name(file), file.resolve()
 
 
 def find_stack(stack: str, *, hardware: Path | None = None) -> StackSource:
