@@ -23,7 +23,7 @@ from dra_fleet.rehearsal.environment import environment
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refuse_pending_releases
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
-from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters
+from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters, started_ahead
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
 from dra_fleet.rehearsal.providers.forking import fork_server
 from dra_fleet.rehearsal.queueing.building import built
@@ -160,15 +160,16 @@ def _bring_up(
         with reporter.step("world") as step:
             step.update("starting")
             ensure_running(home, toolset)
-        start_clusters(plan, hardware, home, toolset, reporter)
-        with reporter.part("plugins"):
-            notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
-            write_charts(plan, charts.made_charts(home))
-            charts.write_likenesses(plan, home)
-            notes += prepare_clouds(plan, hardware, home)
-        with reporter.step("preflight"):
-            asyncio.run(refuse_unready(plan, home))
-        cleared, engine = run_program(source, plan, home, toolset, reporter)
+        with started_ahead(plan, home):
+            start_clusters(plan, hardware, home, toolset, reporter)
+            with reporter.part("plugins"):
+                notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
+                write_charts(plan, charts.made_charts(home))
+                charts.write_likenesses(plan, home)
+                notes += prepare_clouds(plan, hardware, home)
+            with reporter.step("preflight"):
+                asyncio.run(refuse_unready(plan, home))
+            cleared, engine = run_program(source, plan, home, toolset, reporter)
     return [*notes, *cleared, *stand_in_charts(plan, home)], engine
 
 

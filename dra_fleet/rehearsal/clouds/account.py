@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from dra_fleet.rehearsal.clouds.cluster_names import world_name
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ class CloudAccount(ABC, Generic[Limits]):
     @abstractmethod
     def token_lines(self) -> str:
         """The API servers' token file."""
+
+    @property
+    def releases(self) -> Mapping[str, str]:
+        """The release that a new cluster of a minor runs, such as "1.35.8-gke.1036000" of "1.35".
+
+        Clusters of other minors start when the program asks for them, not ahead.
+        """
+        return {}
 
     def find(self, kind: str, identifier: str) -> Record | None:
         """A resource's record, None where there is none."""
@@ -98,6 +107,17 @@ class CloudAccount(ABC, Generic[Limits]):
             known_as: the id by which stacks adopt it, where that is not its name.
         """
         await self.planes.start(name, version=f"v{release}", tokens=self.token_lines(), known_as=known_as)
+
+    async def start_ahead(self, name: str, minor: str) -> None:
+        """Start the control plane of a cluster that a program will ask for; returns at once.
+
+        Args:
+            name: the cluster's in its cloud.
+            minor: such as "1.36"; nothing is started for one that `releases` does not name.
+        """
+        if release := self.releases.get(minor):
+            tokens = self.token_lines()
+            await self.planes.start_ahead(world_name(name), version=f"v{release}", tokens=tokens)
 
     async def upgrade_plane(self, name: str, release: str) -> None:
         """Let a cluster's control plane run another release."""

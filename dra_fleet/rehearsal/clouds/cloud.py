@@ -111,6 +111,10 @@ class SimulatedCloud(Protocol):
         """Take the rehearsal's settings of this cloud: limits that provoke its refusals."""
         ...
 
+    async def start_ahead(self, name: str, minor: str) -> None:
+        """Start the control plane of a cluster it will be asked for; returns at once."""
+        ...
+
     def command(self, words: Sequence[str]) -> object:
         """What the cloud's command line prints, as JSON."""
         ...

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.clusters.informer import Informer
 from dra_fleet.rehearsal.world.errors import ComponentFailedError, NoSuchClusterError
-from dra_fleet.rehearsal.world.files import write_private
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
@@ -39,6 +38,10 @@ class ManagedControlPlanes(Protocol):
                 https://kubernetes.io/docs/reference/access-authn-authz/authentication/.
             known_as: the id by which its cloud knows it, where stacks adopt clusters by that.
         """
+        ...
+
+    async def start_ahead(self, name: str, *, version: str, tokens: str) -> None:
+        """Start a control plane that the cloud will be asked for; returns at once."""
         ...
 
     async def upgrade(self, name: str, *, version: str) -> None:
@@ -79,15 +82,16 @@ class WorldControlPlanes:
 
     async def start(self, name: str, *, version: str, tokens: str, known_as: str = "") -> None:
         """Start a control plane without nodes, or wait for the one that is there."""
-        directory = self._home.clusters / name
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if known_as and not (self._home.clusters / known_as).is_symlink():
             (self._home.clusters / known_as).symlink_to(name)
         if name in self.names():
             await self._world.get(name).ready()
             return
-        write_private(directory / "tokens.csv", tokens)
-        await self._world.put(name, version=version, hardware={"kubernetes": version, "nodes": []})
+        await self._world.put(name, version=version, hardware={"kubernetes": version}, tokens=tokens)
+
+    async def start_ahead(self, name: str, *, version: str, tokens: str) -> None:
+        """Start a control plane that the cloud will be asked for; returns at once."""
+        await self._world.start_ahead(name, version=version, tokens=tokens)
 
     async def upgrade(self, name: str, *, version: str) -> None:
         """Let a control plane run another release; its nodes and data stay."""

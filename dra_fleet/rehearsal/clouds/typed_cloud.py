@@ -139,6 +139,10 @@ class TypedCloud(ABC, Generic[Account, Kind]):
             f"(rehearsal) of {self.account.title} no command line is simulated: {' '.join(words)}"
         )
 
+    async def start_ahead(self, name: str, minor: str) -> None:
+        """Start the control plane of a cluster it will be asked for, see its account."""
+        await self.account.start_ahead(name, minor)
+
     def configure(self, settings: Mapping[str, object]) -> None:
         """Take the rehearsal's settings of this cloud, see its account."""
         self.account.configure(settings)

@@ -147,6 +147,22 @@ class WorldClient:
         """
         self._call("PUT", f"/v1/clouds/{cloud}/settings", settings)
 
+    def start_ahead(self, cloud: str, name: str, minor: str) -> None:
+        """Let the control plane start of a cluster that a program will ask a cloud for; returns at once.
+
+        Until it has asked, there is no such cluster for anybody.
+
+        Args:
+            cloud: the simulated cloud.
+            name: the cluster's in the program.
+            minor: such as "1.36".
+        """
+        self._call("POST", f"/v1/clouds/{cloud}/ahead", {"name": name, "minor": minor})
+
+    def drop_ahead(self) -> None:
+        """Remove the control planes that were started ahead and that no program has asked for."""
+        self._call("DELETE", "/v1/ahead")
+
     def renew_schedulers(self) -> None:
         """Let every running cluster's scheduler be the one that the home's tools name now."""
         self._call("POST", "/v1/schedulers")

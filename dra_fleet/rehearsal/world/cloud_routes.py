@@ -29,6 +29,7 @@ def cloud_routes(clouds: SimulatedClouds) -> list[web.RouteDef]:
         web.post(f"{base}/tokens", api.token),
         web.post(f"{base}/command", api.command),
         web.put(f"{base}/settings", api.settings),
+        web.post(f"{base}/ahead", api.ahead),
     ]
 
 
@@ -87,6 +88,11 @@ class _CloudApi:
 
     async def settings(self, request: web.Request) -> web.Response:
         self._cloud(request).configure(await json_body(request))
+        return _answer({})
+
+    async def ahead(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        await self._cloud(request).start_ahead(text(body, "name"), text(body, "minor"))
         return _answer({})
 
 

@@ -42,6 +42,9 @@ class Cluster:
         self._layout = Layout(directory=home.clusters / record.name)
         self._start: asyncio.Task[None] | None = None
         self._restarting_agent: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
+        if record.phase != "ahead":
+            self._asked.set()
         self.plane = ControlPlane(
             record.name,
             version=FullVersion.parse(record.version),
@@ -82,6 +85,16 @@ class Cluster:
         """The certificate of the cluster's authority, once there is one."""
         ca = self._layout.pki.ca
         return ca.read_bytes() if ca.exists() else None
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody has asked for it; before, it is nobody's, and only its control plane starts."""
+        return self._asked.is_set()
+
+    def ask(self) -> None:
+        """Let a cluster that was started ahead be one as all others are."""
+        self._store.set_phase(self.name, "creating")
+        self._asked.set()
 
     def begin(self) -> asyncio.Task[None]:
         """Start the cluster unless that is under way or done; a failed start is tried again."""
@@ -177,6 +190,7 @@ class Cluster:
     async def _bring_up(self) -> None:
         try:
             await self.plane.start()
+            await self._asked.wait()
             self._store.set_phase(self.name, "ready")
             self._changed()
             self.agent.start()

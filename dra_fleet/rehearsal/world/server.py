@@ -47,6 +47,7 @@ def application(
             web.post("/v1/clusters/{name}/ready", api.ready),
             web.post("/v1/clusters/{name}/tokens", api.token),
             web.post("/v1/schedulers", api.schedulers),
+            web.delete("/v1/ahead", api.drop_ahead),
             web.post("/v1/shutdown", api.shutdown),
         ]
     )
@@ -95,6 +96,10 @@ class _Api:
 
     async def schedulers(self, _: web.Request) -> web.Response:
         await self._world.renew_schedulers()
+        return web.json_response({})
+
+    async def drop_ahead(self, _: web.Request) -> web.Response:
+        await self._world.drop_ahead()
         return web.json_response({})
 
     async def shutdown(self, request: web.Request) -> web.Response:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-Phase = Literal["creating", "ready", "deleting"]
-"""A cluster's life. `creating` also stands for a creation that failed and will be tried again."""
+Phase = Literal["ahead", "creating", "ready", "deleting"]
+"""A cluster's life. `ahead`: its control plane starts before anybody has asked for it.
+`creating` also stands for a creation that failed and will be tried again."""
 
 DURABLE = "FULL"
 """What is written is on disk when a call returns: https://www.sqlite.org/pragma.html#pragma_synchronous"""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from dra_fleet.rehearsal.world.cluster import Cluster
 from dra_fleet.rehearsal.world.controlplane.bootstrap import request_token
+from dra_fleet.rehearsal.world.controlplane.components import TOKENS
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
 from dra_fleet.rehearsal.world.controlplane.version import FullVersion
 from dra_fleet.rehearsal.world.errors import (
@@ -58,15 +60,21 @@ class World:
                     f"cannot be taken up: {error}. Remove the home with `dra-fleet rehearse down --remove`, "
                     "then rehearse again"
                 ) from error
-            if record.phase == "deleting":
+            if record.phase in ("ahead", "deleting"):
                 await cluster.remove()
                 del self._clusters[record.name]
             else:
                 cluster.begin().add_done_callback(_retrieve)
         self._write_kubeconfig()
 
-    async def put(self, name: str, *, version: str, hardware: Mapping[str, Any]) -> Cluster:
+    async def put(self, name: str, *, version: str, hardware: Mapping[str, Any], tokens: str = "") -> Cluster:
         """Make a cluster, or wait for the one of that name, version and hardware to be ready.
+
+        Args:
+            name: a DNS label.
+            version: such as "v1.36.3".
+            hardware: its machines as plain data.
+            tokens: lines of the token file it is made with.
 
         Raises:
             InvalidRequestError: the name, version or hardware is wrong.
@@ -76,14 +84,29 @@ class World:
         wanted = _wanted(name, version, hardware)
         async with self._lock(name):
             recorded = self._store.cluster(name)
+            if recorded and recorded.phase == "ahead":
+                recorded = await self._take(self._clusters[name], recorded, wanted)
             if recorded is None:
-                self._store.add(wanted)
-                self._clusters[name] = self._new(wanted)
+                self._add(wanted, tokens)
             else:
                 _refuse_difference(recorded, wanted)
             cluster = self._clusters[name]
         await cluster.ready()
         return cluster
+
+    async def start_ahead(self, name: str, *, version: str, tokens: str) -> None:
+        """Start the control plane of a cluster without machines that will be asked for; returns at once.
+
+        Until it is, it is no cluster of this world. Nothing is done where one of that name is there.
+        """
+        wanted = _wanted(name, version, {"kubernetes": version})
+        async with self._lock(name):
+            if self._store.cluster(name) is None:
+                self._add(replace(wanted, phase="ahead"), tokens).begin().add_done_callback(_retrieve)
+
+    async def drop_ahead(self) -> None:
+        """Remove what was started ahead and nobody asked for."""
+        await asyncio.gather(*map(self._drop, list(self._clusters.values())))
 
     def get(self, name: str) -> Cluster:
         """The cluster of that name.
@@ -91,14 +114,14 @@ class World:
         Raises:
             NoSuchClusterError: there is none.
         """
-        try:
-            return self._clusters[name]
-        except KeyError:
-            raise NoSuchClusterError(name, list(self._clusters)) from None
+        cluster = self._clusters.get(name)
+        if cluster is None or not cluster.asked:
+            raise NoSuchClusterError(name, [one.name for one in self.all()])
+        return cluster
 
     def all(self) -> list[Cluster]:
         """All clusters by name."""
-        return [self._clusters[name] for name in sorted(self._clusters)]
+        return [self._clusters[name] for name in sorted(self._clusters) if self._clusters[name].asked]
 
     async def upgrade(self, name: str, version: str) -> Cluster:
         """Let a cluster's control plane run another release on the same data; its nodes stay.
@@ -137,8 +160,7 @@ class World:
             NoSuchClusterError: there is none of that name.
         """
         async with self._lock(name):
-            await self.get(name).remove()
-            del self._clusters[name]
+            await self._forget(self.get(name))
 
     async def token(self, name: str) -> Mapping[str, str]:
         """A token of the rehearsal's user in that cluster, valid for an hour.
@@ -155,6 +177,7 @@ class World:
 
     async def stop(self, *, remove: bool) -> None:
         """Stop all clusters; with `remove` delete their data too."""
+        await self.drop_ahead()
         if remove:
             await asyncio.gather(*(self.remove(name) for name in list(self._clusters)))
             self._store.clear_clouds()
@@ -163,11 +186,38 @@ class World:
 
     async def detach(self) -> None:
         """Leave all control planes running for the next world."""
-        await asyncio.gather(*(cluster.detach() for cluster in self.all()))
+        await asyncio.gather(*(cluster.detach() for cluster in self._clusters.values()))
 
     async def abandon(self) -> None:
         """End what runs for all clusters of a home that was deleted; nothing can be recorded any more."""
-        await asyncio.gather(*(cluster.abandon() for cluster in self.all()))
+        await asyncio.gather(*(cluster.abandon() for cluster in self._clusters.values()))
+
+    def _add(self, record: ClusterRecord, tokens: str) -> Cluster:
+        self._store.add(record)
+        if tokens:
+            (self._home.clusters / record.name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_private(self._home.clusters / record.name / TOKENS, tokens)
+        cluster = self._clusters[record.name] = self._new(record)
+        return cluster
+
+    async def _take(
+        self, cluster: Cluster, ahead: ClusterRecord, wanted: ClusterRecord
+    ) -> ClusterRecord | None:
+        """Of what was started ahead make what is asked for; None where it is another, which is removed."""
+        if (ahead.version, ahead.hardware) == (wanted.version, wanted.hardware):
+            cluster.ask()
+            return ahead
+        await self._forget(cluster)
+        return None
+
+    async def _drop(self, cluster: Cluster) -> None:
+        async with self._lock(cluster.name):
+            if self._clusters.get(cluster.name) is cluster and not cluster.asked:
+                await self._forget(cluster)
+
+    async def _forget(self, cluster: Cluster) -> None:
+        await cluster.remove()
+        del self._clusters[cluster.name]
 
     def _new(self, record: ClusterRecord) -> Cluster:
         return Cluster(record, self._home, self._store, self._write_kubeconfig)

@@ -32,6 +32,7 @@ class Planes:
         self._takes_objects = takes_objects
         self.nodes: dict[str, list[Entry]] = {}
         self.versions: dict[str, str] = {}
+        self.ahead: dict[str, str] = {}
         self.applied: list[Object] = []
 
     def names(self) -> set[str]:
@@ -41,6 +42,10 @@ class Planes:
         del known_as
         assert self._are_tokens(tokens)
         self.versions[name] = version
+
+    async def start_ahead(self, name: str, *, version: str, tokens: str) -> None:
+        assert self._are_tokens(tokens)
+        self.ahead[name] = version
 
     async def upgrade(self, name: str, *, version: str) -> None:
         self.versions[name] = version

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from dra_fleet.clouds.ack.facts import ack_facts
 from dra_fleet.rehearsal.clouds.account import CloudAccount
 from dra_fleet.rehearsal.clouds.ack.limits import AckLimits
+from dra_fleet.rehearsal.clouds.ack.versions import minor_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.rehearsal.clouds.values import Properties
 
 ACCOUNT: Final = "0000000000000000"
@@ -38,6 +42,11 @@ class AckAccount(CloudAccount[AckLimits]):
     @override
     def key(self, kind: str, identifier: str) -> str:
         return f"{kind}|{identifier}"
+
+    @property
+    @override
+    def releases(self) -> Mapping[str, str]:
+        return {minor_of(release): release for release in ack_facts().versions}
 
     @override
     def token_lines(self) -> str:

@@ -10,8 +10,11 @@ from dra_fleet.rehearsal.clouds.account import CloudAccount
 from dra_fleet.rehearsal.clouds.aks.kubeconfig import TENANT
 from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
 from dra_fleet.rehearsal.clouds.aks.names import SUBSCRIPTION
+from dra_fleet.rehearsal.clouds.aks.versions import PATCHES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.values import Properties
 
@@ -31,6 +34,11 @@ class AksAccount(CloudAccount[AksLimits]):
         """Everything below an id, such as all of a resource group."""
         start = f"{identifier.lower()}/"
         return [record for key, record in self.records().items() if key.startswith(start)]
+
+    @property
+    @override
+    def releases(self) -> Mapping[str, str]:
+        return PATCHES
 
     @override
     def token_lines(self) -> str:

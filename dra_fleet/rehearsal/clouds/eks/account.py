@@ -10,8 +10,11 @@ from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.account import CloudAccount
 from dra_fleet.rehearsal.clouds.eks.limits import EksLimits
+from dra_fleet.rehearsal.clouds.eks.versions import BUILDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.rehearsal.clouds.values import Properties
 
 ACCOUNT: Final = "000000000000"
@@ -30,6 +33,11 @@ class EksAccount(CloudAccount[EksLimits]):
     @override
     def key(self, kind: str, identifier: str) -> str:
         return f"{kind}|{identifier}"
+
+    @property
+    @override
+    def releases(self) -> Mapping[str, str]:
+        return BUILDS
 
     @override
     def token_lines(self) -> str:

@@ -9,8 +9,11 @@ from typing_extensions import override
 from dra_fleet.rehearsal.clouds.account import CloudAccount
 from dra_fleet.rehearsal.clouds.gke.limits import GkeLimits
 from dra_fleet.rehearsal.clouds.gke.names import PROJECT
+from dra_fleet.rehearsal.clouds.gke.versions import DEFAULTS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.rehearsal.clouds.values import Properties
 
 USER: Final = "rehearsal-user@example.com"
@@ -27,6 +30,11 @@ class GkeAccount(CloudAccount[GkeLimits]):
     @override
     def key(self, kind: str, identifier: str) -> str:
         return identifier
+
+    @property
+    @override
+    def releases(self) -> Mapping[str, str]:
+        return DEFAULTS
 
     @override
     def token_lines(self) -> str:

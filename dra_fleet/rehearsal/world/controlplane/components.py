@@ -27,6 +27,7 @@ API_SERVER = "kube-apiserver"
 CONTROLLERS = "kube-controller-manager"
 KWOK = "kwok"
 STAGES = Path(__file__).resolve().parents[1] / "stages.yaml"
+TOKENS = "tokens.csv"
 ETCD_SOCKET = "client:0"
 """etcd's socket, relative to the cluster's directory: no port, no limit on the directory's path.
 
@@ -78,7 +79,7 @@ class Layout:
     @property
     def tokens(self) -> Path:
         """Fixed tokens the API server accepts; there is no such file for most clusters."""
-        return self.directory / "tokens.csv"
+        return self.directory / TOKENS
 
     @property
     def egress(self) -> Path:

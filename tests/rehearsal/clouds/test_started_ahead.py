@@ -1,0 +1,111 @@
+"""What is started ahead of a program is what its clouds then start, and what nobody asked for is removed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+import pytest
+
+from dra_fleet import clouds
+from dra_fleet.places import ROOT as PROJECT
+from dra_fleet.plan import make_plan
+from dra_fleet.rehearsal import managed_clouds
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.managed_clouds import started_ahead
+from dra_fleet.rehearsal.world.store import Store
+from dra_fleet.settings import read_stack_file
+from tests.rehearsal.clouds.ack.ack_region import Region as Ack
+from tests.rehearsal.clouds.aks.aks_subscription import Subscription
+from tests.rehearsal.clouds.eks.eks_region import Region as Eks
+from tests.rehearsal.clouds.gke.gke_project import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_fleet.model.plan import FleetPlan
+
+MADE = {"ack": Ack, "aks": Subscription, "eks": Eks, "gke": Project}
+
+
+@pytest.mark.parametrize("cloud", [name for name in clouds.names() if name != "existing"])
+def test_what_starts_ahead_is_what_the_cloud_starts(cloud: str, tmp_path: Path) -> None:
+    with Store(tmp_path / "world.db") as store:
+        made = MADE[cloud](store)
+        made.cluster()
+        ((name, version),) = made.planes.versions.items()
+        minor = ".".join(version.removeprefix("v").split(".")[:2])
+        asyncio.run(made.cloud.start_ahead(name.capitalize(), minor))
+        assert made.planes.ahead == made.planes.versions
+
+
+@pytest.mark.parametrize("cloud", MADE)
+def test_a_minor_that_a_cloud_does_not_offer_is_not_started(cloud: str, tmp_path: Path) -> None:
+    with Store(tmp_path / "world.db") as store:
+        made = MADE[cloud](store)
+        asyncio.run(made.cloud.start_ahead("train", "1.19"))
+        assert made.planes.ahead == {}
+
+
+class Told:
+    """A connection to a world that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, str, str]] = []
+        self.dropped = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def start_ahead(self, cloud: str, name: str, minor: str) -> None:
+        self.started.append((cloud, name, minor))
+
+    def drop_ahead(self) -> None:
+        self.dropped = True
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    world = Told()
+
+    def connect(_: Home) -> Told:
+        return world
+
+    monkeypatch.setattr(managed_clouds, "WorldClient", connect)
+    return world
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.at(tmp_path / "home")
+
+
+@pytest.fixture(scope="module")
+def dev() -> FleetPlan:
+    return make_plan(read_stack_file(PROJECT / "Pulumi.dev.yaml").settings)
+
+
+def test_all_clusters_start_that_the_program_asks_a_cloud_for(dev: FleetPlan, home: Home, told: Told) -> None:
+    with started_ahead(dev, home):
+        assert not told.dropped
+    asked = [(one.cloud, one.name, one.kubernetes) for one in dev.clusters if one.kubeconfig is None]
+    assert told.started == asked
+    assert len(asked) > 1
+    assert told.dropped
+
+
+def test_a_cluster_that_is_there_is_not_started_ahead(dev: FleetPlan, home: Home, told: Told) -> None:
+    (home.clusters / "train").mkdir(parents=True)
+    with started_ahead(dev, home):
+        pass
+    assert "train" not in [name for _, name, _ in told.started]
+    assert told.started
+
+
+def test_what_was_started_is_dropped_after_a_failure_too(dev: FleetPlan, home: Home, told: Told) -> None:
+    with pytest.raises(ValueError, match="refused"), started_ahead(dev, home):
+        raise ValueError("refused")
+    assert told.dropped
