@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,12 +27,20 @@ pathlib.Path(__file__).with_name("told").write_text(str(signal.getsignal(signal.
 """
 
 
+@contextmanager
+def with_answer(answer: signal.Handlers | Callable[..., object]) -> Generator[None]:
+    before = signal.signal(signal.SIGINT, answer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def ignoring() -> Generator[None]:
     """This process ignores interrupts, as one that a script put behind it."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with with_answer(signal.SIG_IGN):
+        yield
 
 
 def review(engine: Path) -> None:
@@ -87,6 +96,5 @@ def test_an_interrupt_meanwhile_is_ignored_too() -> None:
 
 
 def test_who_answers_interrupts_answers_them_meanwhile() -> None:
-    answer = signal.getsignal(signal.SIGINT)
-    with heeding_interrupts():
-        assert signal.getsignal(signal.SIGINT) is answer
+    with with_answer(signal.default_int_handler), heeding_interrupts():
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
