@@ -81,9 +81,28 @@ class HelmCommand:
 
     async def objects(self) -> list[Object]:
         """The objects the release's latest revision declares."""
-        text = await self.run("get", "manifest", self.name)
-        documents = list(yaml.safe_load_all(text))
-        return [cast("Object", item) for item in documents if isinstance(item, dict) and "kind" in item]
+        return _objects(await self.run("get", "manifest", self.name))
+
+
+def told_of(answer: str) -> tuple[dict[str, Any], list[Object]]:
+    """What `metadata` and `objects` would say of a release; `answer` is that of its install or upgrade."""
+    release = json.loads(answer)
+    chart = release["chart"]["metadata"]
+    metadata = {
+        "name": release["name"],
+        "namespace": release["namespace"],
+        "revision": release["version"],
+        "status": release["info"]["status"],
+        "chart": chart["name"],
+        "version": chart["version"],
+        "appVersion": chart.get("appVersion", ""),
+    }
+    return metadata, _objects(release.get("manifest", ""))
+
+
+def _objects(manifest: str) -> list[Object]:
+    documents = yaml.load_all(manifest, Loader=yaml.CSafeLoader)
+    return [cast("Object", item) for item in documents if isinstance(item, dict) and "kind" in item]
 
 
 async def _execute(command: list[str], text: str, stopping: asyncio.Event) -> tuple[str, str, int]:

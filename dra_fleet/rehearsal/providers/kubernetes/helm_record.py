@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.rehearsal.providers.kubernetes import helm_options
 from dra_fleet.rehearsal.providers.kubernetes.awaiting import pod_reasons
-from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.following import Reference, read
 from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
 from dra_fleet.rehearsal.providers.properties import SecretValue, UnknownValue, plain, with_secrets_of
@@ -17,20 +16,19 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.providers.properties import Properties
 
 
-async def state_of(helm: HelmCommand, inputs: Properties) -> Properties:
+def state_of(metadata: dict[str, Any], objects: list[Object], inputs: Properties) -> Properties:
     """A release's output properties: its inputs, its status and the names of its objects.
 
-    Raises:
-        RefusedError: there is no such release any more.
+    Args:
+        metadata: what `helm get metadata` says.
+        objects: those that it declares.
+        inputs: the resource's.
     """
-    metadata = await helm.metadata()
-    if metadata is None:
-        raise RefusedError(f'release "{helm.namespace}/{helm.name}" vanished while it was being installed')
     status = {
         key: metadata.get(key) for key in ("appVersion", "chart", "name", "namespace", "revision", "status")
     }
     names: dict[str, list[str]] = {}
-    for item in await helm.objects():
+    for item in objects:
         names.setdefault(_group(item), []).append(_full_name(item))
     return {
         **inputs,

@@ -10,7 +10,7 @@ from dra_fleet.rehearsal.charts import ChartUnavailableError, resolve
 from dra_fleet.rehearsal.providers.kubernetes import helm_options
 from dra_fleet.rehearsal.providers.kubernetes.diffing import changes
 from dra_fleet.rehearsal.providers.kubernetes.errors import InitFailedError, RefusedError
-from dra_fleet.rehearsal.providers.kubernetes.helm_command import HelmCommand, HelmFailedError
+from dra_fleet.rehearsal.providers.kubernetes.helm_command import HelmCommand, HelmFailedError, told_of
 from dra_fleet.rehearsal.providers.kubernetes.helm_record import inputs_now, state_of, why_not_ready
 from dra_fleet.rehearsal.providers.kubernetes.naming import NamingMode, parse_id, random_digits
 from dra_fleet.rehearsal.providers.kubernetes.operation import Difference
@@ -194,37 +194,33 @@ async def _install(operation: Operation, inputs: Properties, *, upgrade: bool) -
     )
     command = "upgrade" if upgrade and before is not None else "install"
     try:
-        await helm.run(
+        answer = await helm.run(
             command, helm.name, chart, *options, "--output", "json", values=helm_options.values_of(body)
         )
     except HelmFailedError as error:
-        await _failed(operation, helm, inputs, before, error)
-    return await state_of(helm, inputs)
+        raise await _failure(operation, helm, inputs, before, error) from error
+    return state_of(*told_of(answer), inputs)
 
 
-async def _failed(
+async def _failure(
     operation: Operation,
     helm: HelmCommand,
     inputs: Properties,
     before: dict[str, Any] | None,
     error: HelmFailedError,
-) -> None:
-    """Tell a release that is there but failed from one that is not there (or was rolled back).
-
-    Raises:
-        RefusedError, InitFailedError: always one of them.
-    """
+) -> RefusedError | InitFailedError:
+    """Tell a release that is there but failed from one that is not there (or was rolled back)."""
     after = await helm.metadata()
     name = f"{helm.namespace}/{helm.name}"
     unchanged = before is not None and after is not None and after["revision"] == before["revision"]
     if after is None or unchanged or after["status"] == _DEPLOYED:
         undone = " (rolled back)" if plain(inputs.get("atomic")) and not unchanged else ""
-        raise RefusedError(f'release "{name}"{undone}: {error}') from error
+        return RefusedError(f'release "{name}"{undone}: {error}')
     reasons = [
         f'release "{name}" is on the cluster but {after["status"]}: {error}',
         *await why_not_ready(await operation.cluster.api(), helm),
     ]
-    raise InitFailedError(name, await state_of(helm, inputs), reasons) from error
+    return InitFailedError(name, state_of(after, await helm.objects(), inputs), reasons)
 
 
 async def refresh(
@@ -243,7 +239,7 @@ async def refresh(
     if metadata is None:
         return None
     inputs = inputs_now(old_inputs, metadata, await helm.values())
-    state = await state_of(helm, inputs)
+    state = state_of(metadata, await helm.objects(), inputs)
     if old_inputs and metadata["status"] != _DEPLOYED:
         reasons = [
             f'release "{identifier}" is {metadata["status"]}',

@@ -57,7 +57,7 @@ def decoded(text: str) -> list[Object]:
         RefusedError: it is no YAML, or a document is no object.
     """
     try:
-        documents: list[Any] = [item for item in yaml.safe_load_all(text) if item]
+        documents: list[Any] = [item for item in yaml.load_all(text, Loader=yaml.CSafeLoader) if item]
     except yaml.YAMLError as error:
         raise RefusedError(f"the text is no YAML: {error}") from error
     for item in documents:
