@@ -13,6 +13,7 @@ from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal import managed_clouds
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.managed_clouds import started_ahead
+from dra_fleet.rehearsal.world.controlplane.version import FullVersion
 from dra_fleet.rehearsal.world.store import Store
 from dra_fleet.settings import read_stack_file
 from tests.rehearsal.clouds.ack.ack_region import Region as Ack
@@ -34,8 +35,7 @@ def test_what_starts_ahead_is_what_the_cloud_starts(cloud: str, tmp_path: Path) 
         made = MADE[cloud](store)
         made.cluster()
         ((name, version),) = made.planes.versions.items()
-        minor = ".".join(version.removeprefix("v").split(".")[:2])
-        asyncio.run(made.cloud.start_ahead(name.capitalize(), minor))
+        asyncio.run(made.cloud.start_ahead(name.capitalize(), FullVersion.parse(version).minor))
         assert made.planes.ahead == made.planes.versions
 
 

@@ -12,7 +12,6 @@ from dra_fleet.rehearsal.providers.properties import SecretValue, UnknownValue, 
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.providers.kubernetes.helm_command import HelmCommand
     from dra_fleet.rehearsal.providers.properties import Properties
 
 
@@ -71,11 +70,17 @@ def inputs_now(old: Properties, metadata: dict[str, Any], values: Object) -> Pro
     return now
 
 
-async def why_not_ready(api: KubeApi, helm: HelmCommand) -> list[str]:
-    """What the objects of a failed release say themselves."""
+async def why_not_ready(api: KubeApi, namespace: str, objects: list[Object]) -> list[str]:
+    """What the objects of a failed release say themselves.
+
+    Args:
+        api: of the cluster.
+        namespace: the release's.
+        objects: those that it declares.
+    """
     reasons: list[str] = []
-    for declared in await helm.objects():
-        metadata = {"namespace": helm.namespace, **declared["metadata"]}
+    for declared in objects:
+        metadata = {"namespace": namespace, **declared["metadata"]}
         live = await read(api, Reference.of({**declared, "metadata": metadata}))
         if live is None:
             continue

@@ -216,11 +216,12 @@ async def _failure(
     if after is None or unchanged or after["status"] == _DEPLOYED:
         undone = " (rolled back)" if plain(inputs.get("atomic")) and not unchanged else ""
         return RefusedError(f'release "{name}"{undone}: {error}')
+    objects = await helm.objects()
     reasons = [
         f'release "{name}" is on the cluster but {after["status"]}: {error}',
-        *await why_not_ready(await operation.cluster.api(), helm),
+        *await why_not_ready(await operation.cluster.api(), helm.namespace, objects),
     ]
-    return InitFailedError(name, state_of(after, await helm.objects(), inputs), reasons)
+    return InitFailedError(name, state_of(after, objects, inputs), reasons)
 
 
 async def refresh(
@@ -239,11 +240,12 @@ async def refresh(
     if metadata is None:
         return None
     inputs = inputs_now(old_inputs, metadata, await helm.values())
-    state = state_of(metadata, await helm.objects(), inputs)
+    objects = await helm.objects()
+    state = state_of(metadata, objects, inputs)
     if old_inputs and metadata["status"] != _DEPLOYED:
         reasons = [
             f'release "{identifier}" is {metadata["status"]}',
-            *await why_not_ready(await operation.cluster.api(), helm),
+            *await why_not_ready(await operation.cluster.api(), helm.namespace, objects),
         ]
         raise InitFailedError(identifier, state, reasons, inputs)
     return f"{namespace}/{name}", state, inputs
