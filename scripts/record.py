@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.drivers.nvidia.simulation import binaries
+from dra_fleet.drivers.nvidia.simulation.outfit import outfit
 from dra_fleet.rehearsal.agent.own.mounts import with_mounts
-from dra_fleet.rehearsal.drivers.nvidia import binaries
-from dra_fleet.rehearsal.drivers.nvidia.outfit import outfit
 from dra_fleet.rehearsal.passed_on import passed_on
 from scripts.recorded_cases import Case, cases, host_of, write_recording
 from scripts.recorded_slices import FOLDER, GPUS, recorded

@@ -22,9 +22,9 @@ import yaml
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
+from dra_fleet.drivers.nvidia.simulation import binaries
+from dra_fleet.drivers.nvidia.simulation.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.agent.own import sockets
-from dra_fleet.rehearsal.drivers.nvidia import binaries
-from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from scripts.record import WITHIN, Recorder
 from scripts.recorded_cases import STATIC, Case, read_recording, write_recording

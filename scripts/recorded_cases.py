@@ -11,7 +11,7 @@ from dra_fleet.clouds import machines
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.shares import GATE as SHARES_GATE
-from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode
+from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

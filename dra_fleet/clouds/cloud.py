@@ -221,20 +221,14 @@ class Cloud:
         Args:
             home: the package with the components of this program's clouds.
         """
-        return self._outside("component", home, "cluster", "COMPONENT")
-
-    def simulation(self, home: str) -> object:
-        """How a rehearsal simulates it.
-
-        Args:
-            home: the package with the simulations of this program's clouds.
-        """
-        return self._outside("simulation", home, "simulation", "SIMULATION")
-
-    def _outside(self, what: str, home: str, module: str, constant: str) -> object:
         own = self.package.startswith(_OWN)
         folder = f"{home}.{self.name}" if own else self.package
-        return part(f"cloud {self.name} has no {what}", f"{folder}.{module}", constant)
+        return part(f"cloud {self.name} has no component", f"{folder}.cluster", "COMPONENT")
+
+    @property
+    def simulation(self) -> object:
+        """The simulation that a rehearsal runs."""
+        return self._part("simulation", "simulation", "SIMULATION")
 
     def _part(self, what: str, module: str, constant: str) -> object:
         return part(f"cloud {self.name} has no {what}", f"{self.package}.{module}", constant)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.described.simulation.stand_ins import write_charts
 from dra_fleet.places import top_folder
 from dra_fleet.plain import dataclass
 from dra_fleet.plan import make_plan
@@ -17,7 +18,6 @@ from dra_fleet.proof.prove import prove
 from dra_fleet.queueing.kueue import NAME
 from dra_fleet.rehearsal import charts, chosen_drivers, engine_session, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
-from dra_fleet.rehearsal.drivers.described.stand_ins import write_charts
 from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
 from dra_fleet.rehearsal.environment import environment
 from dra_fleet.rehearsal.errors import RehearsalError

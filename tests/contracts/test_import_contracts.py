@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_fleet import clouds, drivers
+from dra_fleet import clouds
 
 PROJECT = Path(__file__).resolve().parents[2]
 CONTRACTS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
@@ -48,25 +48,24 @@ BREAKING = {
         "components/clouds/gke/breaking_component.py",
         "components.clouds.aks.cluster",
     ),
-    "simulated clouds know nothing of one another": (
-        "dra_fleet/rehearsal/clouds/gke/breaking_simulation.py",
-        "dra_fleet.rehearsal.clouds.aks.cloud",
+    "only rehearsals load simulations": (
+        "dra_fleet/plan/breaking_simulation.py",
+        "dra_fleet.clouds.aks.simulation.cloud",
     ),
     "drivers know nothing of one another": (
         "dra_fleet/drivers/tpu/breaking_driver.py",
         "dra_fleet.drivers.dranet.values",
     ),
-    "node sides of drivers know nothing of one another": (
-        "dra_fleet/rehearsal/drivers/tpu/breaking_node_side.py",
-        "dra_fleet.rehearsal.drivers.dranet.plugin",
+    "a driver's folder is imported by itself alone, NVIDIA's by its component too": (
+        "dra_fleet/checking/breaking_driver.py",
+        "dra_fleet.drivers.amd.resources",
     ),
     **{
-        f"{room}/{name} is imported by its own folders alone": (
+        f"clouds/{name} is imported by its own folders alone": (
             f"dra_fleet/checking/breaking_{name}.py",
-            f"dra_fleet.{room}.{name}.resources",
+            f"dra_fleet.clouds.{name}.resources",
         )
-        for room, names in (("clouds", clouds.BUILT_IN), ("drivers", drivers.BUILT_IN))
-        for name in names
+        for name in clouds.BUILT_IN
     },
 }
 """Contract -> a file, and what it imports, which the contract forbids."""

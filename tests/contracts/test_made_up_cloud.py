@@ -44,7 +44,7 @@ PARTS: dict[str, tuple[Callable[[Cloud], object], str]] = {
         "cloud meadow has no component: write meadow_cloud/cluster.py with COMPONENT",
     ),
     "simulation.py": (
-        lambda cloud: cloud.simulation("dra_fleet.rehearsal.clouds"),
+        lambda cloud: cloud.simulation,
         "cloud meadow has no simulation: write meadow_cloud/simulation.py with SIMULATION",
     ),
     "simulated.py": (

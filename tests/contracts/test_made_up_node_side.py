@@ -54,8 +54,9 @@ def test_its_plugin_publishes_what_a_machine_has_and_prepares_it() -> None:
 
 def test_its_chart_stands_in() -> None:
     with installed():
-        assert charts.stand_ins()["acme-lanes", "1.0.0"].parts[-4:] == (
+        assert charts.stand_ins()["acme-lanes", "1.0.0"].parts[-5:] == (
             "acme_driver",
+            "simulation",
             "charts",
             "acme-lanes",
             "1.0.0",
@@ -65,9 +66,9 @@ def test_its_chart_stands_in() -> None:
 def test_a_node_side_that_is_left_out_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "made_up"
     shutil.copytree(MADE_UP, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "acme_driver" / "node_side.py").unlink()
+    (folder / "acme_driver" / "simulation" / "node_side.py").unlink()
     with installed(folder), pytest.raises(PartMissing) as missing:
         drivers.node_sides()
     assert str(missing.value) == (
-        "driver acme has no node side: write acme_driver/node_side.py with NODE_SIDE"
+        "driver acme has no node side: write acme_driver/simulation/node_side.py with NODE_SIDE"
     )

@@ -55,7 +55,7 @@ class Neighbours(BaseModel):
 
 def neighbours(cloud: str) -> Mapping[str, Neighbour]:
     """Those of the cloud of this name."""
-    return Neighbours.model_validate(read(f"dra_fleet.rehearsal.clouds.{cloud}", "neighbours.yaml")).types
+    return Neighbours.model_validate(read(f"dra_fleet.clouds.{cloud}.simulation", "neighbours.yaml")).types
 
 
 @dataclass(frozen=True, kw_only=True)

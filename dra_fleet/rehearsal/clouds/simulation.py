@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet import clouds
 from dra_fleet.facts.parts import PartMissing, part
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
-
-_HOME: Final = "dra_fleet.rehearsal.clouds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +89,6 @@ def simulation_of(cloud: str) -> CloudSimulation:
         InvalidRequestError: there is no such cloud, or nobody has written its simulation.
     """
     try:
-        return cast("CloudSimulation", clouds.named(cloud).simulation(_HOME))
+        return cast("CloudSimulation", clouds.named(cloud).simulation)
     except (LookupError, PartMissing) as absent:
         raise InvalidRequestError(str(absent)) from absent

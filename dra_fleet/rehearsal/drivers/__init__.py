@@ -33,8 +33,8 @@ DESCRIBED: Final = "described"
 @cache
 def packages() -> Mapping[str, str]:
     """The package of each driver's node side and stand-in charts, by the driver's name."""
-    known = {driver.name: driver.folder(__name__) for driver in drivers.known()}
-    return {**known, DESCRIBED: f"{__name__}.{DESCRIBED}"}
+    known = {driver.name: f"{driver.package}.simulation" for driver in drivers.known()}
+    return {**known, DESCRIBED: f"{drivers.__name__}.{DESCRIBED}.simulation"}
 
 
 @cache

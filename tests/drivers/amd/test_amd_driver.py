@@ -9,8 +9,8 @@ import pytest
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.amd import DRIVER
 from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of, models
+from dra_fleet.drivers.amd.simulation.plugin import AmdPlugin
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
-from dra_fleet.rehearsal.drivers.amd.plugin import AmdPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from dra_fleet.rehearsal.world.node import Host
 from dra_fleet.settings import SettingsInvalid

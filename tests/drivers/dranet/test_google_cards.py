@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dra_fleet.drivers.dranet.simulation.plugin import DranetPlugin
 from dra_fleet.model.published import PCIE_ROOT
-from dra_fleet.rehearsal.drivers.dranet.plugin import DranetPlugin
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 PROFILE = {"gke.networks.io/accelerator-network-profile": "auto"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.drivers.nvidia import binaries
+from dra_fleet.drivers.nvidia.simulation import binaries
 from scripts.recorded_cases import DYNAMIC, EXCLUSIVE, SHARES, STATIC, Case, cases, served_machines
 from scripts.recorded_slices import compare, comparisons, recorded, recorded_versions
 

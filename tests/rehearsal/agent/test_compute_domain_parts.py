@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.rehearsal.drivers.nvidia.compute_domain import ComputeDomainPlugin
-from dra_fleet.rehearsal.drivers.nvidia.compute_domains import membership
-from dra_fleet.rehearsal.drivers.nvidia.compute_domains.controller import Controller
-from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import (
+from dra_fleet.drivers.nvidia.simulation.compute_domain import ComputeDomainPlugin
+from dra_fleet.drivers.nvidia.simulation.compute_domains import membership
+from dra_fleet.drivers.nvidia.simulation.compute_domains.controller import Controller
+from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
     CONTROLLER,
     DAEMON,
     DOMAIN,
     TARGET,
     runs,
 )
-from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import crash_of
+from dra_fleet.drivers.nvidia.simulation.compute_domains.parts import crash_of
 from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed, StartFailed
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 from tests.rehearsal.agent.fake_api import FakeApi

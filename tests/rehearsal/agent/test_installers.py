@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
-from dra_fleet.rehearsal.drivers.nvidia.installers import (
+from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
+from dra_fleet.drivers.nvidia.simulation.installers import (
     installer_problem,
     is_installer,
     with_installed_driver,
 )
+from dra_fleet.drivers.tpu.simulation.plugin import TpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
-from dra_fleet.rehearsal.drivers.tpu.plugin import TpuPlugin
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
+from dra_fleet.drivers.nvidia.simulation.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 ON = {"TimeSlicingSettings": True, "MPSSupport": True}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.rehearsal.drivers.nvidia.webhook import response
+from dra_fleet.drivers.nvidia.simulation.webhook import response
 from tests.rehearsal.agent.agent_cluster import NVIDIA, template
 
 if TYPE_CHECKING:

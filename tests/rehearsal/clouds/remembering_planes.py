@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.rehearsal.drivers.dranet.hardware import EfaNode
-from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode
+from dra_fleet.drivers.dranet.simulation.hardware import EfaNode
+from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_fleet import clouds
-from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
+from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.rehearsal.world.hardware_file import Hardware, HardwareInvalid
 
 ROOT = Path(__file__).parents[3]
@@ -100,7 +100,7 @@ def test_what_a_cloud_lacks_stands_below_its_name_and_is_checked_with_the_rest()
     assert read.limits_of("aks") == {}
     with pytest.raises(HardwareInvalid) as refused:
         Hardware.parse({"clusters": [], "aks": {"quotas": {"f": -1}}, "moon": {}, "existing": {}}, "t.yaml")
-    wanted = "write dra_fleet/rehearsal/clouds/existing/simulation.py with SIMULATION"
+    wanted = "write dra_fleet/clouds/existing/simulation.py with SIMULATION"
     assert str(refused.value).splitlines() == [
         "t.yaml describes no hardware:",
         "  clusters: Input should be a valid dictionary (got [])",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.rehearsal.drivers.nvidia.operator import policy
-from dra_fleet.rehearsal.drivers.nvidia.operator.operands import OPERANDS, objects_of
+from dra_fleet.drivers.nvidia.simulation.operator import policy
+from dra_fleet.drivers.nvidia.simulation.operator.operands import OPERANDS, objects_of
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.drivers.nvidia.operator.policy import Policy
-    from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
+    from dra_fleet.drivers.nvidia.simulation.operator.policy import Policy
+    from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
     from dra_fleet.rehearsal.world.node import Host
 
 NAMESPACE = "gpu-operator"

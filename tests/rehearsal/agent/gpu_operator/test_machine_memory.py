@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from dra_fleet.drivers.nvidia.simulation.hardware import DRIVER_NAME, parts_of
+from dra_fleet.drivers.nvidia.simulation.machine import driver_version, layouts_text, read_layouts
+from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
 from dra_fleet.rehearsal.agent.machines import MEMORY, Machines, Memory
 from dra_fleet.rehearsal.agent.view import ClusterView
 from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-from dra_fleet.rehearsal.drivers.nvidia.hardware import DRIVER_NAME, parts_of
-from dra_fleet.rehearsal.drivers.nvidia.machine import driver_version, layouts_text, read_layouts
-from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 from tests.rehearsal.agent.agent_cluster import HARDWARE
 from tests.rehearsal.agent.fake_api import FakeApi
@@ -19,8 +19,8 @@ from tests.rehearsal.agent.gpu_operator.operator_objects import pod_of, read_pol
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.drivers.nvidia.simulation.operator.mig_config import Layouts
     from dra_fleet.rehearsal.agent.identity import Identities
-    from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import Layouts
 
 
 @pytest.mark.parametrize(

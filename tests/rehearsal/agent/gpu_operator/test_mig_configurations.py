@@ -9,8 +9,8 @@ import pytest
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
-from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
-from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import MigConfigInvalid, built_in, choose
+from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
+from dra_fleet.drivers.nvidia.simulation.operator.mig_config import MigConfigInvalid, built_in, choose
 from tests.rehearsal.agent.gpu_operator.operator_objects import host
 
 LISTED = [model for model in nvidia_facts.gpus().values() if model.mig and model.mig.pci_ids]

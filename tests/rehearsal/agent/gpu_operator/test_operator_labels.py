@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.rehearsal.drivers.nvidia.operator.labels import changes, is_mig_capable
+from dra_fleet.drivers.nvidia.simulation.operator.labels import changes, is_mig_capable
 from tests.rehearsal.agent.gpu_operator.operator_objects import read_policy
 
 FOUND = {"feature.node.kubernetes.io/pci-10de.present": "true"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.rehearsal.drivers.nvidia.operator import discovery, operator
-from dra_fleet.rehearsal.drivers.nvidia.operator.operands import OPERANDS
-from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
+from dra_fleet.drivers.nvidia.simulation.operator import discovery, operator
+from dra_fleet.drivers.nvidia.simulation.operator.operands import OPERANDS
+from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
 from tests.rehearsal.agent.fake_api import FakeApi
 from tests.rehearsal.agent.gpu_operator.operator_objects import (
     NAMESPACE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.ack.cloud import SimulatedAck
+from dra_fleet.clouds.ack.simulation.cloud import SimulatedAck
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.ack import ack_ram_tool
-from dra_fleet.rehearsal.clouds.ack.ack_ram_tool import main, read_arguments
+from dra_fleet.clouds.ack.simulation import ack_ram_tool
+from dra_fleet.clouds.ack.simulation.ack_ram_tool import main, read_arguments
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 
 if TYPE_CHECKING:

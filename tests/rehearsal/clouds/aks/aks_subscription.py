@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.aks.cloud import SimulatedAks
+from dra_fleet.clouds.aks.simulation.cloud import SimulatedAks
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 

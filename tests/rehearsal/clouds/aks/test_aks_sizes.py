@@ -8,9 +8,9 @@ import pytest
 
 from dra_fleet import clouds
 from dra_fleet.clouds import cloud
+from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.facts.own import NAME, VARIABLE
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
-from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.aks.names import SUBSCRIPTION
+from dra_fleet.clouds.aks.simulation.names import SUBSCRIPTION
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 from tests.rehearsal.clouds.asking import about, findings, subjects
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.aks.kubelogin import LOGINS, main, read_arguments
+from dra_fleet.clouds.aks.simulation.kubelogin import LOGINS, main, read_arguments
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 
 SERVER = ["--server-id", "6dae42f8-4368-4678-94ff-3960e28e3630"]

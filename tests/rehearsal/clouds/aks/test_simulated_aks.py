@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.clouds.aks.names import quota_family as family
-from dra_fleet.rehearsal.clouds.aks.cloud import GET_CLUSTER, SimulatedAks
-from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID
+from dra_fleet.clouds.aks.simulation.cloud import GET_CLUSTER, SimulatedAks
+from dra_fleet.clouds.aks.simulation.kubeconfig import SERVER_ID
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 from dra_fleet.rehearsal.world.store import Store

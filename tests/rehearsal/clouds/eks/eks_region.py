@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.eks.cloud import SimulatedEks
+from dra_fleet.clouds.eks.simulation.cloud import SimulatedEks
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.eks import aws
-from dra_fleet.rehearsal.clouds.eks.aws import main, read_arguments
+from dra_fleet.clouds.eks.simulation import aws
+from dra_fleet.clouds.eks.simulation.aws import main, read_arguments
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 
 if TYPE_CHECKING:

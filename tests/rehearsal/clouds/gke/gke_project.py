@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.gke.cloud import SimulatedGke
+from dra_fleet.clouds.gke.simulation.cloud import SimulatedGke
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.gke.gke_gcloud_auth_plugin import main, read_arguments
+from dra_fleet.clouds.gke.simulation.gke_gcloud_auth_plugin import main, read_arguments
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.gke.limits import metric
+from dra_fleet.clouds.gke.simulation.limits import metric
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 

@@ -1,0 +1,175 @@
+"""The machines of a node pool: names, labels, taints, drivers and advertisers as ACK makes them.
+
+Labels: https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/ and what nodes of
+such pools are seen with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.clouds.ack.simulation.account import made_id
+from dra_fleet.clouds.ack.simulation.instance_types import type_of
+from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
+
+if TYPE_CHECKING:
+    from dra_fleet.clouds.ack.simulation.account import AckAccount
+    from dra_fleet.clouds.ack.simulation.instance_types import EcsInstanceType
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.values import Properties
+
+SCHEDULING: Final = "ack.node.gpu.schedule"
+DRIVER_LABEL: Final = "ack.aliyun.com/nvidia-driver-version"
+PLUGIN: Final = "ack-nvidia-device-plugin"
+DRIVER: Final = "550.144.03"
+"""Assumed to be the default: ACK's pages recommend this branch and say that the default changes."""
+RUNTIME: Final = "nvidia"
+ELASTIC: Final = {"k8s.aliyun.com": "true"}
+"""On nodes of pools that scale: https://registry.terraform.io/providers/aliyun/alicloud/latest/docs."""
+
+
+def type_of_pool(pool: Properties, region: str) -> EcsInstanceType:
+    """The instance type that machines are made of: the first, where there is more than one.
+
+    Raises:
+        CloudRefusal: there is none of that name.
+    """
+    found = [type_of(str(name), region) for name in cast("list[str]", pool["instanceTypes"])]
+    return found[0]
+
+
+def scaling_of(pool: Properties) -> Properties | None:
+    """How the pool scales; None where it does not."""
+    scaling = cast("Properties", pool.get("scalingConfig") or {})
+    return scaling if scaling.get("enable", bool(scaling)) else None
+
+
+def size_of(pool: Properties) -> int:
+    """How many nodes the pool has; the autoscaler is not simulated, so it stays at its fewest."""
+    scaling = scaling_of(pool)
+    if scaling is not None:
+        return int(scaling.get("minSize") or 0)
+    return int(pool.get("desiredSize") or pool.get("nodeCount") or 0)
+
+
+def zones_of(account: AckAccount, pool: Properties, region: str) -> list[str]:
+    """The zones of a pool's vSwitches, in order and each once."""
+    vswitches = cast("list[str]", pool.get("vswitchIds") or [])
+    return list(dict.fromkeys(account.zone_of(vswitch, region) for vswitch in vswitches))
+
+
+def let_join(account: AckAccount, record: Record) -> None:
+    """Note what each machine of a pool is made of: those that are there stay as they joined.
+
+    New labels and taints reach them only where the pool says so (`updateNodes`), a new driver never:
+    https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/specify-a-custom-gpu-driver-version-for-a-node
+
+    Args:
+        account: with what ACK installs.
+        record: the pool's, as it shall be.
+    """
+    pool = record["inputs"]
+    joined: list[Properties] = record.get("joined", [])[: size_of(pool)]
+    if pool.get("updateNodes"):
+        told = {"labels": pool.get("labels"), "taints": pool.get("taints")}
+        joined = [{**one, "pool": {**one["pool"], **told}} for one in joined]
+    fresh = {"pool": pool, "driver": _driver(account, pool)}
+    record["joined"] = [*joined, *[fresh] * (size_of(pool) - len(joined))]
+
+
+def pool_machines(account: AckAccount, record: Record, cluster: Record) -> list[NodeHardware]:
+    """All machines of a node pool.
+
+    Args:
+        account: with the network.
+        record: the pool's.
+        cluster: its cluster's.
+    """
+    return [
+        _machine(account, {**record, "inputs": one["pool"]}, cluster, index, str(one["driver"]))
+        for index, one in enumerate(record["joined"])
+    ]
+
+
+def _machine(account: AckAccount, record: Record, cluster: Record, index: int, driver: str) -> NodeHardware:
+    pool, region = record["inputs"], str(record["region"])
+    kind = type_of_pool(pool, region)
+    zones = zones_of(account, pool, region)
+    zone = zones[index % len(zones) if pool.get("multiAzPolicy") == "BALANCE" else 0]
+    return node(
+        name=_node_name(record["urn"], index, region),
+        machine=kind.machine,
+        cpu=str(kind.cpus),
+        memory=f"{kind.memory_gib}Gi",
+        kubelet=f"v{record['release']}",
+        provider_id=f"{region}.{made_id('i-bp1', record['urn'], index)}",
+        labels=_labels(record, cluster, kind, zone),
+        taints=tuple(_taints(pool)),
+        nvidia={"driverVersion": driver, "runtime": RUNTIME} if kind.gpu else None,
+        advertised=_advertised(pool, cluster, kind),
+    )
+
+
+def labels_of(pool: Properties) -> dict[str, str]:
+    """The labels that the pool gives its nodes."""
+    given = cast("list[dict[str, str]]", pool.get("labels") or [])
+    return {str(label["key"]): str(label.get("value") or "") for label in given}
+
+
+def _node_name(urn: str, index: int, region: str) -> str:
+    digest = hashlib.sha256(f"{urn} {index}".encode()).digest()
+    return f"{region}.10.{digest[0]}.{digest[1]}.{digest[2]}"
+
+
+def _labels(record: Record, cluster: Record, kind: EcsInstanceType, zone: str) -> dict[str, str]:
+    pool = record["inputs"]
+    labels = {
+        "ack.aliyun.com": str(cluster["id"]),
+        "alibabacloud.com/nodepool-id": str(record["state"]["nodePoolId"]),
+        "kubernetes.io/arch": kind.arch,
+        "node.kubernetes.io/instance-type": kind.name,
+        "topology.diskplugin.csi.alibabacloud.com/zone": zone,
+        "topology.kubernetes.io/region": str(record["region"]),
+        "topology.kubernetes.io/zone": zone,
+    }
+    if scaling_of(pool) is not None:
+        labels |= ELASTIC
+    if kind.gpus:
+        labels |= {
+            SCHEDULING: "default",
+            "aliyun.accelerator/nvidia_count": str(kind.gpus),
+            "aliyun.accelerator/nvidia_name": f"NVIDIA-{kind.gpu}",
+        }
+    return {**labels, **labels_of(pool)}
+
+
+def _taints(pool: Properties) -> list[NodeTaint]:
+    given = cast("list[Properties]", pool.get("taints") or [])
+    return [
+        NodeTaint(
+            key=str(item["key"]),
+            value=str(item.get("value") or ""),
+            effect=cast("Any", item.get("effect") or "NoSchedule"),
+        )
+        for item in given
+    ]
+
+
+def _driver(account: AckAccount, pool: Properties) -> str:
+    """NVIDIA's driver, which ACK installs when a machine joins; one that it has not is silently the default.
+
+    https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/node-nvidia-driver-version-list
+    """
+    asked = labels_of(pool).get(DRIVER_LABEL, DRIVER)
+    has = account.limits.drivers
+    return asked if not has or asked in has else DRIVER
+
+
+def _advertised(pool: Properties, cluster: Record, kind: EcsInstanceType) -> dict[str, int]:
+    """What ACK's device plugin advertises: it runs where the nodes' label says "default"."""
+    addons = cast("list[Properties]", cluster["inputs"].get("addons") or [])
+    removed = any(addon.get("name") == PLUGIN and addon.get("disabled") for addon in addons)
+    scheduled = labels_of(pool).get(SCHEDULING, "default")
+    return {"nvidia.com/gpu": kind.gpus} if kind.gpus and scheduled == "default" and not removed else {}

@@ -1,0 +1,226 @@
+"""AKS clusters: each is a control plane of the world, with the machines of its pools."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.clouds.aks.simulation import models
+from dra_fleet.clouds.aks.simulation.kubeconfig import TENANT
+from dra_fleet.clouds.aks.simulation.names import cluster_id, digits_of, letters_of
+from dra_fleet.clouds.aks.simulation.pool_nodes import machines
+from dra_fleet.clouds.aks.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
+from dra_fleet.clouds.aks.simulation.refusing import refuse
+from dra_fleet.clouds.aks.simulation.resource_groups import require_group
+from dra_fleet.clouds.aks.simulation.versions import full_version, refuse_incompatible, refuse_jump
+from dra_fleet.model.published import stable_uuid
+from dra_fleet.rehearsal.clouds.cluster_names import free_name
+from dra_fleet.rehearsal.clouds.values import at
+
+if TYPE_CHECKING:
+    from dra_fleet.clouds.aks.simulation.account import AksAccount
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
+    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.world.node import NodeHardware
+
+CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+POOL: Final = "azure-native:containerservice:AgentPool"
+API_VERSION: Final = "2025-09-01"
+_NEVER_RETURNED: Final = frozenset({"servicePrincipalProfile", "windowsProfile"})
+_NETWORK: Final = (
+    "dnsServiceIP", "networkDataplane", "networkMode", "networkPlugin", "networkPluginMode", "networkPolicy",
+    "outboundType", "podCidr", "serviceCidr", "serviceCidrs",
+)  # fmt: skip
+
+
+class ManagedClusters:
+    """The type `azure-native:containerservice:ManagedCluster`.
+
+    What replaces: the published plugin's own list.
+    https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/gen/replacement.go
+    """
+
+    name_key = "resourceName"
+    required = ("resourceGroupName",)
+    replacing = frozenset(
+        {
+            "diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "location",
+            "nodeResourceGroup", "resourceGroupName", "resourceName", "windowsProfile",
+            *(f"networkProfile.{key}" for key in _NETWORK),
+        }
+    )  # fmt: skip
+
+    def __init__(self, account: AksAccount) -> None:
+        self._account = account
+
+    def faults(self, inputs: Properties) -> list[WrongInput]:
+        """What does not fit the SDK's model."""
+        return models.faults(
+            "ManagedCluster", inputs, beside=frozenset({"resourceGroupName", "resourceName"})
+        )
+
+    def identifier(self, subscription: str, inputs: Properties) -> str:
+        """The id the inputs lead to."""
+        return cluster_id(subscription, str(inputs["resourceGroupName"]), str(inputs["resourceName"]))
+
+    async def create(self, record: Record) -> None:
+        """Check, start the control plane, and let the pools' machines join."""
+        account, inputs = self._account, record["inputs"]
+        name, subscription = str(inputs["resourceName"]), record["id"].split("/")[2]
+        group = require_group(account, subscription, str(inputs["resourceGroupName"]))
+        region = str(inputs.get("location") or group["inputs"]["location"])
+        version = full_version(inputs.get("kubernetesVersion"), name)
+        if not (inputs.get("dnsPrefix") or inputs.get("fqdnSubdomain")):
+            raise refuse("InvalidParameter", "Required parameter dnsPrefix is missing (null); set dnsPrefix")
+        self._check_pools(record, region, version)
+        record["world"] = record.get("world") or free_name(name, account.planes, partial(refuse, "Conflict"))
+        record["state"] = _outputs(record, region, version)
+        account.put(record)
+        await account.start_plane(record["world"], version)
+        await self.join(record)
+        record["state"]["provisioningState"] = "Succeeded"
+        account.put(record)
+
+    async def update(self, record: Record, news: Properties) -> None:
+        """Change what can be changed in place.
+
+        Raises:
+            CloudRefusal: AKS or the rehearsal cannot.
+        """
+        state = record["state"]
+        version = str(state["currentKubernetesVersion"])
+        if news.get("kubernetesVersion"):
+            asked = full_version(news["kubernetesVersion"], str(state["name"]))
+            refuse_jump(version, asked)
+            version = asked
+        region = str(state["location"])
+        self._check_pools({**record, "inputs": news}, region, version)
+        if version != state["currentKubernetesVersion"]:
+            await self._account.upgrade_plane(record["world"], version)
+        record["inputs"] = news
+        record["state"] = {**_outputs(record, region, version), "provisioningState": "Succeeded"}
+        await self.join(record)
+        self._account.put(record)
+
+    async def delete(self, record: Record) -> None:
+        """Stop the control plane; pools and maintenance configurations go with it."""
+        record["state"]["provisioningState"] = "Deleting"
+        self._account.put(record)
+        if record.get("world"):
+            await self._account.planes.stop(record["world"])
+        for inside in self._account.inside(record["id"]):
+            self._account.remove(inside)
+
+    async def join(self, record: Record) -> None:
+        """Let exactly the machines of all the cluster's pools join."""
+        version = f"v{record['state']['currentKubernetesVersion']}"
+        await self._account.planes.set_nodes(record["world"], version, self._machines(record))
+
+    def _machines(self, record: Record) -> list[NodeHardware]:
+        pools = [(str(pool["name"]), pool) for pool in own_pools(record)]
+        pools += [
+            (str(one["inputs"]["agentPoolName"]), one["inputs"])
+            for one in self._account.all(POOL, record["id"] + "/")
+            if one["state"].get("provisioningState") != "Deleting"
+        ]
+        named = dict(pools)  # a pool declared in both places is one pool; its own resource says more
+        return [
+            machine
+            for name, pool in named.items()
+            for machine in machines(pool, name, record["state"], record["id"])
+        ]
+
+    def _check_pools(self, record: Record, region: str, version: str) -> None:
+        pools = own_pools(record)
+        if not any(str(pool.get("mode", "")).lower() == "system" for pool in pools):
+            raise refuse(
+                "InvalidParameter",
+                "The cluster must define at least one agent pool with mode System; "
+                "add it to agentPoolProfiles",
+            )
+        present = self._account.find(CLUSTER, record["id"])
+        had = {pool["name"]: pool for pool in own_pools(present)} if present else {}
+        others = [pool for pool in self.pools_everywhere() if pool["cluster"] != record["id"].lower()]
+        for pool in pools:
+            refuse_invalid(str(pool["name"]), pool)
+            name = str(pool["name"])
+            refuse_incompatible(name, full_version(pool.get("orchestratorVersion") or version, name), version)
+            before = int(had.get(pool["name"], {}).get("count", 0))
+            refuse_beyond_limits(pool, others, region, self._account.limits, had=before)
+
+    def pools_everywhere(self) -> list[Properties]:
+        """All pools of the subscription, each with its `cluster` and `pool` name."""
+        inside = [
+            {**pool, "cluster": cluster["id"].lower(), "pool": pool["name"]}
+            for cluster in self._account.all(CLUSTER)
+            for pool in own_pools(cluster)
+        ]
+        own = [
+            {
+                **one["inputs"],
+                "cluster": one["id"].lower().rsplit("/", 2)[0],
+                "pool": one["inputs"]["agentPoolName"],
+            }
+            for one in self._account.all(POOL)
+        ]
+        return inside + own
+
+
+def own_pools(record: Record) -> list[Properties]:
+    """The pools declared inside a cluster."""
+    return cast("list[Properties]", record["inputs"].get("agentPoolProfiles") or [])
+
+
+def _identity(inputs: Properties, identifier: str) -> Properties:
+    """The identity as Azure returns it: users by id, where the plugin takes a list; the system's with ids."""
+    given = cast("Properties | None", inputs.get("identity"))
+    if given is None:
+        return {}
+    users = cast("list[str]", given.get("userAssignedIdentities") or [])
+    if users:
+        ids = {user: {"clientId": _object_id(f"c {user}"), "principalId": _object_id(user)} for user in users}
+        return {"identity": {**given, "userAssignedIdentities": ids}}
+    return {"identity": {**given, "principalId": _object_id(identifier), "tenantId": TENANT}}
+
+
+def _object_id(text: str) -> str:
+    return stable_uuid("entra", text)
+
+
+def _outputs(record: Record, region: str, version: str) -> dict[str, Any]:
+    inputs, identifier = record["inputs"], record["id"]
+    group, name = str(inputs["resourceGroupName"]), str(inputs["resourceName"])
+    kept = {
+        key: value for key, value in inputs.items() if key not in _NEVER_RETURNED and key != "resourceName"
+    }
+    kept.pop("resourceGroupName", None)
+    prefix = inputs.get("dnsPrefix") or inputs["fqdnSubdomain"]
+    host = f"{prefix}-{letters_of(identifier)}"
+    private = bool(at(inputs, "apiServerAccessProfile.enablePrivateCluster"))
+    names = {"privateFQDN": f"{host}.privatelink.{region}.azmk8s.io"} if private else {}
+    pools = [{**pool, "currentOrchestratorVersion": version} for pool in own_pools(record)]
+    return {
+        **kept,
+        **names,
+        **_identity(inputs, identifier),
+        "agentPoolProfiles": [{**pool, "provisioningState": "Succeeded"} for pool in pools],
+        "azureApiVersion": API_VERSION,
+        "azurePortalFQDN": f"{host}.portal.hcp.{region}.azmk8s.io",
+        "currentKubernetesVersion": version,
+        "enableRBAC": inputs.get("enableRBAC", True),
+        "fqdn": f"{host}.hcp.{region}.azmk8s.io",
+        "kubernetesVersion": inputs.get("kubernetesVersion") or version,
+        "location": region,
+        "maxAgentPools": 100,
+        "name": name,
+        "nodeResourceGroup": inputs.get("nodeResourceGroup") or f"MC_{group}_{name}_{region}",
+        "oidcIssuerProfile": {
+            "enabled": True,
+            "issuerURL": f"https://{region}.oic.prod-aks.azure.com/{letters_of(identifier, 36)}/",
+        },
+        "powerState": {"code": "Running"},
+        "provisioningState": "Creating",
+        "resourceUID": digits_of(identifier, 15),
+        "type": "Microsoft.ContainerService/ManagedClusters",
+    }

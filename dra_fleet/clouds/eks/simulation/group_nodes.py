@@ -1,0 +1,192 @@
+"""The machines of a node group: names, labels, taints, drivers and advertisers as EKS makes them.
+
+Labels: https://docs.aws.amazon.com/eks/latest/userguide/ and what nodes of such groups are seen with.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.clouds.eks import CLOUD
+from dra_fleet.clouds.eks.facts import eks_facts
+from dra_fleet.clouds.eks.simulation.account import made_id
+from dra_fleet.clouds.eks.simulation.instance_types import find_type
+from dra_fleet.clouds.eks.simulation.refusing import refuse
+from dra_fleet.clouds.eks.simulation.small_types import TEMPLATE
+from dra_fleet.clouds.eks.simulation.versions import full_version
+from dra_fleet.clouds.eks.simulation.zones import zone_of
+from dra_fleet.model.published import stable_uuid
+from dra_fleet.rehearsal.clouds.machine_types import near
+from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
+
+if TYPE_CHECKING:
+    from dra_fleet.clouds.eks.simulation.account import EksAccount
+    from dra_fleet.clouds.eks.simulation.instance_types import Ec2InstanceType
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.values import Properties
+
+DRIVER: Final = "580.126.09"
+"""Assumed patch level of the branch in EKS's images: seen on a P4d of a published example
+(https://github.com/kubernetes-sigs/dranet, examples/aws_eks_examples)."""
+EFFECTS: Final = {
+    "NO_SCHEDULE": "NoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+}
+RUNTIME: Final = "nvidia"
+"""https://github.com/awslabs/amazon-eks-ami, nodeadm's containerd configuration of GPU nodes."""
+DEFAULT_TYPE: Final = "t3.medium"
+DEFAULT_AMI: Final = "AL2023_x86_64_STANDARD"
+_PLUGIN_OFF: Final = re.compile(
+    r"^\[settings\.kubelet-device-plugins\.nvidia\][^\[]*^enabled\s*=\s*false\s*$", re.MULTILINE | re.DOTALL
+)
+
+
+def template_of(account: EksAccount, group: Properties) -> Properties | None:
+    """The launch template that a node group names; None where it names none.
+
+    Raises:
+        CloudRefusal: there is no such template.
+    """
+    named = cast("Properties | None", group.get("launchTemplate"))
+    if not named:
+        return None
+    found = account.find(TEMPLATE, str(named.get("id")))
+    if found is None:
+        raise refuse(
+            "InvalidRequestException", f"Launch template {named.get('id') or named.get('name')} not found"
+        )
+    return cast("Properties", found["inputs"])
+
+
+def type_of(account: EksAccount, group: Properties) -> Ec2InstanceType:
+    """The instance type of a node group, its own or its launch template's.
+
+    Raises:
+        CloudRefusal: there is none of that name.
+    """
+    template = template_of(account, group) or {}
+    own = cast("list[str]", group.get("instanceTypes") or [])
+    name = str(template.get("instanceType") or (own[0] if own else DEFAULT_TYPE))
+    found = find_type(name)
+    if found is None:
+        raise refuse(
+            "InvalidParameterException",
+            f"The following supplied instance types do not exist: [{name}]; nearest known: "
+            f"{near(name, CLOUD.machines)}. Add it to the catalogue of machines if it exists",
+        )
+    return found
+
+
+def size_of(group: Properties) -> int:
+    """How many nodes the group has; the autoscaler is not simulated, so it stays there."""
+    scaling = cast("Properties", group.get("scalingConfig") or {})
+    return int(scaling.get("desiredSize", scaling.get("minSize", 1)))
+
+
+def zones_of(account: EksAccount, group: Properties, region: str) -> list[str]:
+    """The zones of a group's subnets, in order."""
+    subnets = cast("list[str]", group.get("subnetIds") or [])
+    return sorted({zone_of(account, subnet, region) for subnet in subnets})
+
+
+def group_machines(account: EksAccount, record: Record, minor: str) -> list[NodeHardware]:
+    """All machines of a node group."""
+    group, region = record["inputs"], str(record["region"])
+    kind = type_of(account, group)
+    zones = zones_of(account, group, region)
+    template = template_of(account, group) or {}
+    ami = str(group.get("amiType") or ("CUSTOM" if template.get("imageId") else DEFAULT_AMI))
+    image = eks_facts().image(ami)
+    plugin = image is not None and image.plugin and not _plugin_is_off(template)
+    cards = cast("list[Properties]", template.get("networkInterfaces") or [])
+    version = f"v{full_version(str(group.get('version') or record['state'].get('version') or minor))}"
+    return [
+        node(
+            name=_host_name(record["urn"], index, region),
+            machine=kind.machine,
+            cpu=str(kind.cpus),
+            memory=f"{kind.memory_gib}Gi",
+            kubelet=version,
+            provider_id=f"aws:///{zones[index % len(zones)]}/{made_id('i', record['urn'], str(index))}",
+            labels=_labels(record, kind, zones[index % len(zones)], ami),
+            taints=tuple(_taint(item) for item in cast("list[Properties]", group.get("taints") or [])),
+            nvidia=_driver(account, template, kind, ami),
+            nics=sum(str(card.get("interfaceType") or "").startswith("efa") for card in cards),
+            advertised={"nvidia.com/gpu": kind.gpus} if plugin and kind.gpus else {},
+            clique=_clique(template, kind, index),
+        )
+        for index in range(size_of(group))
+    ]
+
+
+def _clique(template: Properties, kind: Ec2InstanceType, index: int) -> str | None:
+    """The NVLink fabric of an UltraServer: a Capacity Block holds the machines of one after the other."""
+    facts = eks_facts().ultra_server
+    if not kind.name.startswith(facts.machines):
+        return None
+    told = cast("Properties", template.get("capacityReservationSpecification") or {})
+    target = cast("Properties", told.get("capacityReservationTarget") or {})
+    number = index // facts.most
+    return f"{stable_uuid('ultraserver', str(target.get('capacityReservationId')), number)}.1"
+
+
+def _host_name(urn: str, index: int, region: str) -> str:
+    digest = hashlib.sha256(f"{urn} {index}".encode()).digest()
+    suffix = "ec2.internal" if region == "us-east-1" else f"{region}.compute.internal"
+    return f"ip-10-{digest[0]}-{digest[1]}-{digest[2]}.{suffix}"
+
+
+def _labels(record: Record, kind: Ec2InstanceType, zone: str, ami: str) -> dict[str, str]:
+    group = record["inputs"]
+    labels = {
+        "eks.amazonaws.com/capacityType": str(group.get("capacityType") or "ON_DEMAND"),
+        "eks.amazonaws.com/nodegroup": str(group["nodeGroupName"]),
+        "eks.amazonaws.com/nodegroup-image": made_id("ami", ami),
+        "kubernetes.io/arch": kind.arch,
+        "node.kubernetes.io/instance-type": kind.name,
+        "topology.kubernetes.io/region": str(record["region"]),
+        "topology.kubernetes.io/zone": zone,
+    }
+    template = cast("Properties | None", group.get("launchTemplate"))
+    if template:
+        labels["eks.amazonaws.com/sourceLaunchTemplateId"] = str(template.get("id"))
+        labels["eks.amazonaws.com/sourceLaunchTemplateVersion"] = str(template.get("version"))
+    image = eks_facts().image(ami)
+    if kind.gpus and image is not None and image.labels_gpus:
+        labels["nvidia.com/gpu.present"] = "true"
+    return {**labels, **cast("dict[str, str]", group.get("labels") or {})}
+
+
+def _taint(item: Properties) -> NodeTaint:
+    return NodeTaint(
+        key=str(item["key"]),
+        value=str(item.get("value") or ""),
+        effect=cast("Any", EFFECTS[str(item["effect"])]),
+    )
+
+
+def _driver(
+    account: EksAccount, template: Properties, kind: Ec2InstanceType, ami: str
+) -> dict[str, object] | None:
+    """NVIDIA's driver, where the image has one: always at the root of the host."""
+    if kind.gpu is None:
+        return None
+    own = account.limits.images.get(str(template.get("imageId")))
+    if own is not None:
+        return {"driverVersion": own, "runtime": RUNTIME}
+    image = eks_facts().image(ami)
+    return {"driverVersion": DRIVER, "runtime": RUNTIME} if image is not None and image.nvidia else None
+
+
+def _plugin_is_off(template: Properties) -> bool:
+    try:
+        text = base64.b64decode(str(template.get("userData") or ""), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return False
+    return _PLUGIN_OFF.search(text) is not None

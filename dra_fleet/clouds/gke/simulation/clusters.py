@@ -1,0 +1,183 @@
+"""GKE clusters: each is a control plane of the world, with the machines of its pools."""
+
+from __future__ import annotations
+
+import base64
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.clouds.gke.simulation import models
+from dra_fleet.clouds.gke.simulation.names import cluster_id, digits_of, is_zone, name_faults
+from dra_fleet.clouds.gke.simulation.objects import of_every_cluster
+from dra_fleet.clouds.gke.simulation.pool_nodes import machines
+from dra_fleet.clouds.gke.simulation.refusing import refuse
+from dra_fleet.clouds.gke.simulation.versions import full_version
+from dra_fleet.rehearsal.clouds.cluster_names import free_name
+from dra_fleet.rehearsal.clouds.values import at
+
+if TYPE_CHECKING:
+    from dra_fleet.clouds.gke.simulation.account import GkeAccount
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
+    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.world.node import NodeHardware
+
+CLUSTER: Final = "gcp:container/cluster:Cluster"
+POOL: Final = "gcp:container/nodePool:NodePool"
+
+
+class GkeClusters:
+    """The type `gcp:container/cluster:Cluster`.
+
+    What replaces: ForceNew of google_container_cluster in
+    https://github.com/hashicorp/terraform-provider-google
+    """
+
+    name_key = "name"
+    place_key = "location"
+    required = ("location",)
+    replacing = frozenset(
+        {
+            "location", "name", "project", "network", "subnetwork", "networkingMode", "ipAllocationPolicy",
+            "datapathProvider", "enableMultiNetworking", "enableAutopilot", "initialNodeCount",
+            "clusterIpv4Cidr", "enableKubernetesAlpha", "enableTpu",
+            "privateClusterConfig.masterIpv4CidrBlock", "removeDefaultNodePool",
+        }
+    )  # fmt: skip
+
+    def __init__(self, account: GkeAccount) -> None:
+        self._account = account
+
+    def faults(self, inputs: Properties) -> list[WrongInput]:
+        """What does not fit the API's message."""
+        return [*name_faults(inputs), *models.faults("Cluster", inputs)]
+
+    def identifier(self, project: str, inputs: Properties) -> str:
+        """The id the inputs lead to."""
+        return cluster_id(project, str(inputs["location"]), str(inputs["name"]))
+
+    async def create(self, record: Record) -> None:
+        """Check and start the control plane, with what GKE puts into every cluster."""
+        account, inputs = self._account, record["inputs"]
+        version = full_version(inputs.get("minMasterVersion"))
+        self._refuse_invalid(inputs)
+        refuse_taken = partial(refuse, "ALREADY_EXISTS")
+        record["world"] = record.get("world") or free_name(str(inputs["name"]), account.planes, refuse_taken)
+        record["state"] = _outputs(record, version)
+        account.put(record)
+        await account.start_plane(record["world"], version)
+        await account.planes.apply(record["world"], of_every_cluster(version))
+        record["state"] = {**record["state"], **self._address(record), "status": "RUNNING"}
+        account.put(record)
+
+    async def update(self, record: Record, news: Properties) -> None:
+        """Change what can be changed in place, also the version; nodes follow at once, not pool by pool."""
+        state = record["state"]
+        asked = full_version(news.get("minMasterVersion") or state["masterVersion"])
+        if asked != state["masterVersion"]:
+            await self._account.upgrade_plane(record["world"], asked)
+        self._refuse_invalid(news)
+        record["inputs"] = news
+        record["state"] = {
+            **_outputs(record, asked),
+            **self._address(record),
+            "status": "RUNNING",
+        }
+        self._account.put(record)
+        await self.join(record)
+
+    async def delete(self, record: Record) -> None:
+        """Stop the control plane; all pools go with it.
+
+        Raises:
+            CloudRefusal: the cluster is locked against it.
+        """
+        if record["inputs"].get("deletionProtection", True):
+            raise refuse(
+                "FAILED_PRECONDITION",
+                f"Cannot destroy cluster {record['inputs']['name']} because deletion_protection is set to "
+                "true; set it to false first",
+            )
+        record["state"]["status"] = "STOPPING"
+        self._account.put(record)
+        if record.get("world"):
+            await self._account.planes.stop(record["world"])
+        for pool in self._account.all(POOL, f"{record['id']}/"):
+            self._account.remove(pool)
+
+    async def join(self, record: Record) -> None:
+        """Let exactly the machines of all the cluster's pools join."""
+        version = f"v{record['state']['masterVersion']}"
+        await self._account.planes.set_nodes(record["world"], version, self._machines(record))
+
+    def _machines(self, record: Record) -> list[NodeHardware]:
+        return [
+            machine
+            for pool in self._account.all(POOL, f"{record['id']}/")
+            if pool["state"].get("status") != "STOPPING"
+            for machine in machines(pool["inputs"], record["state"], record["id"])
+        ]
+
+    def _refuse_invalid(self, inputs: Properties) -> None:
+        if inputs.get("enableAutopilot"):
+            raise refuse(
+                "INVALID_ARGUMENT",
+                "the rehearsal has no Autopilot clusters, which have no DRA; leave enableAutopilot out",
+            )
+        if not inputs.get("removeDefaultNodePool"):
+            raise refuse(
+                "INVALID_ARGUMENT",
+                "the rehearsal makes no default node pool; set removeDefaultNodePool to true and declare "
+                "each NodePool by itself",
+            )
+        if inputs.get("enableMultiNetworking") and inputs.get("datapathProvider") != "ADVANCED_DATAPATH":
+            raise refuse("INVALID_ARGUMENT", "Multi-networking requires datapathProvider ADVANCED_DATAPATH")
+
+    def _address(self, record: Record) -> Properties:
+        """Where the API server is. Its DNS endpoint leads there too; the name is not resolved anywhere."""
+        server, authority = self._account.planes.address(record["world"])
+        host = server.partition("://")[2]
+        given = cast("Properties", record["inputs"].get("controlPlaneEndpointsConfig") or {})
+        dns: Properties = {**(given.get("dnsEndpointConfig") or {}), "endpoint": host}
+        return {
+            "endpoint": host,
+            "masterAuth": {"clusterCaCertificate": base64.b64encode(authority).decode()},
+            "controlPlaneEndpointsConfig": {**given, "dnsEndpointConfig": dns},
+        }
+
+    def found(self, record: Record) -> dict[str, Any]:
+        """What the function `getCluster` answers: nested blocks are lists there."""
+        state = {**record["state"], **self._address(record)}
+        return {
+            "id": record["id"],
+            "name": state["name"],
+            "location": state["location"],
+            "endpoint": state["endpoint"],
+            "masterVersion": state["masterVersion"],
+            "controlPlaneEndpointsConfigs": [
+                {
+                    "dnsEndpointConfigs": [at(state, "controlPlaneEndpointsConfig.dnsEndpointConfig")],
+                    "ipEndpointsConfigs": [],
+                }
+            ],
+            "masterAuths": [
+                {"clientCertificateConfigs": [], "clientCertificate": "", "clientKey": ""}
+                | state["masterAuth"]
+            ],
+        }
+
+
+def _outputs(record: Record, version: str) -> dict[str, Any]:
+    inputs = record["inputs"]
+    location = str(inputs["location"])
+    return {
+        **inputs,
+        "masterVersion": version,
+        "nodeVersion": version,
+        "selfLink": f"https://container.googleapis.com/v1/{record['id']}",
+        "nodeLocations": inputs.get("nodeLocations")
+        or ([] if is_zone(location) else [f"{location}-{z}" for z in "abc"]),
+        "labelFingerprint": digits_of(record["id"]),
+        "servicesIpv4Cidr": "34.118.224.0/20",
+        "status": "PROVISIONING",
+    }

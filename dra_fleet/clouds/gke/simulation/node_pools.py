@@ -1,0 +1,120 @@
+"""Node pools: their machines join and leave the cluster they belong to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.clouds.gke.simulation import models
+from dra_fleet.clouds.gke.simulation.clusters import CLUSTER, POOL
+from dra_fleet.clouds.gke.simulation.names import cluster_id, name_faults
+from dra_fleet.clouds.gke.simulation.pool_nodes import count_of
+from dra_fleet.clouds.gke.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
+from dra_fleet.clouds.gke.simulation.refusing import refuse
+
+if TYPE_CHECKING:
+    from dra_fleet.clouds.gke.simulation.account import GkeAccount
+    from dra_fleet.clouds.gke.simulation.clusters import GkeClusters
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
+    from dra_fleet.rehearsal.clouds.values import Properties
+
+_FIXED_CONFIG: Final = (
+    "spot", "flexStart", "preemptible", "maxRunDuration", "guestAccelerators", "reservationAffinity",
+    "oauthScopes", "serviceAccount", "localSsdCount", "ephemeralStorageLocalSsdConfig", "metadata",
+)  # fmt: skip
+
+
+class NodePools:
+    """The type `gcp:container/nodePool:NodePool`.
+
+    What replaces: ForceNew of google_container_node_pool in
+    https://github.com/hashicorp/terraform-provider-google
+    """
+
+    name_key = "name"
+    place_key = "location"
+    required = ("cluster", "location")
+    replacing = frozenset(
+        {
+            "cluster", "location", "project", "name", "initialNodeCount", "maxPodsPerNode", "placementPolicy",
+            "queuedProvisioning", "networkConfig.acceleratorNetworkProfile",
+            "networkConfig.additionalNodeNetworkConfigs",
+            *(f"nodeConfig.{key}" for key in _FIXED_CONFIG),
+        }
+    )  # fmt: skip
+
+    def __init__(self, account: GkeAccount, clusters: GkeClusters) -> None:
+        self._account = account
+        self._clusters = clusters
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def faults(self, inputs: Properties) -> list[WrongInput]:
+        """What does not fit the API's message."""
+        return [*name_faults(inputs), *models.faults("NodePool", inputs)]
+
+    def identifier(self, project: str, inputs: Properties) -> str:
+        """The id the inputs lead to."""
+        cluster = str(inputs["cluster"]).rpartition("/")[2]
+        return f"{cluster_id(project, str(inputs['location']), cluster)}/nodePools/{inputs['name']}"
+
+    async def create(self, record: Record) -> None:
+        """Check and let the machines join."""
+        cluster = self._cluster(record)
+        async with self._turns[cluster["id"]]:
+            self._check(record["id"], record["inputs"], cluster, had=0)
+            record["state"] = {**_outputs(record["inputs"], cluster), "status": "PROVISIONING"}
+            self._account.put(record)
+            await self._clusters.join(cluster)
+            record["state"]["status"] = "RUNNING"
+            self._account.put(record)
+
+    async def update(self, record: Record, news: Properties) -> None:
+        """Change counts, labels or taints; machines come, go and change."""
+        cluster = self._cluster(record)
+        async with self._turns[cluster["id"]]:
+            had = count_of(record["inputs"], cluster["state"])
+            self._check(record["id"], news, cluster, had=had)
+            record["inputs"] = news
+            record["state"] = {**_outputs(news, cluster), "status": "RUNNING"}
+            self._account.put(record)
+            await self._clusters.join(cluster)
+
+    async def delete(self, record: Record) -> None:
+        """Take the machines out of the cluster."""
+        cluster = self._account.find(CLUSTER, record["id"].partition("/nodePools/")[0])
+        if cluster is None:
+            return
+        async with self._turns[cluster["id"]]:
+            record["state"]["status"] = "STOPPING"
+            self._account.put(record)
+            await self._clusters.join(cluster)
+
+    def _cluster(self, record: Record) -> Record:
+        identifier = record["id"].partition("/nodePools/")[0]
+        found = self._account.find(CLUSTER, identifier)
+        if found is None or found["type"] != CLUSTER:
+            raise refuse("NOT_FOUND", f"Not found: {identifier}")
+        return found
+
+    def _check(self, identifier: str, pool: Properties, cluster: Record, *, had: int) -> None:
+        state = cluster["state"]
+        refuse_invalid(pool, state)
+        refuse_beyond_limits(pool, state, self.others(identifier), self._account.limits, had=had)
+
+    def others(self, identifier: str = "") -> list[tuple[Properties, Properties]]:
+        """All pools but one of the project, with their clusters."""
+        pools = (one for one in self._account.all(POOL) if one["id"] != identifier)
+        return [(one["inputs"], self._cluster(one)["state"]) for one in pools]
+
+
+def _outputs(inputs: Properties, cluster: Record) -> Properties:
+    return {
+        **inputs,
+        "version": inputs.get("version") or cluster["state"]["masterVersion"],
+        "nodeCount": inputs.get("nodeCount", inputs.get("initialNodeCount", 0)),
+        "instanceGroupUrls": [],
+        "managedInstanceGroupUrls": [],
+        "operation": "",
+    }

@@ -1,0 +1,214 @@
+"""The machines of a node pool: names, labels, taints, drivers and advertisers as GKE makes them.
+
+Labels: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus and what such nodes are seen with.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.clouds.gke.chips import chips_of
+from dra_fleet.clouds.gke.facts import gke_facts
+from dra_fleet.clouds.gke.simulation.machine_types import (
+    MachineType,
+    find_machine_type,
+    known_names,
+    known_with,
+)
+from dra_fleet.clouds.gke.simulation.names import digits_of, letters_of, region_of, zones_of
+from dra_fleet.clouds.gke.simulation.refusing import refuse
+from dra_fleet.rehearsal.clouds.machine_types import near
+from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
+
+if TYPE_CHECKING:
+    from dra_fleet.rehearsal.clouds.values import Properties
+
+DRIVER: Final = "580.126.9"
+LATEST_DRIVER: Final = "590.48.1"
+"""Assumed: which versions an image's default and latest are differs by its release."""
+NO_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
+TPU_DRA: Final = "cloud.google.com/gke-tpu-dra-driver"
+EFFECTS: Final = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+}
+MANAGED: Final = ("GPU_DRIVER_VERSION_UNSPECIFIED", "DEFAULT", "LATEST")
+"""GKE installs the driver; unset means so too."""
+
+
+def config_of(pool: Properties) -> Properties:
+    """The pool's node configuration."""
+    return cast("Properties", pool.get("nodeConfig") or {})
+
+
+def accelerator_of(pool: Properties) -> Properties:
+    """The accelerators of each node, empty without."""
+    given = cast("list[Properties]", config_of(pool).get("guestAccelerators") or [])
+    return given[0] if given else {}
+
+
+def machine_of(pool: Properties) -> MachineType:
+    """The pool's machine type.
+
+    Raises:
+        CloudRefusal: there is none of that name, or not with these accelerators.
+    """
+    name = str(config_of(pool).get("machineType") or "e2-medium")
+    accelerator = accelerator_of(pool)
+    kind = str(accelerator["type"]) if accelerator else None
+    found = find_machine_type(name, kind, int(accelerator.get("count", 0)))
+    if found is not None:
+        return found
+    if known_with(name):
+        raise refuse(
+            "INVALID_ARGUMENT",
+            f"Machine type {name} cannot have {accelerator.get('count', 0)} x {kind or 'no accelerator'}; "
+            f"allowed: {' or '.join(known_with(name))}",
+        )
+    raise refuse(
+        "INVALID_ARGUMENT",
+        f"Machine type with name '{name}' is not known to the simulated Google Cloud; nearest: "
+        f"{near(name, known_names())}. Add it to the catalogue of machines if it exists",
+    )
+
+
+def count_of(pool: Properties, cluster: Properties) -> int:
+    """How many nodes the pool has in all zones; the autoscaler is not simulated, so it stays there."""
+    per_zone = pool.get("nodeCount", pool.get("initialNodeCount", 0))
+    return int(per_zone or 0) * len(zones_of(pool, cluster))
+
+
+def machines(pool: Properties, cluster: Properties, cluster_id: str) -> list[NodeHardware]:
+    """All machines of a pool.
+
+    Args:
+        pool: the pool's properties.
+        cluster: the cluster's properties with its outputs.
+        cluster_id: the cluster's id.
+    """
+    machine, name = machine_of(pool), str(pool["name"])
+    stem = f"gke-{cluster['name']}-{name}-{digits_of(f'{cluster_id}/{name}')}"
+    zones = zones_of(pool, cluster)
+    return [
+        node(
+            name=f"{stem}-{letters_of(f'{stem}/{index}')}",
+            machine=machine.machine.name if machine.machine else None,
+            cpu=str(machine.cpus),
+            memory=f"{machine.memory_gib}Gi",
+            labels=_labels(pool, name, machine, zones[index % len(zones)]),
+            taints=tuple(_taints(pool, machine)),
+            nvidia=_managed_driver(pool, machine),
+            installable=_installable(pool, machine),
+            advertised=_advertised(pool, machine),
+        )
+        for index in range(count_of(pool, cluster))
+    ]
+
+
+def _labels(pool: Properties, name: str, machine: MachineType, zone: str) -> dict[str, str]:
+    config, accelerator = config_of(pool), accelerator_of(pool)
+    labels = {
+        "cloud.google.com/gke-nodepool": name,
+        "cloud.google.com/machine-family": machine.name.partition("-")[0],
+        "cloud.google.com/gke-os-distribution": "ubuntu" if image_of(pool).startswith("UBUNTU") else "cos",
+        "cloud.google.com/gke-container-runtime": "containerd",
+        "node.kubernetes.io/instance-type": machine.name,
+        "topology.kubernetes.io/region": region_of(zone),
+        "topology.kubernetes.io/zone": zone,
+    }
+    if machine.machine is not None and machine.machine.arch is not None:
+        labels["kubernetes.io/arch"] = machine.machine.arch
+    if accelerator:
+        labels["cloud.google.com/gke-accelerator"] = str(accelerator["type"])
+        labels["cloud.google.com/gke-accelerator-count"] = str(accelerator["count"])
+        if driver_version_of(accelerator) in MANAGED:
+            labels["cloud.google.com/gke-gpu-driver-version"] = (
+                "latest" if driver_version_of(accelerator) == "LATEST" else "default"
+            )
+    if (chips := chips_of(machine.machine)) is not None:
+        labels["cloud.google.com/gke-tpu-accelerator"] = chips.called
+        placement = cast("Properties", pool.get("placementPolicy") or {})
+        labels["cloud.google.com/gke-tpu-topology"] = str(placement.get("tpuTopology") or chips.topology)
+        labels["cloud.google.com/gke-accelerator-count"] = str(chips.count)
+    network = cast("Properties", pool.get("networkConfig") or {})
+    if profile := network.get("acceleratorNetworkProfile"):
+        labels["gke.networks.io/accelerator-network-profile"] = str(profile)
+    if config.get("spot"):
+        labels["cloud.google.com/gke-spot"] = "true"
+    if config.get("flexStart"):
+        labels["cloud.google.com/gke-flex-start"] = "true"
+    return {**labels, **cast("dict[str, str]", config.get("labels") or {})}
+
+
+def _taints(pool: Properties, machine: MachineType) -> list[NodeTaint]:
+    """The pool's own, and those GKE adds: GPUs, TPUs and arm64 only take pods that ask for them."""
+    automatic = {
+        "nvidia.com/gpu": "present" if accelerator_of(pool) else "",
+        "google.com/tpu": "present" if chips_of(machine.machine) else "",
+        "kubernetes.io/arch": "arm64" if machine.machine and machine.machine.arch == "arm64" else "",
+    }
+    given = cast("list[dict[str, str]]", config_of(pool).get("taints") or [])
+    own = [
+        NodeTaint(key=item["key"], value=item["value"], effect=cast("Any", EFFECTS[item["effect"]]))
+        for item in given
+    ]
+    keys = {taint.key for taint in own}
+    added = [
+        NodeTaint(key=key, value=value, effect="NoSchedule")
+        for key, value in automatic.items()
+        if value and key not in keys
+    ]
+    return [*own, *added]
+
+
+def image_of(pool: Properties) -> str:
+    """The node image."""
+    return str(config_of(pool).get("imageType") or "COS_CONTAINERD").upper()
+
+
+def driver_version_of(accelerator: Properties) -> str:
+    """What the pool says about the driver's installation."""
+    said = cast("Properties", accelerator.get("gpuDriverInstallationConfig") or {})
+    return str(said.get("gpuDriverVersion") or MANAGED[0])
+
+
+def _has_plugin(pool: Properties) -> bool:
+    return config_of(pool).get("labels", {}).get(NO_PLUGIN) != "true"
+
+
+def _root(pool: Properties) -> str:
+    return gke_facts().image(image_of(pool)).driver_root
+
+
+def _managed_driver(pool: Properties, machine: MachineType) -> dict[str, object] | None:
+    """GKE's own installation, which is part of its device plugin: without the plugin there is no driver."""
+    said = driver_version_of(accelerator_of(pool))
+    if machine.machine is None or not machine.machine.gpus or said not in MANAGED or not _has_plugin(pool):
+        return None
+    version = LATEST_DRIVER if said == "LATEST" else DRIVER
+    return {"driverVersion": version, "driverRoot": _root(pool)}
+
+
+def _installable(pool: Properties, machine: MachineType) -> dict[str, object] | None:
+    """What an installer's pod can do on this node image with this GPU."""
+    gpu = machine.machine
+    if gpu is None or not gpu.gpus or driver_version_of(accelerator_of(pool)) in MANAGED:
+        return None
+    return {
+        "image": "ubuntu" if image_of(pool).startswith("UBUNTU") else "cos",
+        "driverRoot": _root(pool),
+        "default": None if gpu.gpu_fraction or gpu.arch == "arm64" else DRIVER,
+        "latest": LATEST_DRIVER,
+    }
+
+
+def _advertised(pool: Properties, machine: MachineType) -> dict[str, int]:
+    """What GKE's device plugins advertise, unless their label turns them off."""
+    labels = cast("dict[str, str]", config_of(pool).get("labels") or {})
+    if accelerator_of(pool) and _has_plugin(pool):
+        return {"nvidia.com/gpu": int(accelerator_of(pool)["count"])}
+    if (chips := chips_of(machine.machine)) and labels.get(TPU_DRA) != "true":
+        return {"google.com/tpu": chips.count}
+    return {}

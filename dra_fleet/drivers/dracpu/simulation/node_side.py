@@ -1,0 +1,19 @@
+"""The CPU driver on simulated machines."""
+
+from typing import ClassVar, Final
+
+from dra_fleet.drivers.described.simulation.plugin import DescribedPlugin
+from dra_fleet.rehearsal.drivers.node_side import NodeSide
+
+
+class CpuPlugin(DescribedPlugin):
+    """Publishes the CPUs that the hardware file describes; which of them a container gets is not simulated.
+
+    Source: https://github.com/kubernetes-sigs/dra-driver-cpu/tree/v0.2.0, `pkg/driver`.
+    """
+
+    command: ClassVar[str] = "/dracpu"
+    publisher: ClassVar[str] = "dra.cpu"
+
+
+NODE_SIDE: Final = NodeSide(plugins=(CpuPlugin,))

@@ -1,0 +1,231 @@
+"""The NVIDIA driver's opaque configuration, decoded and judged as its kubelet plugin does at prepare time.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.com/resource/v1beta1` and
+`cmd/gpu-kubelet-plugin/device_state.go` (v0.5.0).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.simulation.pinned_memory import refused_limits
+from dra_fleet.plain import dataclass
+from dra_fleet.rehearsal.drivers.decoding import BOOL, INT, QUANTITY, STRING, Go, section
+from dra_fleet.rehearsal.drivers.object_metadata import METADATA, items
+from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.drivers.common.facts import ChartVersion
+
+API_VERSION = "resource.nvidia.com/v1beta1"
+
+_MPS = Go(
+    "v1beta1.MpsConfig",
+    dict,
+    {
+        "defaultActiveThreadPercentage": INT,
+        "defaultPinnedDeviceMemoryLimit": QUANTITY,
+        "defaultPerDevicePinnedMemoryLimit": Go(
+            "v1beta1.MpsPerDevicePinnedMemoryLimit", dict, {"*": QUANTITY}
+        ),
+        "multiUser": BOOL,
+    },
+)
+_STRATEGY = Go("v1beta1.GpuSharingStrategy", str)
+_SLICING = Go("v1beta1.TimeSlicingConfig", dict, {"interval": Go("v1beta1.TimeSliceInterval", str)})
+_BACKEND = Go("v1beta1.IOMMUBackendPolicy", str)
+_CHANNEL = Go(
+    "v1beta1.ComputeDomainChannelSpec",
+    dict,
+    {
+        "resourceClaimTemplate": Go("v1beta1.ComputeDomainResourceClaimTemplate", dict, {"name": STRING}),
+        "allocationMode": STRING,
+    },
+)
+_DAEMON: Mapping[str, Go] = {"ipAddress": STRING, "cliqueID": STRING, "index": INT, "status": STRING}
+_OBJECTS: Mapping[str, Mapping[str, Go]] = {
+    "ComputeDomain": {
+        "metadata": METADATA,
+        "spec": Go("v1beta1.ComputeDomainSpec", dict, {"numNodes": INT, "channel": _CHANNEL}),
+        "status": Go(
+            "v1beta1.ComputeDomainStatus",
+            dict,
+            {
+                "status": STRING,
+                "nodes": items("*v1beta1.ComputeDomainNode", {"name": STRING, **_DAEMON}),
+            },
+        ),
+    },
+    "ComputeDomainClique": {
+        "metadata": METADATA,
+        "daemons": items("*v1beta1.ComputeDomainDaemonInfo", {"nodeName": STRING, **_DAEMON}),
+    },
+}
+"""Whole objects: decoded with the kinds of configuration, and never recognized as one of them."""
+FIELDS: Mapping[str, Mapping[str, Go]] = {
+    "GpuConfig": {
+        "sharing": Go(
+            "v1beta1.GpuSharing",
+            dict,
+            {"strategy": _STRATEGY, "timeSlicingConfig": _SLICING, "mpsConfig": _MPS},
+        )
+    },
+    "MigDeviceConfig": {
+        "sharing": Go("v1beta1.MigDeviceSharing", dict, {"strategy": _STRATEGY, "mpsConfig": _MPS})
+    },
+    "VfioDeviceConfig": {
+        "iommu": Go("v1beta1.IOMMUConfig", dict, {"backendPolicy": _BACKEND, "enableAPIDevice": BOOL})
+    },
+    "ComputeDomainChannelConfig": {"domainID": STRING, "allocationMode": STRING},
+    "ComputeDomainDaemonConfig": {"domainID": STRING},
+}
+DEVICE_TYPES: Mapping[str, str] = {"GpuConfig": "gpu", "MigDeviceConfig": "mig", "VfioDeviceConfig": "vfio"}
+_CLIQUES = "ComputeDomainCliques"
+_GATES: Mapping[str, str] = {"TimeSlicing": "TimeSlicingSettings", "MPS": "MPSSupport"}
+_ALL = 100
+_INTERVALS = ("Default", "Short", "Medium", "Long")
+_BACKENDS = ("LegacyOnly", "PreferIommuFD")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """To what a configuration is applied.
+
+    Attributes:
+        requests: The requests.
+        uid: Of the claim.
+        uuids: The devices', sorted.
+        shares: Whether several claims may hold parts of a device.
+    """
+
+    requests: Sequence[str]
+    uid: str
+    uuids: Sequence[str]
+    shares: bool
+
+
+def kinds_in(chart: ChartVersion) -> Mapping[str, Mapping[str, Go]]:
+    """The kinds of configuration that a version of the driver decodes, with their fields.
+
+    Its plugins decode each other's too.
+    """
+    facts = DRIVER.facts
+    kinds = dict(_OBJECTS)
+    if _CLIQUES not in chart.feature_gates:
+        del kinds["ComputeDomainClique"]
+    for known in facts.parameters_in(chart.version):
+        later = [
+            field for field in known.fields if field.since and facts.is_older(chart.version, field.since)
+        ]
+        whole = Go(known.kind, dict, FIELDS[known.kind])
+        kinds[known.kind] = whole.without([field.name.split(".") for field in later]).fields
+    return kinds
+
+
+def judge(parameters: Object, gates: Mapping[str, bool], at: Applied) -> None:
+    """Check one decoded configuration, and what applying it would refuse.
+
+    Args:
+        parameters: the configuration.
+        gates: the driver's feature gates.
+        at: to what it is applied.
+
+    Raises:
+        PrepareFailed: with the driver's words.
+    """
+    problem = invalid(parameters, gates)
+    if problem:
+        raise PrepareFailed(f"error validating GPU config: {problem}")
+    problem = _not_applied(parameters, at)
+    if problem:
+        raise PrepareFailed(f"error applying config: {problem}")
+
+
+def _not_applied(parameters: Object, at: Applied) -> str:
+    sharing = section(parameters, "sharing")
+    slicing, mps = sharing.get("timeSlicingConfig"), sharing.get("mpsConfig")
+    if sharing.get("strategy") == "TimeSlicing" and mps is not None and _is_for_gpus(parameters):
+        return (
+            f"error getting timeslice config for requests '[{' '.join(at.requests)}]' "
+            f"in claim '{at.uid}': cannot use MpsConfig with the 'TimeSlicing' strategy"
+        )
+    if sharing.get("strategy") != "MPS":
+        return ""
+    if at.shares:
+        return "MPS sharing is not supported when consumable shares is enabled"
+    if slicing is not None:
+        return "error getting MPS configuration: cannot use TimeSlicingConfig with the 'MPS' strategy"
+    return refused_limits(section(sharing, "mpsConfig"), at.uuids)
+
+
+def normalized(parameters: Object, gates: Mapping[str, bool]) -> Object:
+    """A valid configuration with what it implies; two are the same where these are."""
+    sharing = _without_nothing(parameters).get("sharing")
+    if sharing is None:
+        return {"kind": parameters["kind"]}
+    implied: Object = {}
+    if sharing["strategy"] == "TimeSlicing" and gates["TimeSlicingSettings"] and _is_for_gpus(parameters):
+        implied = {"timeSlicingConfig": {"interval": "Default"}}
+    if sharing["strategy"] == "MPS" and gates["MPSSupport"]:
+        implied = {"mpsConfig": {}}
+    return {"kind": parameters["kind"], "sharing": {**implied, **sharing}}
+
+
+def _is_for_gpus(parameters: Object) -> bool:
+    """Whether time slicing sets anything, which it does of whole GPUs alone."""
+    return parameters["kind"] == "GpuConfig"
+
+
+def _without_nothing(value: Object) -> Object:
+    """A mapping without its nulls, which decode to what is not there."""
+    return {
+        key: _without_nothing(cast("Object", item)) if isinstance(item, dict) else item
+        for key, item in value.items()
+        if item is not None
+    }
+
+
+def invalid(parameters: Object, gates: Mapping[str, bool]) -> str:
+    """Why the driver finds a decoded configuration not valid; empty where it does not."""
+    backend = section(parameters, "iommu").get("backendPolicy") or _BACKENDS[0]
+    if backend not in _BACKENDS:
+        known = ", ".join(_BACKENDS)
+        return f"unknown IOMMU backend policy: {backend}, supported IOMMU backend policies: {known}"
+    sharing = parameters.get("sharing")
+    return "" if sharing is None else _invalid_sharing(sharing, gates, parameters)
+
+
+def _invalid_sharing(sharing: Object, gates: Mapping[str, bool], parameters: Object) -> str:
+    strategy = sharing.get("strategy") or ""
+    gate = _GATES.get(strategy)
+    if gate is None:
+        known = ", ".join(_GATES)
+        return f"unknown GPU sharing strategy: {strategy}, supported GPU sharing strategies: {known}"
+    if not gates.get(gate, True):
+        return (
+            f'"{strategy}" is selected as the GPU sharing strategy, but the "{gate}" feature gate is not '
+            "enabled"
+        )
+    if strategy == "MPS":
+        return _invalid_share(section(sharing, "mpsConfig"))
+    return _invalid_interval(sharing.get("timeSlicingConfig")) if _is_for_gpus(parameters) else ""
+
+
+def _invalid_interval(slicing: Object | None) -> str:
+    interval = "Default" if slicing is None else slicing.get("interval")
+    if interval is None:
+        return "panic: runtime error: invalid memory address or nil pointer dereference"
+    known = ", ".join(_INTERVALS)
+    wrong = f"unknown time-slice interval: {interval}, supported time-slice intervals: {known}"
+    return "" if interval in _INTERVALS else wrong
+
+
+def _invalid_share(config: Object) -> str:
+    percentage = config.get("defaultActiveThreadPercentage") or 0
+    if percentage < 0:
+        return "active thread percentage must not be negative"
+    return "active thread percentage must not be greater than 100" if percentage > _ALL else ""

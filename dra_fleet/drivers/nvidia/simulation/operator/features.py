@@ -1,0 +1,145 @@
+"""What node feature discovery and GPU feature discovery say of a machine.
+
+Sources: https://github.com/kubernetes-sigs/node-feature-discovery (labels with the operator's settings),
+https://github.com/NVIDIA/k8s-device-plugin/tree/v0.19.0/internal/lm.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet import clouds
+from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
+from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
+from dra_fleet.drivers.nvidia.simulation.operator.capacity import partitions
+from dra_fleet.drivers.nvidia.simulation.operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT
+
+if TYPE_CHECKING:
+    from dra_fleet.drivers.nvidia.facts import GpuModel, MigProfile
+    from dra_fleet.rehearsal.world.node import Host
+
+_PREFIX = "feature.node.kubernetes.io/"
+
+
+def system_labels(host: Host) -> dict[str, str]:
+    """What node feature discovery finds on its own."""
+    labels = {
+        f"{_PREFIX}kernel-version.full": "6.8.0-rehearsal",
+        f"{_PREFIX}system-os_release.ID": "ubuntu",
+        f"{_PREFIX}system-os_release.VERSION_ID": "24.04",
+    }
+    return {**labels, FOUND_BY_PCI: "true"} if parts_of(host).gpus else labels
+
+
+def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
+    """What GPU feature discovery finds with a driver: nothing on a node without one.
+
+    Args:
+        host: the machine.
+        strategy: of MIG: none, single or mixed.
+    """
+    found = parts_of(host)
+    if not found.gpus or found.nvidia is None:
+        return {}
+    model = found.gpus[0].model
+    major, _, minor = model.compute_capability.partition(".")
+    product = (model.product_name or f"NVIDIA {model.name}").replace(" ", "-")
+    labels: dict[str, str | None] = {
+        PRODUCT: product,
+        "nvidia.com/gpu.count": str(len(found.gpus)),
+        "nvidia.com/gpu.memory": str(_memory(model)),
+        "nvidia.com/gpu.family": model.architecture.lower().replace(" ", "-"),
+        "nvidia.com/gpu.compute.major": major,
+        "nvidia.com/gpu.compute.minor": minor or "0",
+        # Of GPUs with MIG mode on alone nothing is shared, which is said by no replicas at all.
+        "nvidia.com/gpu.replicas": "0" if all(gpu.mig is not None for gpu in found.gpus) else "1",
+        "nvidia.com/gpu.sharing-strategy": "none",
+        "nvidia.com/gpu.machine": "unknown",  # what it says where the machine's name cannot be read
+        "nvidia.com/mps.capable": "false",
+        MIG_CAPABLE: str(model.mig is not None).lower(),
+        "nvidia.com/vgpu.present": str(is_vgpu(model)).lower(),
+        **_versions(found.nvidia.driver_version, found.nvidia.cuda_version),
+    }
+    if not is_vgpu(model):
+        labels["nvidia.com/gpu.mode"] = "compute"
+    if strategy != "none":
+        labels["nvidia.com/mig.strategy"] = strategy
+    if found.clique is not None:
+        labels[CLIQUE_LABEL] = found.clique
+    told = labels | _partition_labels(host, strategy, product)
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _versions(driver: str, cuda: str) -> dict[str, str]:
+    """The versions of driver and CUDA, under the names of today and those of before."""
+    major, minor, revision = [*driver.split("."), "", ""][:3]
+    runtime_major, runtime_minor = [*cuda.split("."), "0"][:2]
+    return {
+        f"nvidia.com/cuda.{key}": value
+        for key, value in {
+            "driver-version.full": driver,
+            "driver-version.major": major,
+            "driver-version.minor": minor,
+            "driver-version.revision": revision,
+            "driver.major": major,
+            "driver.minor": minor,
+            "driver.rev": revision,
+            "runtime-version.full": f"{runtime_major}.{runtime_minor}",
+            "runtime-version.major": runtime_major,
+            "runtime-version.minor": runtime_minor,
+            "runtime.major": runtime_major,
+            "runtime.minor": runtime_minor,
+        }.items()
+    }
+
+
+def is_vgpu(model: GpuModel) -> bool:
+    """Whether a model is a slice of a GPU that a hypervisor gives to a guest."""
+    machines = clouds.machines().values()
+    return any(machine.gpu == model.name and machine.gpu_fraction is not None for machine in machines)
+
+
+def _memory(model: GpuModel) -> int:
+    return model.memory_mib if model.memory_mib is not None else model.nominal_gb * 1024
+
+
+def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str | None]:
+    """What is said of partitions; None of a label whose figure is not public."""
+    parts = partitions(host)
+    gpus = parts_of(host).gpus
+    mig = gpus[0].model.mig
+    if mig is None or strategy == "none" or all(gpu.mig is None for gpu in gpus):
+        return {}
+    if strategy == "single" and (len(parts) != 1 or not all(gpu.mig for gpu in gpus)):
+        return {
+            PRODUCT: f"{product}-MIG-INVALID",
+            "nvidia.com/gpu.sharing-strategy": "",
+            **{f"nvidia.com/gpu.{key}": "0" for key in ("count", "replicas", "memory")},
+        }
+    labels: dict[str, str | None] = {}
+    for profile in mig.profiles:
+        if profile.name not in parts:
+            continue
+        name = profile.name.replace("+", ".")
+        resource = "gpu" if strategy == "single" else f"mig-{name}"
+        told = {"product": f"{product}-MIG-{name}", "count": parts[profile.name], "replicas": 1}
+        told |= {"sharing-strategy": "none", **_figures(profile)}
+        labels |= {
+            f"nvidia.com/{resource}.{key}": None if value is None else str(value)
+            for key, value in told.items()
+        }
+    return labels
+
+
+def _figures(profile: MigProfile) -> dict[str, int | None]:
+    return {
+        "memory": profile.memory_mib,
+        "multiprocessors": profile.multiprocessors,
+        "slices.gi": profile.compute_slices,
+        "slices.ci": profile.compute_slices,
+        "engines.copy": profile.copy_engines,
+        "engines.decoder": profile.decoders,
+        "engines.encoder": profile.encoders,
+        "engines.jpeg": profile.jpeg_engines,
+        "engines.ofa": profile.ofa_engines,
+    }

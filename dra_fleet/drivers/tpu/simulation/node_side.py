@@ -1,0 +1,8 @@
+"""The TPU driver on simulated machines."""
+
+from typing import Final
+
+from dra_fleet.drivers.tpu.simulation.plugin import TpuPlugin
+from dra_fleet.rehearsal.drivers.node_side import NodeSide
+
+NODE_SIDE: Final = NodeSide(plugins=(TpuPlugin,))

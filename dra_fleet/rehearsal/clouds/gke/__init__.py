@@ -1,6 +1,0 @@
-"""A simulated Google Cloud: GKE clusters and node pools, as far as programs of GPU fleets need them.
-
-Inputs are held to the protobufs of google-cloud-container; rules and grammar are those of the GKE
-documentation (https://cloud.google.com/kubernetes-engine/docs). Not simulated: autoscaling (pools stay at
-their initial count), upgrades of a control plane in place, networks, identities, Dynamic Workload Scheduler.
-"""

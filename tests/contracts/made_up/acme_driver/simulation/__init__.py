@@ -1,0 +1,1 @@
+"""The simulated side of the made-up driver: its node side and its chart."""
