@@ -22,10 +22,10 @@ class ResourceType(Protocol):
     """One type. `replacing` are paths that need a new resource."""
 
     @property
-    def required(self) -> tuple[str, ...]: ...  # noqa: D102 - see above
+    def required(self) -> tuple[str, ...]: ...
 
     @property
-    def replacing(self) -> frozenset[str]: ...  # noqa: D102
+    def replacing(self) -> frozenset[str]: ...
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
         """What in the inputs does not fit the type's model."""
