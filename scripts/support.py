@@ -199,7 +199,7 @@ def _ways(settings: FleetSettings) -> Iterator[Way]:
 
 def _drivers_of(settings: FleetSettings, cluster: ClusterPlan, claim: str) -> list[Driver]:
     """The drivers whose devices a claim's classes select."""
-    own, brought = settings.classes, clouds.planning_of(cluster.settings).own_classes(cluster.settings)
+    own, brought = settings.classes, clouds.named(cluster.cloud).own_classes(cluster.settings)
     found: list[Driver] = []
     for _, name in settings.claims[claim].classes():
         if name not in own and name not in brought:

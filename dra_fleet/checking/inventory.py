@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.cel import UNKNOWN, CelDevice
-from dra_fleet.clouds import planning_of
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.minors import is_on
 from dra_fleet.plain import dataclass
@@ -111,7 +110,8 @@ class ClusterInventory:
     def classes(self) -> dict[str, tuple[str, ...]]:
         """Every class that the stack, a driver's chart or the cloud itself puts there, with its selectors."""
         settings = self.plan.settings
-        brought = {name: (cel,) for name, cel in planning_of(settings).own_classes(settings).items()}
+        cloud = clouds.named(settings.cloud)
+        brought = {name: (cel,) for name, cel in cloud.own_classes(settings).items()}
         chart = {
             name: (driver.facts.class_selectors[name],)
             for driver in self.drivers

@@ -1,15 +1,15 @@
-"""The clouds a cluster can live on, one folder each; every other room asks the `Cloud` value, found here.
+"""The clouds that a cluster can be on, one folder each, found by name.
 
-Others register theirs by entry points of the group `dra_fleet.clouds`. To find one loads its package, and of
-that nothing but the value.
+Other packages register clouds by entry points of the group `dra_fleet.clouds`. A cloud's package is loaded
+when its name is first used.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.cloud import Cloud, Planning, SettingsT
+from dra_fleet.clouds.base import Cloud
 from dra_fleet.facts.loading import by_name
 from dra_fleet.facts.registry import Registry
 
@@ -20,20 +20,14 @@ if TYPE_CHECKING:
 
 BUILT_IN = ("aks", "eks", "gke", "existing", "ack")
 
-_REGISTRY = Registry(
-    kind=Cloud,
-    group="dra_fleet.clouds",
-    built_in={name: f"dra_fleet.clouds.{name}:CLOUD" for name in BUILT_IN},
-)
-
-__all__ = ["BUILT_IN", "Cloud", "known", "machines", "named", "names", "planning_of"]
+__all__ = ["BUILT_IN", "Cloud", "known", "machines", "named", "names"]
 
 
 def named(name: str) -> Cloud:
-    """The cloud of a name.
+    """Return the cloud of a name.
 
     Raises:
-        LookupError: Nobody registered it.
+        LookupError: No such cloud is registered.
     """
     found = _REGISTRY.named(name)
     if found is None:
@@ -42,25 +36,47 @@ def named(name: str) -> Cloud:
 
 
 def names() -> list[str]:
-    """The clouds that a stack file may ask for, the built-in ones first."""
+    """Return the clouds that a stack file may name, built-in ones first."""
     return _REGISTRY.names()
 
 
 def known() -> Iterator[Cloud]:
-    """All clouds, the built-in ones first; those of other packages are looked for only after these."""
+    """Yield all clouds, built-in ones first; entry points are read only after these."""
     return _REGISTRY.known()
-
-
-def planning_of(settings: SettingsT) -> Planning[SettingsT]:
-    """How the cloud that a cluster is on plans it."""
-    return cast("Planning[SettingsT]", named(settings.cloud).planning)
 
 
 @cache
 def machines() -> Mapping[str, Machine]:
-    """The machine types of all clouds, by name.
+    """Return the machine types of all clouds, by name.
 
     Raises:
-        ValueError: Two clouds have one of the same name.
+        ValueError: Two clouds have a machine type of the same name.
     """
     return by_name(machine for name in names() for machine in named(name).machines.values())
+
+
+def _load(name: str) -> Cloud:
+    match name:
+        case "aks":
+            from dra_fleet.clouds.aks import CLOUD as AKS
+
+            return AKS
+        case "eks":
+            from dra_fleet.clouds.eks import CLOUD as EKS
+
+            return EKS
+        case "gke":
+            from dra_fleet.clouds.gke import CLOUD as GKE
+
+            return GKE
+        case "ack":
+            from dra_fleet.clouds.ack import CLOUD as ACK
+
+            return ACK
+        case _:
+            from dra_fleet.clouds.existing import CLOUD as EXISTING
+
+            return EXISTING
+
+
+_REGISTRY = Registry(kind=Cloud, group="dra_fleet.clouds", built_in=BUILT_IN, load=_load)

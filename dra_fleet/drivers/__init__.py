@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.driver import Driver
@@ -22,10 +23,17 @@ if TYPE_CHECKING:
 
 BUILT_IN = ("nvidia", "amd", "intel", "tpu", "dranet", "dracpu", "example")
 
+
+@cache
+def _load(name: str) -> Driver:
+    return resolve_name(f"dra_fleet.drivers.{name}:DRIVER")
+
+
 _REGISTRY = Registry(
     kind=Driver,
     group="dra_fleet.drivers",
-    built_in={name: f"dra_fleet.drivers.{name}:DRIVER" for name in BUILT_IN},
+    built_in=BUILT_IN,
+    load=_load,
 )
 
 __all__ = [

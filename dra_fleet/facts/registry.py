@@ -6,39 +6,37 @@ pays nothing for them, and each process finds the same ones by itself.
 
 from __future__ import annotations
 
-from functools import cache, cached_property
-from pkgutil import resolve_name
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 ValueT = TypeVar("ValueT")
 
 
-_at = cache(resolve_name)
-"""What stands at a place, which is asked for again and again; what is not there is looked for again."""
-
-
-class NotRegistered(TypeError):  # noqa: N818 - it says what the value is not
-    """An entry point names something else than its group is for; the message says which and what."""
+class NotRegistered(ExpectedError):  # noqa: N818 - it says what the value is not
+    """An entry point of another package does not give a complete value of its group."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Registry(Generic[ValueT]):
-    """Values by name, each resolved when it is first asked for.
+    """Values by name, each loaded on first use.
 
     Attributes:
-        kind: what the values are instances of.
-        group: the entry points' group.
-        built_in: by name where the value is, `package.module:NAME`.
+        kind: Class of the values.
+        group: Group of the entry points.
+        built_in: Names of the values of this program.
+        load: Returns the value of a built-in name.
     """
 
     kind: type[ValueT]
     group: str
-    built_in: Mapping[str, str]
+    built_in: tuple[str, ...]
+    load: Callable[[str], ValueT]
 
     def named(self, name: str) -> ValueT | None:
         """The value of a name; None where nobody registered it.
@@ -47,7 +45,7 @@ class Registry(Generic[ValueT]):
             NotRegistered: The entry point of that name names no such value.
         """
         if name in self.built_in:
-            return _at(self.built_in[name])
+            return self.load(name)
         return self._registered.get(name)
 
     def known(self) -> Iterator[ValueT]:
@@ -57,7 +55,7 @@ class Registry(Generic[ValueT]):
             NotRegistered: An entry point names no such value.
         """
         for name in self.built_in:
-            yield _at(self.built_in[name])
+            yield self.load(name)
         yield from self._registered.values()
 
     def names(self) -> list[str]:
@@ -73,12 +71,13 @@ class Registry(Generic[ValueT]):
         for entry in sorted(entry_points(group=self.group), key=lambda entry: entry.name):
             if entry.name in self.built_in:
                 continue
-            value = entry.load()
+            place = f"entry point {entry.name} of group {self.group}, {entry.value},"
+            try:
+                value = entry.load()
+            except TypeError as incomplete:
+                # An abstract class without all its methods; the text names them.
+                raise NotRegistered(f"{place} cannot be loaded: {incomplete}") from incomplete
             if not isinstance(value, self.kind):
-                msg = (
-                    f"entry point {entry.name} of group {self.group}, {entry.value}, is no "
-                    f"{self.kind.__name__}"
-                )
-                raise NotRegistered(msg)
+                raise NotRegistered(f"{place} is no {self.kind.__name__}")
             found[entry.name] = value
         return found

@@ -6,9 +6,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.cel import asked
-from dra_fleet.clouds import planning_of
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.model.plan import ClaimPlan, ClaimTemplatePlan
@@ -177,7 +176,7 @@ def _publishers(settings: FleetSettings) -> frozenset[str]:
             # A chart may have its driver publish under another name.
             found |= {value for value in given.values.values() if isinstance(value, str)}
         found |= {device.driver for pool in cluster.pools.values() for device in pool.devices}
-        brought = planning_of(cluster).own_classes(cluster).values()
+        brought = clouds.named(cluster.cloud).own_classes(cluster).values()
         found |= {publisher for text in brought for publisher in asked(text).drivers}
     return frozenset(found)
 
@@ -187,7 +186,8 @@ def _how_to_have(name: str, settings: FleetSettings) -> str:
     owner = drivers.of_class(name)
     if owner is not None:
         return f"add {owner.name} to the drivers of a cluster whose machines it serves, or "
-    offers = (planning_of(cluster).offered_classes().get(name) for cluster in settings.clusters.values())
+    used = (clouds.named(cluster.cloud) for cluster in settings.clusters.values())
+    offers = (cloud.offered_classes().get(name) for cloud in used)
     setting = next(filter(None, offers), None)
     return f"set {setting} for a pool, or " if setting else ""
 

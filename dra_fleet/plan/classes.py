@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet import drivers
-from dra_fleet.clouds import planning_of
+from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
@@ -81,7 +80,7 @@ def is_wanted(wanted: ClassSettings, cluster: ClusterSettings) -> bool:
 
 def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
     """The classes that driver charts install in a cluster; all known ones if it brings its own drivers."""
-    found: set[str] = set(planning_of(cluster).own_classes(cluster))
+    found: set[str] = set(clouds.named(cluster.cloud).own_classes(cluster))
     if not cluster.drivers:
         return frozenset(found.union(*(driver.facts.owned_classes for driver in drivers.known())))
     for name, settings in cluster.drivers.items():

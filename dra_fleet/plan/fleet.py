@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet import drivers
-from dra_fleet.clouds import planning_of
+from dra_fleet import clouds, drivers
 from dra_fleet.clouds.catalogue import check_own_catalogue
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
@@ -94,9 +93,9 @@ def _plan_cluster(
     _warn_end_of_life(name, minor, findings)
     pools = _plan_pools(name, cluster, findings)
     check_described(name, cluster, findings)
-    planning = planning_of(cluster)
+    cloud = clouds.named(cluster.cloud)
     _check_account(name, settings, findings)
-    planning.check(name, settings, cluster, minor, pools, findings=findings)
+    cloud.check(name, settings, cluster, minor, pools, findings=findings)
     for driver in drivers.known():
         driver.check_cluster(name, settings, pools, findings)
     releases = plan_releases(name, cluster, minor, pools, findings)
@@ -136,14 +135,14 @@ def _plan_cluster(
         workloads=workloads,
         compute_domains=domains,
         queues=queues,
-        kubeconfig=planning.kubeconfig(cluster),
-        adopts=planning.adopts(cluster),
+        kubeconfig=cloud.kubeconfig(cluster),
+        adopts=cloud.adopts(cluster),
     )
 
 
 def _asked_for(cluster: ClusterPlan) -> ClusterPlan:
     """The plan of a cluster with what its cloud is asked for, which nothing wrong can come to."""
-    own = planning_of(cluster.settings).plan_cluster(
+    own = clouds.named(cluster.cloud).plan_cluster(
         cluster.name, cluster.settings, cluster.kubernetes, cluster.pools
     )
     return replace(cluster, own=own)
@@ -151,9 +150,9 @@ def _asked_for(cluster: ClusterPlan) -> ClusterPlan:
 
 def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> tuple[PoolPlan, ...]:
     """The pools of a cluster in the order of their names; those that are wrong are left out."""
-    rules = planning_of(settings)
+    cloud = clouds.named(settings.cloud)
     planned = [
-        rules.plan_pool(("clusters", cluster, "pools", name), name, settings, findings)
+        cloud.plan_pool(("clusters", cluster, "pools", name), name, settings, findings)
         for name in sorted(settings.pools)
     ]
     found = tuple(pool for pool in planned if pool is not None)
@@ -197,7 +196,8 @@ def _check_namespace(settings: FleetSettings, findings: Findings) -> None:
 
 def _check_account(cluster: str, settings: FleetSettings, findings: Findings) -> None:
     """A cluster says whose it is: else whoever is logged in pays for it."""
-    key, account = planning_of(settings.clusters[cluster]).account(settings.clusters[cluster]) or ("", "")
+    own = settings.clusters[cluster]
+    key, account = clouds.named(own.cloud).account(own) or ("", "")
     if account is not None:
         return
     findings.warnings.append(

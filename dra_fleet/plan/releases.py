@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import drivers
-from dra_fleet.clouds import planning_of
+from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Release
@@ -57,11 +56,11 @@ def plan_releases(
 def _plan_operators(
     cluster: str, settings: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
 ) -> list[ReleasePlan]:
-    rules = planning_of(settings)
-    asked = rules.operators(settings)
+    cloud = clouds.named(settings.cloud)
+    asked = cloud.operators(settings)
     planned = [
         driver.plan_operator(
-            ("clusters", cluster, driver.operator), asked[driver.operator], pools, rules.host_driver, findings
+            ("clusters", cluster, driver.operator), asked[driver.operator], pools, cloud.host_driver, findings
         )
         for driver in (drivers.known() if asked else ())
         if driver.operator in asked
@@ -108,14 +107,14 @@ def _plan_release(
         findings.doubt(*at, "version", what=f"{version.version} {version.unjudged}")
     if not settings.install:
         return None
-    rules = planning_of(cluster)
+    cloud = clouds.named(cluster.cloud)
     served, left = advertisers.by_advertiser(driver, pools)
     release = Release(
         version=version, minor=minor, namespace=settings.namespace or driver.facts.namespace, pools=served
     )
     refusals = check_values(version, settings.values) if settings.described is None else []
     theirs = merged(advertisers.switches(driver, served), settings.values)
-    ours = merged(driver.values(release), rules.driver_values(driver, release, cluster, theirs))
+    ours = merged(driver.values(release), cloud.driver_values(driver, release, cluster, theirs))
     final = merged(advertisers.kept_away(driver, ours, left), settings.values)
     if not refusals:
         refusals += [*_conflicts(driver, release, settings), *driver.guards(release, final)]
@@ -133,7 +132,7 @@ def _plan_release(
         after=after,
     )
     if not refusals:
-        rules.check_values(at, driver, served, planned, findings)
+        cloud.check_values(at, driver, served, planned, findings)
     return planned
 
 

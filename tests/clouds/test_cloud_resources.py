@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet import clouds, drivers
-from dra_fleet.clouds.cloud import Planning
+from dra_fleet import drivers
 from dra_fleet.clouds.pools import NodePool
 from dra_fleet.clouds.resources import CloudResources
 from dra_fleet.declared.resources import Resource, Stack
@@ -31,16 +30,6 @@ def test_a_cloud_that_does_not_answer_a_question_is_told_which(question: str) ->
     others: dict[str, Any] = {name: getattr(known, name) for name in QUESTIONS if name != question}
     with pytest.raises(TypeError, match=rf"missing 1 required keyword-only argument: '{question}'$"):
         CloudResources(**others)
-
-
-@pytest.mark.parametrize("question", [question.name for question in fields(Planning)])
-def test_a_cloud_that_does_not_answer_a_question_about_plans_is_told_which(question: str) -> None:
-    known = clouds.named("existing").planning
-    others: dict[str, Any] = {
-        each.name: getattr(known, each.name) for each in fields(Planning) if each.name != question
-    }
-    with pytest.raises(TypeError, match=rf"missing 1 required keyword-only argument: '{question}'$"):
-        Planning(**others)
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

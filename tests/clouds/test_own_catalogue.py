@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from dra_fleet import clouds, drivers
-from dra_fleet.clouds import cloud
+from dra_fleet.clouds.base import read_machines
 from dra_fleet.clouds.catalogue import check_own_catalogue
 from dra_fleet.drivers import driver_parts
 from dra_fleet.drivers.amd import gpus as amd_gpus
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own-catalogue"
 SOURCE = "source: a data sheet, date: 2026-11-20"
 CACHED: tuple[Any, ...] = (
-    cast("Any", cloud)._machines,
+    read_machines,
     clouds.machines,
     cast("Any", driver_parts)._facts,
     nvidia_facts.gpus,

@@ -42,7 +42,7 @@ BREAKING = {
     "each of the three top-level folders stands alone": ("stacks/breaking_folder.py", "components.fleet"),
     "clouds know nothing of one another": (
         "dra_fleet/clouds/gke/breaking_cloud.py",
-        "dra_fleet.clouds.aks.plan",
+        "dra_fleet.clouds.aks.checks",
     ),
     "components of clouds know nothing of one another": (
         "components/clouds/gke/breaking_component.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -88,13 +89,16 @@ def test_it_is_judged_only_where_its_package_is_installed(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_cloud_that_says_nothing_of_its_resources_is_named_in_one_line(tmp_path: Path) -> None:
+def test_cloud_without_a_required_method_is_named_in_one_line(tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     shutil.copytree(MADE_UP, packages, ignore=shutil.ignore_patterns("__pycache__"))
-    (packages / "meadow_cloud" / "resources.py").unlink()
-    assert gate(tmp_path, CLUSTER, packages=(packages,)) == {
-        "error": "cloud meadow has no resources: write meadow_cloud/resources.py with RESOURCES"
-    }
+    module = packages / "meadow_cloud" / "__init__.py"
+    module.write_text(module.read_text().replace("def resources(", "def other("))
+    error = gate(tmp_path, CLUSTER, packages=(packages,))["error"]
+    assert error.startswith(
+        "entry point meadow of group dra_fleet.clouds, meadow_cloud:CLOUD, cannot be loaded:"
+    )
+    assert re.search(r"class Meadow .*abstract method '?resources'?$", error)
 
 
 @pytest.mark.parametrize(

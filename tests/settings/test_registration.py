@@ -11,7 +11,6 @@ import pytest
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.ack.settings import AckClusterSettings
 from dra_fleet.clouds.aks.settings import AksClusterSettings
-from dra_fleet.clouds.cloud import Planning
 from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
@@ -46,7 +45,6 @@ def test_every_cloud_has_settings_rules_and_machines_of_its_name() -> None:
         cloud = clouds.named(name)
         assert cloud.name == name
         assert get_args(cloud.settings.model_fields["cloud"].annotation) == (name,)
-        assert isinstance(cloud.planning, Planning)
         assert {machine.cloud for machine in cloud.machines.values()} == {name}
 
 

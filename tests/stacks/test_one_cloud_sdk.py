@@ -92,6 +92,6 @@ def test_a_stack_of_one_cloud_imports_no_module_of_another_cloud(
         other.name
         for other in clouds.known()
         for name in imported[cloud]
-        if f"{name}.".startswith((f"{other.package}.", f"components.clouds.{other.name}."))
+        if f"{name}.".startswith((f"{type(other).__module__}.", f"components.clouds.{other.name}."))
     }
     assert found == {cloud}

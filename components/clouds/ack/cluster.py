@@ -239,6 +239,3 @@ def _address(
 ) -> str:
     """The public address of an API server, where it has one, else the private one."""
     return next((each.api_server_internet or each.api_server_intranet or "" for each in told), "")
-
-
-COMPONENT = AckCluster

@@ -240,6 +240,3 @@ class AksCluster(Platform):
 
 def _encoded(user: aks.ListManagedClusterUserCredentialsResult) -> str:
     return user.kubeconfigs[0].value if user.kubeconfigs else ""
-
-
-COMPONENT = AksCluster

@@ -294,6 +294,3 @@ def _user_data(group: EksGroupPlan, place: _EksPlace) -> pulumi.Input[str] | Non
             service_range=place.service_range,
         ).apply(lambda told: joining(Joining(**told), group))
     return plugin_off() if group.turns_plugin_off else None
-
-
-COMPONENT = EksCluster

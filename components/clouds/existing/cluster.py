@@ -121,6 +121,3 @@ def _entries(config: object, section: str) -> bool:
     """Whether a section of a kubeconfig names something."""
     found = cast("Mapping[str, object]", config).get(section) if isinstance(config, Mapping) else None
     return isinstance(found, list) and bool(cast("list[object]", found))
-
-
-COMPONENT = ExistingCluster

@@ -229,6 +229,3 @@ def _login(name: str, cluster: container.GetClusterResult) -> str:
     host = next((endpoint for endpoint in names if endpoint), cluster.endpoint)
     authority = next((auth.cluster_ca_certificate for auth in cluster.master_auths), "")
     return login_kubeconfig(name, host, authority)
-
-
-COMPONENT = GkeCluster

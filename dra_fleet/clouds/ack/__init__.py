@@ -1,11 +1,127 @@
 """Alibaba Cloud's Container Service for Kubernetes."""
 
-from dra_fleet.clouds.cloud import Cloud
+from __future__ import annotations
 
-CLOUD = Cloud(
-    name="ack",
-    title="ACK",
-    package=__name__,
-    credential_helper="ack-ram-tool",
-    command_line="aliyun",
-)
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from dra_fleet.clouds.base import Cloud, read_machines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.clouds.ack.settings import AckClusterSettings
+    from dra_fleet.clouds.base import Place
+    from dra_fleet.clouds.exposure import Exposed
+    from dra_fleet.clouds.questions import CloudQuestion
+    from dra_fleet.clouds.resources import CloudResources
+    from dra_fleet.drivers.driver import Driver, Release
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
+    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.outputs import TextOrOutput
+
+
+class Ack(Cloud["AckClusterSettings"]):
+    """Alibaba Cloud's Container Service for Kubernetes."""
+
+    name = "ack"
+    title = "ACK"
+    credential_helper = "ack-ram-tool"
+    command_line = "aliyun"
+    # Its provider has no template of the slices of an empty pool:
+    # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/alicloud
+    autoscaler = "the autoscaler of ACK"
+
+    @property
+    @override
+    def settings(self) -> type[AckClusterSettings]:
+        from dra_fleet.clouds.ack.settings import AckClusterSettings
+
+        return AckClusterSettings
+
+    @property
+    @override
+    def machines(self) -> Mapping[str, Machine]:
+        return read_machines(__name__)
+
+    @property
+    @override
+    def resources(self) -> CloudResources:
+        from dra_fleet.clouds.ack.resources import RESOURCES
+
+        return RESOURCES
+
+    @override
+    def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
+        from dra_fleet.clouds.ack.exposure import exposure
+
+        return exposure(self.own(settings))
+
+    @override
+    def questions(self, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
+        from dra_fleet.clouds.ack.questions import questions
+
+        return questions(self.own(cluster.settings), cluster)
+
+    @override
+    def plan_pool(
+        self, at: Place, name: str, settings: ClusterSettings, findings: Findings
+    ) -> PoolPlan | None:
+        from dra_fleet.clouds.ack.pools import plan_ack_pool
+
+        return plan_ack_pool(at, name, self.own(settings), findings)
+
+    @override
+    def check(
+        self,
+        name: str,
+        fleet: FleetSettings,
+        settings: ClusterSettings,
+        minor: str,
+        pools: Sequence[PoolPlan],
+        *,
+        findings: Findings,
+    ) -> None:
+        from dra_fleet.clouds.ack.checks import check_ack
+
+        check_ack(name, fleet, self.own(settings), minor, pools, findings=findings)
+
+    @override
+    def driver_values(
+        self, driver: Driver, release: Release, settings: ClusterSettings, theirs: ChartValues
+    ) -> ChartValues:
+        from dra_fleet.clouds.ack.releases import ack_driver_values
+
+        return ack_driver_values(driver, release, self.own(settings), theirs)
+
+    @override
+    def check_values(
+        self, at: Place, driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    ) -> None:
+        from dra_fleet.clouds.ack.checks import check_ack_values
+
+        check_ack_values(at, driver, pools, release, findings)
+
+    @override
+    def adopts(self, settings: ClusterSettings) -> TextOrOutput | None:
+        adopt = self.own(settings).adopt
+        return None if adopt is None else adopt.id
+
+    @override
+    def account(self, settings: ClusterSettings) -> tuple[str, str | None]:
+        return "account", self.own(settings).account
+
+    @override
+    def plan_cluster(
+        self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
+    ) -> object:
+        from dra_fleet.clouds.ack.cluster_planning import plan_ack_cluster
+
+        return plan_ack_cluster(name, self.own(settings), minor, pools)
+
+
+CLOUD = Ack()

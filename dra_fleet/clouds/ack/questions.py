@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.ack.answers import (
     AccountAttributes,
@@ -44,9 +44,8 @@ _ATTRIBUTES: Final = tuple(
 _MARKETS: Final = {"postpaid": "pay-as-you-go instances", "spot": "spot instances"}
 
 
-def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
+def questions(settings: AckClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: first whose login this is, then the account."""
-    settings = cast("AckClusterSettings", cluster.settings)
     command = ("aliyun", "sts", "GetCallerIdentity", "--region", settings.region)
     then = partial(_of_account, cluster, settings)
     return [account_question("Alibaba Cloud", settings.account, command, RamCaller, then)]

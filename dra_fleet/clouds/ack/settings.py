@@ -174,6 +174,3 @@ class AckClusterSettings(CommonClusterSettings):
         if self.create is not None and self.create.network is not None:
             return tuple(sorted(self.create.network.zones))
         return tuple(sorted(self.create.vswitches)) if self.create is not None else ()
-
-
-SETTINGS = AckClusterSettings

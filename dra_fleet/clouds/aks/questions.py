@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field, RootModel
 
@@ -126,9 +126,8 @@ class Versions(Answered):
         return [item.version for item in self.values]
 
 
-def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
+def questions(settings: AksClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: first whose login this is, then the subscription."""
-    settings = cast("AksClusterSettings", cluster.settings)
     chosen = ("--subscription", settings.subscription) if settings.subscription else ()
     command = ("az", "account", "show", *chosen, *_JSON)
     return [account_question("Azure", None, command, Account, partial(_of_subscription, cluster, settings))]

@@ -284,6 +284,3 @@ class AksClusterSettings(CommonClusterSettings):
                 fix="add access",
             )
         return self
-
-
-SETTINGS = AksClusterSettings

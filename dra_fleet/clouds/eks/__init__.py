@@ -1,13 +1,146 @@
 """Amazon Elastic Kubernetes Service."""
 
-from dra_fleet.clouds.cloud import Cloud
+from __future__ import annotations
 
-CLOUD = Cloud(
-    name="eks",
-    title="EKS",
-    package=__name__,
-    credential_helper="aws",
-    command_line="aws",
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from dra_fleet.clouds.base import Cloud, read_machines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.clouds.base import Place
+    from dra_fleet.clouds.eks.settings import EksClusterSettings
+    from dra_fleet.clouds.exposure import Exposed
+    from dra_fleet.clouds.questions import CloudQuestion
+    from dra_fleet.clouds.resources import CloudResources
+    from dra_fleet.drivers.driver import Driver, Release
+    from dra_fleet.drivers.operators import HostDriver
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
+    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.operators import GpuOperatorSettings
+    from dra_fleet.settings.outputs import TextOrOutput
+
+
+class Eks(Cloud["EksClusterSettings"]):
+    """Amazon Elastic Kubernetes Service."""
+
+    name = "eks"
+    title = "EKS"
+    credential_helper = "aws"
+    command_line = "aws"
     # ExtendedResourceToleration: https://github.com/aws/containers-roadmap/issues/739
-    tolerates_resources=True,
-)
+    tolerates_resources = True
+    # It has no template of the slices of an empty pool: https://github.com/kubernetes/autoscaler/issues/7799;
+    # of Karpenter: https://karpenter.sh/docs/reference/settings/.
+    autoscaler = "the Cluster Autoscaler on EKS"
+    first_node = ", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)"
+
+    @property
+    @override
+    def settings(self) -> type[EksClusterSettings]:
+        from dra_fleet.clouds.eks.settings import EksClusterSettings
+
+        return EksClusterSettings
+
+    @property
+    @override
+    def machines(self) -> Mapping[str, Machine]:
+        return read_machines(__name__)
+
+    @property
+    @override
+    def resources(self) -> CloudResources:
+        from dra_fleet.clouds.eks.resources import RESOURCES
+
+        return RESOURCES
+
+    @override
+    def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
+        from dra_fleet.clouds.eks.exposure import exposure
+
+        return exposure(self.own(settings))
+
+    @override
+    def questions(self, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
+        from dra_fleet.clouds.eks.questions import questions
+
+        return questions(self.own(cluster.settings), cluster)
+
+    @override
+    def plan_pool(
+        self, at: Place, name: str, settings: ClusterSettings, findings: Findings
+    ) -> PoolPlan | None:
+        from dra_fleet.clouds.eks.pools import plan_eks_pool
+
+        return plan_eks_pool(at, name, self.own(settings), findings)
+
+    @override
+    def check(
+        self,
+        name: str,
+        fleet: FleetSettings,
+        settings: ClusterSettings,
+        minor: str,
+        pools: Sequence[PoolPlan],
+        *,
+        findings: Findings,
+    ) -> None:
+        from dra_fleet.clouds.eks.checks import check_eks
+
+        check_eks(name, fleet, self.own(settings), minor, pools, findings=findings)
+
+    @override
+    def operators(self, settings: ClusterSettings) -> Mapping[str, GpuOperatorSettings]:
+        operator = self.own(settings).gpu_operator
+        return {} if operator is None else {"gpuOperator": operator}
+
+    @property
+    @override
+    def host_driver(self) -> HostDriver:
+        from dra_fleet.drivers.operators import HostDriver
+
+        return HostDriver(runtime="nvidia")
+
+    @override
+    def driver_values(
+        self, driver: Driver, release: Release, settings: ClusterSettings, theirs: ChartValues
+    ) -> ChartValues:
+        from dra_fleet.clouds.eks.releases import eks_driver_values
+
+        return eks_driver_values(
+            driver, release, theirs, discovers_features=self.own(settings).gpu_operator is not None
+        )
+
+    @override
+    def check_values(
+        self, at: Place, driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    ) -> None:
+        from dra_fleet.clouds.eks.checks import check_eks_values
+
+        check_eks_values(at, driver, pools, release, findings)
+
+    @override
+    def adopts(self, settings: ClusterSettings) -> TextOrOutput | None:
+        adopt = self.own(settings).adopt
+        return None if adopt is None else adopt.name
+
+    @override
+    def account(self, settings: ClusterSettings) -> tuple[str, str | None]:
+        return "account", self.own(settings).account
+
+    @override
+    def plan_cluster(
+        self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
+    ) -> object:
+        from dra_fleet.clouds.eks.cluster_planning import plan_eks_cluster
+
+        return plan_eks_cluster(name, self.own(settings), minor, pools)
+
+
+CLOUD = Eks()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.answers import (
     Quota,
@@ -48,9 +48,8 @@ _MAY: Final = "allowed"
 _USABLE: Final = ("active", "scheduled")
 
 
-def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
+def questions(settings: EksClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: first whose login this is, then the account."""
-    settings = cast("EksClusterSettings", cluster.settings)
     command = ("aws", "sts", "get-caller-identity", "--region", settings.region, *_JSON)
     then = partial(_of_account, cluster, settings)
     return [account_question("AWS", settings.account, command, CallerIdentity, then)]

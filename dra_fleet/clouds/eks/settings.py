@@ -260,6 +260,3 @@ class EksClusterSettings(CommonClusterSettings):
         if self.create is not None and self.create.network is not None:
             return tuple(sorted(self.create.network.zones))
         return tuple(sorted(self.create.subnets)) if self.create is not None else ()
-
-
-SETTINGS = EksClusterSettings

@@ -6,19 +6,16 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet.clouds.cloud import Autoscaler, Planning, no_classes, no_operators, no_values, nothing
 from dra_fleet.clouds.common.machines import check_devices, find_machine, planned
 from dra_fleet.clouds.existing import CLOUD
-from dra_fleet.drivers.operators import NO_HOST_DRIVER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.pools import InlineMachine
 
 _DESCRIBE = (
@@ -26,9 +23,10 @@ _DESCRIBE = (
 )
 
 
-def _plan_pool(
+def plan_pool(
     at: tuple[str, ...], name: str, settings: ExistingClusterSettings, findings: Findings
 ) -> PoolPlan | None:
+    """Return the plan of a pool, or None after its machine was refused."""
     pool = settings.pools[name]
     machine = find_machine(at, pool.machine, _known(pool.machine), _DESCRIBE, findings=findings)
     if machine is None:
@@ -42,16 +40,8 @@ def _known(machine: str | InlineMachine) -> Mapping[str, Machine]:
     return CLOUD.machines if machine in CLOUD.machines else clouds.machines()
 
 
-def _check_selectors(
-    cluster: str,
-    _fleet: FleetSettings,
-    settings: ExistingClusterSettings,
-    _minor: str,
-    _pools: Sequence[PoolPlan],
-    *,
-    findings: Findings,
-) -> None:
-    """The selector is all that tells a pool's nodes from another's."""
+def check_selectors(cluster: str, settings: ExistingClusterSettings, findings: Findings) -> None:
+    """Check that no pool selects the nodes of another; only selectors separate pools."""
     labels = {name: pool.node_selector.items() for name, pool in sorted(settings.pools.items())}
     for first, second in combinations(labels, 2):
         if labels[first] <= labels[second] or labels[second] <= labels[first]:
@@ -66,20 +56,3 @@ def _check_selectors(
                 got=str(dict(labels[wide])),
                 fix="give each pool a label value of its own",
             )
-
-
-PLANNING: Planning[ExistingClusterSettings] = Planning(
-    plan_pool=_plan_pool,
-    check=_check_selectors,
-    autoscaler=Autoscaler(title="an autoscaler"),
-    operators=no_operators,
-    host_driver=NO_HOST_DRIVER,
-    driver_values=no_values,
-    check_values=nothing,
-    own_classes=no_classes,
-    offered_classes=no_classes,
-    kubeconfig=lambda settings: settings.kubeconfig,
-    adopts=nothing,
-    account=nothing,
-    plan_cluster=nothing,
-)

@@ -17,6 +17,3 @@ class ExistingClusterSettings(CommonClusterSettings):
     cloud: Literal["existing"]
     kubeconfig: Annotated[KubeconfigSource, Field(description="Where the kubeconfig comes from")]
     pools: Annotated[Mapping[DnsLabel, PoolSettings], Field(min_length=1)]
-
-
-SETTINGS = ExistingClusterSettings

@@ -1,18 +1,151 @@
 """Google Kubernetes Engine."""
 
-from dra_fleet.clouds.cloud import Cloud
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from dra_fleet.clouds.base import Cloud, read_machines
 from dra_fleet.clouds.gke.labels import COMPUTE_CLASS
 
-CLOUD = Cloud(
-    name="gke",
-    title="GKE",
-    package=__name__,
-    credential_helper="gke-gcloud-auth-plugin",
-    command_line="gcloud",
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.clouds.base import Place
+    from dra_fleet.clouds.exposure import Exposed
+    from dra_fleet.clouds.gke.settings import GkeClusterSettings
+    from dra_fleet.clouds.questions import CloudQuestion
+    from dra_fleet.clouds.resources import CloudResources
+    from dra_fleet.drivers.driver import Driver, Release
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.nodes import NodeDevice
+    from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
+    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.outputs import TextOrOutput
+
+
+class Gke(Cloud["GkeClusterSettings"]):
+    """Google Kubernetes Engine."""
+
+    name = "gke"
+    title = "GKE"
+    credential_helper = "gke-gcloud-auth-plugin"
+    command_line = "gcloud"
     # https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra
-    guarded_priorities=("system-node-critical", "system-cluster-critical"),
+    guarded_priorities = ("system-node-critical", "system-cluster-critical")
     # https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
-    tolerates_resources=True,
+    tolerates_resources = True
     # https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes
-    tolerated_selectors=(COMPUTE_CLASS,),
-)
+    tolerated_selectors = (COMPUTE_CLASS,)
+    autoscaler = "GKE's autoscaler"
+
+    @property
+    @override
+    def settings(self) -> type[GkeClusterSettings]:
+        from dra_fleet.clouds.gke.settings import GkeClusterSettings
+
+        return GkeClusterSettings
+
+    @property
+    @override
+    def machines(self) -> Mapping[str, Machine]:
+        return read_machines(__name__)
+
+    @property
+    @override
+    def resources(self) -> CloudResources:
+        from dra_fleet.clouds.gke.resources import RESOURCES
+
+        return RESOURCES
+
+    @override
+    def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
+        from dra_fleet.clouds.gke.exposure import exposure
+
+        return exposure(self.own(settings))
+
+    @override
+    def questions(self, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
+        from dra_fleet.clouds.gke.questions import questions
+
+        return questions(self.own(cluster.settings), cluster)
+
+    @override
+    def plan_pool(
+        self, at: Place, name: str, settings: ClusterSettings, findings: Findings
+    ) -> PoolPlan | None:
+        from dra_fleet.clouds.gke.pools import plan_gke_pool
+
+        return plan_gke_pool(at, name, self.own(settings), findings)
+
+    @override
+    def check(
+        self,
+        name: str,
+        fleet: FleetSettings,
+        settings: ClusterSettings,
+        minor: str,
+        pools: Sequence[PoolPlan],
+        *,
+        findings: Findings,
+    ) -> None:
+        from dra_fleet.clouds.gke.checks import check_gke
+
+        check_gke(name, fleet, self.own(settings), minor, pools, findings=findings)
+
+    @override
+    def driver_values(
+        self, driver: Driver, release: Release, settings: ClusterSettings, theirs: ChartValues
+    ) -> ChartValues:
+        from dra_fleet.clouds.gke.releases import gke_driver_values
+
+        return gke_driver_values(driver, release, theirs)
+
+    @override
+    def check_values(
+        self, at: Place, driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    ) -> None:
+        from dra_fleet.clouds.gke.checks import check_gke_values
+
+        check_gke_values(at, driver, pools, release, findings)
+
+    @override
+    def own_classes(self, settings: ClusterSettings) -> Mapping[str, str]:
+        from dra_fleet.clouds.gke.pools import dranet_classes_of
+
+        return dranet_classes_of(self.own(settings))
+
+    @override
+    def offered_classes(self) -> Mapping[str, str]:
+        from dra_fleet.clouds.gke.facts import gke_facts
+
+        return {item.name: "dranet: true" for item in gke_facts().dranet_classes}
+
+    @override
+    def imagined_devices(self, pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str]:
+        from dra_fleet.clouds.gke.autoscaling import gke_devices
+
+        return gke_devices(pool)
+
+    @override
+    def adopts(self, settings: ClusterSettings) -> TextOrOutput | None:
+        adopt = self.own(settings).adopt
+        return None if adopt is None else adopt.name
+
+    @override
+    def account(self, settings: ClusterSettings) -> tuple[str, str | None]:
+        return "project", self.own(settings).project
+
+    @override
+    def plan_cluster(
+        self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
+    ) -> object:
+        from dra_fleet.clouds.gke.cluster_planning import plan_gke_cluster
+
+        return plan_gke_cluster(name, self.own(settings), minor, pools)
+
+
+CLOUD = Gke()

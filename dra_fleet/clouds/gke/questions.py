@@ -7,7 +7,7 @@ accelerator-types and reservations list, policy-troubleshoot iam, container get-
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.answers import judge_offer, judge_permissions, judge_reservation
 from dra_fleet.clouds.gke.answers import (
@@ -42,9 +42,8 @@ _UNKNOWN: Final = {
 }
 
 
-def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
+def questions(settings: GkeClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: who is logged in, then whether that reaches the project, then the rest."""
-    settings = cast("GkeClusterSettings", cluster.settings)
     return [
         CloudQuestion(
             subject="account",

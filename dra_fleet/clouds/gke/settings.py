@@ -157,6 +157,3 @@ class GkeClusterSettings(CommonClusterSettings):
                 fix=f"remove {names}; change the cluster where it is declared",
             )
         return self
-
-
-SETTINGS = GkeClusterSettings

@@ -53,17 +53,18 @@ def _sentence(
     grows = f"{pool.name} must grow beyond {group.least} of {group.most} nodes"
     if group.least:
         return f"{grows}, which its autoscaler does by the devices of a node that it has"
-    autoscaler = clouds.named(cluster.cloud).planning.autoscaler
-    if autoscaler.imagines is None:
+    cloud = clouds.named(cluster.cloud)
+    imagined = cloud.imagined_devices(pool)
+    if imagined is None:
         return (
-            f"{grows}, but {autoscaler.title} sees devices only through a node that the pool has: "
-            f"{_KEEP}{autoscaler.otherwise}"
+            f"{grows}, but {cloud.autoscaler} sees devices only through a node that the pool has: "
+            f"{_KEEP}{cloud.first_node}"
         )
-    devices, reason = autoscaler.imagines(pool)
+    devices, reason = imagined
     reason = reason or _misses(replace(group.shape, devices=devices), pod_set, question)
     if reason:
         return f"{grows}, but from zero it never does: {reason}: {_KEEP}"
-    return f"{grows}, which {autoscaler.title} does also from zero"
+    return f"{grows}, which {cloud.autoscaler} does also from zero"
 
 
 def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:

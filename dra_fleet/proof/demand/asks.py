@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, asked, environment
-from dra_fleet.clouds import planning_of
 from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator.requests import Selector
 
@@ -101,7 +100,7 @@ class ClaimAsk:
 def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
     """The DeviceClasses of a cluster: the stack's, those that drivers' charts install, the cloud's own."""
     classes: dict[str, Object] = {}
-    brought = planning_of(cluster.settings).own_classes(cluster.settings)
+    brought = clouds.named(cluster.cloud).own_classes(cluster.settings)
     for selectors in (brought, *(driver.facts.class_selectors for driver in drivers.known())):
         for name, expression in selectors.items():
             spec: Object = {"selectors": [{"cel": {"expression": expression}}]}

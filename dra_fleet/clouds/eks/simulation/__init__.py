@@ -7,14 +7,44 @@ desired size), traffic in networks, and what IAM policies allow.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
 
 from dra_fleet.clouds.eks.simulation.plugin import PLUGIN
 from dra_fleet.rehearsal.clouds.simulation import CloudSimulation
 
-SIMULATION: Final = CloudSimulation(
-    simulated="dra_fleet.clouds.eks.simulation.cloud:SimulatedEks",
-    limits="dra_fleet.clouds.eks.simulation.limits:EksLimits",
-    plugin=PLUGIN,
-    helper="dra_fleet.clouds.eks.simulation.aws",
-)
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from dra_fleet.clouds.eks.simulation.cloud import SimulatedEks
+    from dra_fleet.clouds.eks.simulation.limits import EksLimits
+    from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.world.store import Store
+
+
+class EksSimulation(CloudSimulation):
+    """Parts of the simulation, which load on use."""
+
+    plugin = PLUGIN
+
+    @override
+    def start(self, store: Store, planes: ManagedControlPlanes) -> SimulatedEks:
+        from dra_fleet.clouds.eks.simulation.cloud import SimulatedEks
+
+        return SimulatedEks(store, planes)
+
+    @override
+    def limits_model(self) -> type[EksLimits]:
+        from dra_fleet.clouds.eks.simulation.limits import EksLimits
+
+        return EksLimits
+
+    @override
+    def helper_module(self) -> ModuleType:
+        from dra_fleet.clouds.eks.simulation import aws
+
+        return aws
+
+
+SIMULATION: Final = EksSimulation()

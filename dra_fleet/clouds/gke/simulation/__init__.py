@@ -7,14 +7,44 @@ their initial count), upgrades of a control plane in place, networks, identities
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
 
 from dra_fleet.clouds.gke.simulation.plugin import PLUGIN
 from dra_fleet.rehearsal.clouds.simulation import CloudSimulation
 
-SIMULATION: Final = CloudSimulation(
-    simulated="dra_fleet.clouds.gke.simulation.cloud:SimulatedGke",
-    limits="dra_fleet.clouds.gke.simulation.limits:GkeLimits",
-    plugin=PLUGIN,
-    helper="dra_fleet.clouds.gke.simulation.gke_gcloud_auth_plugin",
-)
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from dra_fleet.clouds.gke.simulation.cloud import SimulatedGke
+    from dra_fleet.clouds.gke.simulation.limits import GkeLimits
+    from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.world.store import Store
+
+
+class GkeSimulation(CloudSimulation):
+    """Parts of the simulation, which load on use."""
+
+    plugin = PLUGIN
+
+    @override
+    def start(self, store: Store, planes: ManagedControlPlanes) -> SimulatedGke:
+        from dra_fleet.clouds.gke.simulation.cloud import SimulatedGke
+
+        return SimulatedGke(store, planes)
+
+    @override
+    def limits_model(self) -> type[GkeLimits]:
+        from dra_fleet.clouds.gke.simulation.limits import GkeLimits
+
+        return GkeLimits
+
+    @override
+    def helper_module(self) -> ModuleType:
+        from dra_fleet.clouds.gke.simulation import gke_gcloud_auth_plugin
+
+        return gke_gcloud_auth_plugin
+
+
+SIMULATION: Final = GkeSimulation()

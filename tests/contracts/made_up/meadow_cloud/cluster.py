@@ -100,6 +100,3 @@ def login_kubeconfig(name: str, server: str, authority: str) -> str:
     """A kubeconfig that asks `meadow-login` for a token each time."""
     login = {"command": "meadow-login"}
     return kubeconfig_with(login, name, {"server": server, "certificate-authority-data": authority})
-
-
-COMPONENT = MeadowCluster

@@ -22,6 +22,3 @@ class MeadowClusterSettings(CommonClusterSettings):
     cloud: Literal["meadow"]
     field: str
     pools: Annotated[Mapping[DnsLabel, MeadowPoolSettings], Field(min_length=1)]
-
-
-SETTINGS = MeadowClusterSettings

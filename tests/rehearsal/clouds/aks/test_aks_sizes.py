@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet import clouds
-from dra_fleet.clouds import cloud
+from dra_fleet.clouds.base import read_machines
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.facts.own import NAME, VARIABLE
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
@@ -29,11 +29,10 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     file = tmp_path / NAME
     file.write_text(f"clouds: {{aks: {{machines: [{{{LIKE}}}]}}}}")
     monkeypatch.setenv(VARIABLE, str(file))
-    cached: Any = vars(cloud)["_machines"]
-    for read in (cached, clouds.machines):
+    for read in (read_machines, clouds.machines):
         read.cache_clear()
     yield
-    for read in (cached, clouds.machines):
+    for read in (read_machines, clouds.machines):
         read.cache_clear()
 
 
