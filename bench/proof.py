@@ -120,8 +120,8 @@ def _claim(number: int) -> dict[str, Any]:
 
 def plan_of(fleet: str) -> FleetPlan:
     """The plan to prove."""
+    from dra_fleet.fleet import parse  # noqa: PLC0415
     from dra_fleet.plan import make_plan  # noqa: PLC0415 - importing is measured too
-    from dra_fleet.settings import parse  # noqa: PLC0415
 
     return make_plan(parse(settings(fleet)))
 

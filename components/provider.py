@@ -17,12 +17,12 @@ from pulumi.output import Unknown
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.fleet import FleetSettings, parse
+from dra_fleet.fleet.extending import EXTENDS
+from dra_fleet.fleet.keys import FLEET, sections
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove
-from dra_fleet.settings import FleetSettings, parse
-from dra_fleet.settings.extending import EXTENDS
-from dra_fleet.settings.keys import FLEET, sections
 
 from .fleet_component import FleetComponent, FleetComponentArgs
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.cli.schemas import PUBLISHED
+from dra_fleet.fleet import reference
+from dra_fleet.fleet import schema as stack_schema
 from dra_fleet.policy import docs
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.presets import PRESETS
 from dra_fleet.review import schema as review_schema
-from dra_fleet.settings import reference
-from dra_fleet.settings import schema as stack_schema
 from scripts import behaviours, commands, support, truth
 
 if TYPE_CHECKING:

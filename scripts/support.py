@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.values import nested, value_at
 from dra_fleet.drivers.unserved import unserved
+from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.hardware.models import OWN
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.settings import SettingsInvalid, parse
-from dra_fleet.settings.stack_file import read_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dra_fleet.drivers import Driver
+    from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
-    from dra_fleet.settings.fleet import FleetSettings
 
 EXAMPLES: Final = Path(__file__).resolve().parents[1] / "examples"
 _CLUSTERS: Final[Mapping[str, Mapping[str, Any]]] = {

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pulumi
 
 from dra_fleet.findings.errors import KEY
-from dra_fleet.settings import SettingsError, SettingsInvalid, going, parse
+from dra_fleet.fleet import SettingsError, SettingsInvalid, going, parse
 
 if TYPE_CHECKING:
-    from dra_fleet.settings import FleetSettings
+    from dra_fleet.fleet import FleetSettings
 
 _NAMESPACE, _NAME = KEY.split(":")
 
@@ -51,7 +51,7 @@ def settings() -> FleetSettings:
         value = config.get(_NAME)
     if isinstance(value, Mapping) and "extends" not in value and not going.warnings({KEY: value}):
         return parse(cast("Mapping[str, Any]", value))
-    from dra_fleet.settings.stack_file import parsed, settled  # noqa: PLC0415 - most stacks read no file
+    from dra_fleet.fleet.stack_file import parsed, settled  # noqa: PLC0415 - most stacks read no file
 
     layer = settled(cast("object", value), _folder())
     for warning in layer.warnings:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ruamel.yaml import YAML
 
 from components.fleet import build
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import read_stack_file
 from tests.pulumi_recorder import Recorder
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.offers import Offer
     from dra_fleet.drivers import Driver
-    from dra_fleet.settings.explanation import Explanation
+    from dra_fleet.fleet.explanation import Explanation
 
 MACHINES = examples(
     ("every machine of the catalogue", "dra-fleet machines"),
@@ -92,7 +92,7 @@ def explain(
     json: Json = False,
 ) -> None:
     """Say what a key of a stack file is for, what may be written there, and which keys stand below it."""
-    from dra_fleet.settings.explanation import explain as explain_key
+    from dra_fleet.fleet.explanation import explain as explain_key
 
     found = explain_key(key)
     if json:

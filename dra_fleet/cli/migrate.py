@@ -32,10 +32,10 @@ def migrate(
 
     A file that has nothing of that kind is not touched.
     """
+    from dra_fleet.fleet import going
+    from dra_fleet.fleet.stack_file import as_written
     from dra_fleet.places import project
     from dra_fleet.rehearsal import stack_copy
-    from dra_fleet.settings import going
-    from dra_fleet.settings.stack_file import as_written
 
     changed: dict[str, Sequence[str]] = {}
     for file in files or sorted(project().glob("Pulumi.*.yaml")):

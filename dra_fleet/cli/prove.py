@@ -16,10 +16,10 @@ from dra_fleet.cli.output import NARROW, print_json, print_lines, print_table, s
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.fleet import StackFile
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.plan import FleetPlan
     from dra_fleet.proof.answer.verdicts import Proof
-    from dra_fleet.settings import StackFile
 
 EXAMPLES = examples(
     ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
@@ -58,9 +58,9 @@ def prove(
 
     Needs no cluster. Exit code 1: something does not fit.
     """
+    from dra_fleet.fleet import SettingsInvalid, read_stack_file
     from dra_fleet.proof.prove import prove as prove_plan
     from dra_fleet.rehearsal.project import stack_file
-    from dra_fleet.settings import SettingsInvalid, read_stack_file
 
     file = stack_file(stack)[1]
     try:
@@ -84,8 +84,8 @@ def prove(
 
 
 def _planned(read: StackFile) -> FleetPlan:
+    from dra_fleet.fleet import SettingsInvalid
     from dra_fleet.plan import make_plan
-    from dra_fleet.settings import SettingsInvalid
 
     try:
         return make_plan(read.settings)

@@ -42,11 +42,11 @@ def recover(
     import asyncio
 
     from dra_fleet.clusters import releases
+    from dra_fleet.fleet import read_stack_file
     from dra_fleet.plan import make_plan
     from dra_fleet.rehearsal import tools
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import recorded, stack_file
-    from dra_fleet.settings import read_stack_file
 
     name, file = stack_file(stack)
     home, clusters = Home.default(), make_plan(read_stack_file(file).settings).clusters

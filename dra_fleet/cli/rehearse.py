@@ -127,11 +127,11 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
     """Which device each pod holds, and why a pod waits. Exit code 3 where one waits."""
     import asyncio
 
+    from dra_fleet.fleet import read_stack_file
     from dra_fleet.plan import make_plan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import find_stack
     from dra_fleet.rehearsal.status import read_status
-    from dra_fleet.settings import read_stack_file
 
     source = find_stack(stack, hardware=hardware)
     plan = make_plan(read_stack_file(source.file).settings)

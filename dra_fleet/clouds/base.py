@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.exposure import Exposed
     from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.clouds.resources import CloudResources
+    from dra_fleet.clouds.settings import CommonClusterSettings
     from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
-    from dra_fleet.settings.cluster import CommonClusterSettings
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.kubeconfig import KubeconfigSource

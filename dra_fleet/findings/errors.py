@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.findings.refusal import Refusal
@@ -18,6 +20,9 @@ _ALIKE = 0.5
 """How alike two names are, from 0 to 1, before one is proposed for the other."""
 _ONLY_BEGUN = 0.15
 """How much less it counts that only the beginning of a longer name is alike."""
+
+_SHOWN = 80
+"""Greatest length of a value in a message."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -85,3 +90,18 @@ def mistyped(got: str, names: Iterable[str]) -> str:
     """A fix that proposes the nearest name, or nothing."""
     near = nearest(got, sorted(names))
     return f"did you mean {near[0]}?" if near else ""
+
+
+def shown(value: object) -> str:
+    """Return a value as one short line, without what is below a `secure:` key."""
+    text = json.dumps(_masked(value), ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def _masked(value: object) -> object:
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, object]", value).items()
+        return {key: "[secret]" if key == "secure" else _masked(item) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [_masked(item) for item in cast("list[object]", value)]
+    return value

@@ -11,10 +11,10 @@ from dra_fleet import drivers
 from dra_fleet.drivers.common.affinity import away_from, labelled_with
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.values import is_on, merged, nested, value_at
+from dra_fleet.findings.errors import shown
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.model.labels import ADVERTISER
-from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.plan import ClusterPlan
-    from dra_fleet.settings.fleet import FleetSettings
 
 
 def check_budget(settings: FleetSettings, clusters: Iterable[ClusterPlan], findings: Findings) -> None:

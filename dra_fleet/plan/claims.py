@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.kubernetes.devices.problem import Problem
     from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings, RequestSettings
-    from dra_fleet.settings.fleet import FleetSettings
 
 _ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.settings.classes import ClassSettings
     from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.fleet import FleetSettings
 
 
 def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, DeviceClassSpec]:

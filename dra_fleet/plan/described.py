@@ -9,10 +9,11 @@ from dra_fleet import drivers
 from dra_fleet.drivers.common.told_devices import type_of
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.settings import CommonPoolSettings
     from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.pools import CommonPoolSettings, DescribedDevices
+    from dra_fleet.settings.pools import DescribedDevices
 
 MOST_ENTRIES: Final = 32
 """Attributes and capacities of one device:

@@ -25,11 +25,11 @@ from dra_fleet.plan.workloads import check_references, plan_workloads
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.fleet import FleetSettings
 
 _RESERVED = ("default", "kube-")
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.plan import ComputeDomainPlan
     from dra_fleet.settings.claims import ClaimSettings, RequestSettings
-    from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.queues import ClusterQueueSettings, QueuesSettings
 
 

@@ -11,9 +11,9 @@ from dra_fleet.settings.classes import IntentClass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.plan import ReleasePlan
     from dra_fleet.settings.claims import ClaimSettings
-    from dra_fleet.settings.fleet import FleetSettings
 
 _WEBHOOK: Final = "webhook.enabled"
 """The value of charts that follow the example driver's:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.plan import ComputeDomainPlan, PoolPlan, ReleasePlan
-    from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.workloads import TolerationSettings, WorkloadSettings
 
 

@@ -16,13 +16,13 @@ import yaml12
 
 from dra_fleet.facts.own import use_beside
 from dra_fleet.findings.errors import KEY
+from dra_fleet.fleet.stack_file import read_written
 from dra_fleet.places import PROJECT_FILE, nearest_project, project, stack_name
 from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project_file import read_project_file
 from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.settings.stack_file import read_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

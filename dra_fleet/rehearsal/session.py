@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.described.simulation.stand_ins import write_charts
+from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.places import top_folder
 from dra_fleet.plain import dataclass
 from dra_fleet.plan import make_plan
@@ -35,7 +36,6 @@ from dra_fleet.rehearsal.tools.toolset import require_minors
 from dra_fleet.rehearsal.turn import own_turn
 from dra_fleet.rehearsal.world.client import ensure_running, stop
 from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.settings import SettingsInvalid, read_stack_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dra_fleet.fleet import SettingsInvalid
+from dra_fleet.fleet.stack_file import fleet_at, read_fleet
 from dra_fleet.review.assemble import fleet_of
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.was import Was, was_planned
-from dra_fleet.settings import SettingsInvalid
-from dra_fleet.settings.stack_file import fleet_at, read_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,6 +7,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY
+from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.plain import dataclass
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
@@ -24,20 +26,18 @@ from dra_fleet.review.pools import PoolContext, pools
 from dra_fleet.review.sharing import sharing, uses
 from dra_fleet.review.unchecked import unchecked
 from dra_fleet.review.versions import versions
-from dra_fleet.settings import SettingsInvalid, parse
-from dra_fleet.settings.extending import EXTENDS
 from dra_fleet.yaml_text import Unreadable, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.fleet import FleetSettings
     from dra_fleet.model.plan import FleetPlan
     from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.review.events import Preview
     from dra_fleet.review.model import Node, Pool, Workload
     from dra_fleet.review.running import Running
     from dra_fleet.review.was import Was
-    from dra_fleet.settings import FleetSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.findings.reported import ReportedViolation
+    from dra_fleet.fleet import SettingsInvalid
     from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.review.events import Preview
     from dra_fleet.review.model import Severity
-    from dra_fleet.settings import SettingsInvalid
 
 _SUBJECT = re.compile(rf"(?:{KEY})?[^:\n]*")
 """What a sentence is about: the words before its first colon, or a path of the stack file, which has one."""

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from dra_fleet.fleet import SettingsInvalid
+from dra_fleet.fleet.fleet_files import fleet_files
+from dra_fleet.fleet.stack_file import Written, read_written
 from dra_fleet.plain import dataclass
 from dra_fleet.review.against import read_against
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
@@ -15,9 +18,6 @@ from dra_fleet.review.events import read_events
 from dra_fleet.review.page import compile_templates
 from dra_fleet.review.places import StackText
 from dra_fleet.review.was import Was, was_exported
-from dra_fleet.settings import SettingsInvalid
-from dra_fleet.settings.fleet_files import fleet_files
-from dra_fleet.settings.stack_file import Written, read_written
 from dra_fleet.yaml_text import bounded_lines
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import yaml
 
 from dra_fleet.findings.errors import KEY
+from dra_fleet.fleet.extending import FLEET
 from dra_fleet.plain import dataclass
-from dra_fleet.settings.extending import FLEET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

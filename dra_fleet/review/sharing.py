@@ -11,10 +11,10 @@ from dra_fleet.review.was import layout_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.fleet import FleetSettings
     from dra_fleet.model.plan import FleetPlan
     from dra_fleet.proof.answer.costs import DeviceAmounts
     from dra_fleet.proof.answer.verdicts import Proof
-    from dra_fleet.settings import FleetSettings
 
 
 def sharing(settings: FleetSettings, plan: FleetPlan) -> tuple[Shared, ...]:

@@ -1,7 +1,7 @@
-"""Node pools: which machine, how many, how they are told from others, and how their GPUs are shared."""
+"""Parts of a node pool: how many nodes, their taints, their machine and devices."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -17,13 +17,6 @@ from dra_fleet.kubernetes.devices.names import (
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.settings.base import SettingsModel
-from dra_fleet.settings.of_drivers import sharing_model
-from dra_fleet.settings.sharing import ExclusiveSharing
-
-if TYPE_CHECKING:
-    from dra_fleet.settings.sharing import Sharing as SharingSettings
-else:
-    SharingSettings = sharing_model()
 
 Advertiser = Literal["dra", "device-plugin", "compute-domain-only"]
 """Who makes devices known on a node, of which there is one for each device."""
@@ -107,48 +100,3 @@ def machine_form(value: object) -> str:
 MachineSettings = Annotated[
     Annotated[str, Tag("<name>")] | Annotated[InlineMachine, Tag("<inline>")], Discriminator(machine_form)
 ]
-
-
-class CommonPoolSettings(SettingsModel):
-    """What the pools of all clouds have in common; each adds how its `machine` is named or described."""
-
-    nodes: NodeRange
-    taints: tuple[TaintSettings, ...] = ()
-    devices: Annotated[
-        tuple[DescribedDevices, ...], Field(description="Devices of drivers that this program cannot predict")
-    ] = ()
-    advertise: Annotated[
-        Advertiser | None,
-        Field(
-            description="Who makes the pool's devices known: a DRA driver, which is so without it; a device "
-            "plugin, for pods that ask by limits instead of claims; or a device plugin beside a DRA driver "
-            "of ComputeDomains alone"
-        ),
-    ] = None
-    sharing: Annotated[SharingSettings, Field(description="How GPUs are shared; without it, whole GPUs")] = (
-        ExclusiveSharing()
-    )
-
-
-class CreatedPoolSettings(CommonPoolSettings):
-    """What the pools have in common that this program creates."""
-
-    labels: Annotated[
-        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
-    ] = Field(default_factory=dict)
-
-
-class PoolSettings(CommonPoolSettings):
-    """Nodes of one machine type in a cluster that exists: selected by label, never created."""
-
-    machine: Annotated[
-        MachineSettings,
-        Field(description="Name of the catalogue, or {gpu, gpus, cpus, memory}, or {cpus, memory}"),
-    ]
-    node_selector: Annotated[
-        Mapping[LabelKey, LabelValue],
-        Field(min_length=1, description="Labels that all nodes of the pool carry, and no others"),
-    ]
-    gpu_driver: Annotated[
-        Literal["host", "operator"], Field(description="Who installs the GPU driver on the nodes")
-    ] = "host"

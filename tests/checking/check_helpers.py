@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import checking
 from dra_fleet.checking import FileFinding, ManifestFile, ValuesFile
+from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import parse, read_stack_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dra_fleet.checking import ManifestFile, ValuesFile
+from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import SettingsInvalid, parse
-from dra_fleet.settings.stack_file import read_fleet
 from tests.checking.check_helpers import RECIPES, ROOT, check, cluster, nvidia, on, plan_of
 
 EXAMPLES = ROOT / "examples"

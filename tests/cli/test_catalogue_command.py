@@ -14,8 +14,8 @@ from dra_fleet import clouds, drivers
 from dra_fleet.cli.main import app
 from dra_fleet.clouds.offers import NoSuchOffer, find_offers
 from dra_fleet.findings.errors import KEY
-from dra_fleet.settings.explanation import UnknownKey, explain
-from dra_fleet.settings.keys import FLEET, sections
+from dra_fleet.fleet.explanation import UnknownKey, explain
+from dra_fleet.fleet.keys import FLEET, sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,8 @@ from dra_fleet.clusters.allocation import (
     PoolDevices,
     WorkloadAllocation,
 )
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.rehearsal.status import ClusterStatus, StackStatus
-from dra_fleet.settings import read_stack_file
 
 ROOT = Path(__file__).parents[2]
 STACKS = ROOT / "tests" / "data" / "stacks"

@@ -14,10 +14,10 @@ from dra_fleet.drivers import driver_parts
 from dra_fleet.drivers.amd import gpus as amd_gpus
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.facts.own import NAME, VARIABLE, CatalogueInvalid, use_beside
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal.world.code import code_digest
-from dra_fleet.settings import read_stack_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

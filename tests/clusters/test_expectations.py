@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dra_fleet.clusters.expectations import expectations
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import read_stack_file
 
 PROJECT = Path(__file__).resolve().parents[2]
 

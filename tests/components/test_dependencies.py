@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from components.fleet import build
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import read_stack_file
 from tests.plan.plan_helpers import dev, planned
 from tests.policy.own_stacks import STACKS, declared
 

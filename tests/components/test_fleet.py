@@ -10,8 +10,8 @@ import pulumi
 import pytest
 
 from components.fleet import build
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import read_stack_file
 from dra_fleet.settings.kubeconfig import KubeconfigSecret
 from tests.pulumi_recorder import Secret
 

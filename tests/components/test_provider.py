@@ -9,7 +9,7 @@ import pytest
 from pulumi.output import UNKNOWN
 
 from components.provider import made, schema
-from dra_fleet.settings import FleetSettings
+from dra_fleet.fleet import FleetSettings
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder

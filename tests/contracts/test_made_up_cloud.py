@@ -9,8 +9,8 @@ import pytest
 from dra_fleet import clouds
 from dra_fleet.clouds import Cloud
 from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import SettingsInvalid, parse
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import installed
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from components.fleet import build
+from dra_fleet.fleet import parse
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import parse
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import installed
 from tests.pulumi_recorder import Secret

@@ -13,7 +13,7 @@ from dra_fleet.drivers.driver import Release
 from dra_fleet.drivers.installed import Installed
 from dra_fleet.facts.parts import PartMissing
 from dra_fleet.facts.registry import NotRegistered
-from dra_fleet.settings import SettingsInvalid
+from dra_fleet.fleet import SettingsInvalid
 from tests.contracts.registering import MADE_UP, installed
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 

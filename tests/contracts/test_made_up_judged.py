@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.fleet import parse
 from dra_fleet.plan import make_plan
 from dra_fleet.policy.rule_cases import Declared, said
 from dra_fleet.review.exposure import exposure
-from dra_fleet.settings import parse
 from policies.rules.cluster_require_minimum_kubernetes import ALLOWED, FLOOR, RULE
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP, installed

@@ -166,7 +166,7 @@ import pulumi
 from pulumi.runtime.mocks import Mocks, set_mocks
 from dra_fleet.components.fleet import build
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import read_stack_file
+from dra_fleet.fleet import read_stack_file
 
 made = []
 

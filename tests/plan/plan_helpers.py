@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dra_fleet.findings.errors import KEY
+from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.plan import FleetPlan, make_plan
-from dra_fleet.settings import SettingsInvalid, parse
-from dra_fleet.settings.stack_file import read_fleet
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.fleet import parse
 from dra_fleet.model.labels import ADVERTISER
 from dra_fleet.plan import make_plan
 from dra_fleet.plan.advertisers import by_advertiser
 from dra_fleet.proof.supply.prediction import predict
-from dra_fleet.settings import parse
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import mig, vgpu
 from tests.clouds.eks.eks_fleets import h100

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.fleet import parse
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.settings import parse
 
 if TYPE_CHECKING:
     from dra_fleet.plan import FleetPlan

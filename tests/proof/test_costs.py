@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts
 from dra_fleet.proof.prove import prove
-from dra_fleet.settings import read_stack_file
 from tests.proof.proof_helpers import fleet, pool, proved
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

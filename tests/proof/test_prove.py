@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.settings import read_stack_file
 from tests.proof.proof_helpers import fleet, gpus, pool, proved
 
 ROOT = Path(__file__).parents[2]

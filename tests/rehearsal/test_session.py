@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.plan import make_plan
@@ -20,7 +21,6 @@ from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch
 from dra_fleet.rehearsal.tools import Toolset
 from dra_fleet.rehearsal.tools.toolset import playable_minors
 from dra_fleet.rehearsal.world.hardware_file import Hardware
-from dra_fleet.settings import read_stack_file
 
 if TYPE_CHECKING:
     from pathlib import Path

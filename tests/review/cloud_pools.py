@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.fleet import parse
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.review.assemble import Known, fleet_of, make_review
 from dra_fleet.review.events import EngineStep, Preview
 from dra_fleet.review.running import Running, parse_running
 from dra_fleet.review.was import was_planned
-from dra_fleet.settings import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_fleet.settings import SettingsInvalid, read_stack_file
+from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.yaml_text import MAX_BYTES
 
 ROOT = Path(__file__).parents[2]

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app
+from dra_fleet.fleet import read_stack_file
+from dra_fleet.fleet.going import ANY, GOING, Going, migrate, warnings
 from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal import stack_copy
-from dra_fleet.settings import read_stack_file
-from dra_fleet.settings.going import ANY, GOING, Going, migrate, warnings
 
 PROJECT = Path(__file__).parents[2]
 EARLIER: dict[str, str] = json.loads(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.fleet import SettingsInvalid, parse
 
 
 @pytest.mark.parametrize("key", ["<", "<model>", "[key]"])

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from dra_fleet.settings import SettingsInvalid, read_stack_file
-from dra_fleet.settings.fleet_files import fleet_files
-from dra_fleet.settings.handed_over import LONGEST_VARIABLE
-from dra_fleet.settings.stack_file import fleet_at, read_fleet
+from dra_fleet.fleet import SettingsInvalid, read_stack_file
+from dra_fleet.fleet.fleet_files import fleet_files
+from dra_fleet.fleet.handed_over import LONGEST_VARIABLE
+from dra_fleet.fleet.stack_file import fleet_at, read_fleet
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
 NAMES = "config:\n  dra-fleet:fleet: fleets/large.yaml\n"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from dra_fleet.fleet import read_stack_file
+from dra_fleet.fleet.reference import text
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal.world.hardware_file import Hardware
-from dra_fleet.settings import read_stack_file
-from dra_fleet.settings.reference import text
 
 ROOT = Path(__file__).parents[2]
 SHOWN = {"README.md": 1, "docs/stack.md": 2}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.findings.errors import nearest
-from dra_fleet.settings import SettingsInvalid, read_stack_file
+from dra_fleet.fleet import SettingsInvalid, read_stack_file
 
 if TYPE_CHECKING:
     from pathlib import Path

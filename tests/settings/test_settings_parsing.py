@@ -8,9 +8,9 @@ import pytest
 
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.findings.errors import KEY
-from dra_fleet.settings import SettingsInvalid, parse
-from dra_fleet.settings.parsing import MOST_ERRORS
-from dra_fleet.settings.stack_file import read_fleet
+from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.parsing import MOST_ERRORS
+from dra_fleet.fleet.stack_file import read_fleet
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
 

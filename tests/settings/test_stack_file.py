@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dra_fleet.settings import SettingsInvalid, parse, read_stack_file
-from dra_fleet.settings.schema import stack_schema
-from dra_fleet.settings.stack_file import read_fleet
+from dra_fleet.fleet import SettingsInvalid, parse, read_stack_file
+from dra_fleet.fleet.schema import stack_schema
+from dra_fleet.fleet.stack_file import read_fleet
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = [ROOT / "examples" / "environments" / f"{name}.yaml" for name in ("staging", "prod")]

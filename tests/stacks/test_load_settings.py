@@ -8,8 +8,8 @@ import pulumi
 import pytest
 from pulumi.runtime import set_all_config
 
-from dra_fleet.settings import SettingsInvalid, read_stack_file
-from dra_fleet.settings.stack_file import read_fleet
+from dra_fleet.fleet import SettingsInvalid, read_stack_file
+from dra_fleet.fleet.stack_file import read_fleet
 from stacks import load
 
 if TYPE_CHECKING:

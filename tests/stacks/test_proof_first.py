@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from dra_fleet.findings.errors import KEY
-from dra_fleet.settings.stack_file import read_fleet
+from dra_fleet.fleet.stack_file import read_fleet
 from tests.clouds.aks.aks_fleets import vgpu
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
-from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

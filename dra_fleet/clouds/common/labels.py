@@ -11,9 +11,10 @@ from dra_fleet.plain import dataclass
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.clouds.settings import CreatedPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.settings.pools import Advertiser, CreatedPoolSettings
+    from dra_fleet.settings.pools import Advertiser
 
     Place = tuple[str, ...]
 

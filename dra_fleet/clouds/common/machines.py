@@ -16,8 +16,9 @@ from dra_fleet.settings.sharing import ExclusiveSharing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.settings import CommonPoolSettings
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.settings.pools import Advertiser, CommonPoolSettings, InlineMachine
+    from dra_fleet.settings.pools import Advertiser, InlineMachine
     from dra_fleet.settings.sharing import Sharing
 
 

@@ -5,10 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dra_fleet.clouds.settings import CommonClusterSettings, PoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.kubeconfig import KubeconfigSource
-from dra_fleet.settings.pools import PoolSettings
 
 
 class ExistingClusterSettings(CommonClusterSettings):

@@ -4,9 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from dra_fleet.clouds.settings import CreatedPoolSettings
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
-from dra_fleet.settings.pools import CreatedPoolSettings, InlineMachine, machine_form
+from dra_fleet.settings.pools import InlineMachine, machine_form
 
 Zone = Annotated[
     str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", description="Zone, such as us-central1-a")

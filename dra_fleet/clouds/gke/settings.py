@@ -10,11 +10,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from dra_fleet.clouds.gke.pool_settings import GkePoolSettings, Zone
+from dra_fleet.clouds.settings import CommonClusterSettings
 from dra_fleet.kubernetes.devices.base import camel
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
-from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.outputs import OrOutput
 from dra_fleet.settings.pools import NodeRange
 

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.parameter_types import TYPES
-from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.findings.errors import choices, mistyped, shown
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
-from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

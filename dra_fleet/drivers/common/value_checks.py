@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.common.value_types import KINDS, told_wrong
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.findings.errors import choices, mistyped, shown
 from dra_fleet.findings.refusal import Refusal
-from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion

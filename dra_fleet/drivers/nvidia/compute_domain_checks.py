@@ -13,7 +13,6 @@ from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
 from dra_fleet.drivers.nvidia.operator import NAME as OPERATOR
-from dra_fleet.settings.clusters import registered_clouds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,11 +74,11 @@ def _has_fabric(
     findings: Findings,
 ) -> bool:
     """Whether machines can join. Those of a cluster that exists may be described without their fabric."""
-    cloud = registered_clouds().named(settings.clusters[domain.cluster].cloud)
-    if not cloud.makes_nodes or any(is_multi_node(pool) for pool in pools):
+    cluster = settings.clusters[domain.cluster]
+    if not cluster.makes_nodes or any(is_multi_node(pool) for pool in pools):
         return True
     fitting = sorted(
-        name for name, item in cloud.machines.items() if (item.fabric or "").startswith(_MULTI_NODE)
+        name for name, item in cluster.machine_types.items() if (item.fabric or "").startswith(_MULTI_NODE)
     )
     findings.error(
         *at,
@@ -149,7 +148,7 @@ def _check_label(
     """Pods go to the fabric of the first by a label; on a cluster that exists somebody else may set it."""
     release = nvidia_release(releases)
     labelled = any(item.name == OPERATOR for item in releases)
-    if release is None or labelled or not registered_clouds().named(cluster.cloud).makes_nodes:
+    if release is None or labelled or not cluster.makes_nodes:
         return
     if value_at(release.values, _LABELS, default=False):
         return

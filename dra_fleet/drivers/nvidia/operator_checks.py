@@ -14,8 +14,8 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.labels import DEPLOY, OPERANDS
 from dra_fleet.drivers.nvidia.sharing import is_divided
+from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
-from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.nvidia.facts import GpuModel

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.fleet.fleet_files import fleet_files
 from dra_fleet.plain import dataclass
-from dra_fleet.settings.fleet_files import fleet_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

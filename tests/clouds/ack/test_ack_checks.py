@@ -9,7 +9,7 @@ import pytest
 from dra_fleet import clouds
 from dra_fleet.clouds.ack.exposure import exposure
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
-from dra_fleet.settings import parse
+from dra_fleet.fleet import parse
 from tests.clouds.ack.ack_fleets import a10, adopted, cluster, pool, values
 from tests.plan.plan_helpers import planned, refused
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.fleet import SettingsInvalid, parse
 from tests.clouds.ack.ack_fleets import GIVEN, a10, adopted, cluster, pool
 
 if TYPE_CHECKING:

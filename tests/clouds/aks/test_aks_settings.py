@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_fleet.clouds.aks.settings import AksClusterSettings
-from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.fleet import SettingsInvalid, parse
 from tests.clouds.aks.aks_fleets import cluster, pool, vgpu
 from tests.plan.plan_helpers import planned
 

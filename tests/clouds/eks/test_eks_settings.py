@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.clouds.eks.settings import EksClusterSettings
-from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.fleet import SettingsInvalid, parse
 from tests.clouds.eks.eks_fleets import cluster, h100, pool, ultra
 from tests.plan.plan_helpers import planned
 

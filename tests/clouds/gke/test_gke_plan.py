@@ -14,11 +14,11 @@ from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
 from dra_fleet.clouds.gke.names import node_pool_name, region_of
+from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.supply.prediction import predict
-from dra_fleet.settings import SettingsInvalid, parse
-from dra_fleet.settings.stack_file import read_fleet
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, warnings
 from tests.plan.plan_helpers import planned, refused
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.drivers.common.values import merged
-from dra_fleet.settings.stack_file import read_fleet
+from dra_fleet.fleet.stack_file import read_fleet
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, values, warnings
 from tests.plan.plan_helpers import planned, refused
 

@@ -10,10 +10,10 @@ from dra_fleet import clouds, drivers
 from dra_fleet.drivers.amd import DRIVER
 from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of, models
 from dra_fleet.drivers.amd.simulation.plugin import AmdPlugin
+from dra_fleet.fleet import SettingsInvalid
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from dra_fleet.rehearsal.world.node import Host
-from dra_fleet.settings import SettingsInvalid
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
 OWN = "oam-mi300x-8"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.fleet import SettingsInvalid
 from dra_fleet.rehearsal.drivers import plugins_of
-from dra_fleet.settings import SettingsInvalid
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
 AT = "dra-fleet:fleet.clusters.lab"

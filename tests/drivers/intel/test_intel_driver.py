@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.settings import SettingsInvalid, parse
-from dra_fleet.settings.stack_file import read_fleet
 from tests.plan.plan_helpers import ROOT, planned
 
 AT = "dra-fleet:fleet.clusters.lab"

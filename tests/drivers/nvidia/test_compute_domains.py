@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.settings import parse
+from dra_fleet.fleet import parse
 from tests.clouds.eks.eks_fleets import cluster, h100, mig, pool, ultra, values, warnings
 from tests.plan.plan_helpers import planned, refused
 

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import clouds
+from dra_fleet.fleet import parse
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from dra_fleet import clouds
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal import managed_clouds
@@ -15,7 +16,6 @@ from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.managed_clouds import started_ahead
 from dra_fleet.rehearsal.world.controlplane.version import FullVersion
 from dra_fleet.rehearsal.world.store import Store
-from dra_fleet.settings import read_stack_file
 from tests.rehearsal.clouds.ack.ack_region import Region as Ack
 from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 from tests.rehearsal.clouds.eks.eks_region import Region as Eks

@@ -11,8 +11,8 @@ import pulumi
 import pytest
 
 from components.fleet import build
+from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import parse, read_stack_file
 from tests.clouds.ack.ack_fleets import CLUSTER_ID, GIVEN, a10, adopted, cluster, pool
 from tests.pulumi_recorder import Secret
 

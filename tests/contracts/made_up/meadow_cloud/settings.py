@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dra_fleet.clouds.settings import CommonClusterSettings, CommonPoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.settings.cluster import CommonClusterSettings
-from dra_fleet.settings.pools import CommonPoolSettings
 
 
 class MeadowPoolSettings(CommonPoolSettings):

@@ -57,7 +57,7 @@ def below(value: object, part: str | int) -> object:
 
 @cache
 def _schema() -> dict[str, Any]:
-    from dra_fleet.settings.fleet import FleetSettings  # noqa: PLC0415 - brings all models; for mistakes only
+    from dra_fleet.fleet.settings import FleetSettings  # noqa: PLC0415 - brings all models; for mistakes only
 
     return FleetSettings.model_json_schema(by_alias=True)
 

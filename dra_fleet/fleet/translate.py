@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.findings.errors import SettingsError, mistyped, nearest, under
-from dra_fleet.settings.schema_nodes import Location, below, clouds_with, described, keys, tags
+from dra_fleet.findings.errors import SettingsError, mistyped, nearest, shown, under
+from dra_fleet.fleet.schema_nodes import Location, below, clouds_with, described, keys, tags
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-_SHOWN = 80
 _TYPES = {
     "string_type": "a string",
     "int_type": "a whole number",
@@ -148,21 +147,6 @@ def _length(value: object) -> int:
 
 def _not_few(least: int) -> str:
     return "must not be empty" if least == 1 else f"must have at least {least} entries"
-
-
-def shown(value: object) -> str:
-    """A value as one short line; what is below a `secure:` key is never shown."""
-    text = json.dumps(_masked(value), ensure_ascii=False, default=str)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-
-
-def _masked(value: object) -> object:
-    if isinstance(value, Mapping):
-        items = cast("Mapping[str, object]", value).items()
-        return {key: "[secret]" if key == "secure" else _masked(item) for key, item in items}
-    if isinstance(value, list | tuple):
-        return [_masked(item) for item in cast("list[object]", value)]
-    return value
 
 
 def _written(location: Location, settings: Mapping[str, Any]) -> Location:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import SettingsInvalid
-from dra_fleet.settings.extending import EXTENDS
-from dra_fleet.settings.stack_file import as_written, named_file
+from dra_fleet.fleet.extending import EXTENDS
+from dra_fleet.fleet.stack_file import as_written, named_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, Final, cast
 
+from dra_fleet import drivers
 from dra_fleet.findings.errors import KEY
 from dra_fleet.plain import dataclass
-from dra_fleet.settings.of_drivers import registered_drivers
 
 ANY: Final = "*"
 """In a path: whatever names the user has chosen."""
@@ -64,7 +64,6 @@ GOING: Final[tuple[Going, ...]] = (
 
 def _renamed(name: object) -> str | None:
     """What a driver is called that was called so before."""
-    drivers = registered_drivers()
     if not isinstance(name, str) or name in drivers.BUILT_IN:
         return None
     return next((driver.name for driver in drivers.known() if name in driver.formerly), None)

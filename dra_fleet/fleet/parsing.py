@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, under
-from dra_fleet.settings.fleet import FleetSettings
-from dra_fleet.settings.translate import Location, translate
+from dra_fleet.fleet.settings import FleetSettings
+from dra_fleet.fleet.translate import Location, translate
 
 MOST_ERRORS: Final = 1000
 """How many are told of a file at once: nobody reads more, and each takes a while to put into words."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
+from dra_fleet.fleet.settings import FleetSettings
 from dra_fleet.plain import dataclass
-from dra_fleet.settings.fleet import FleetSettings
 
 FLEET = "FleetSettings"
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dra_fleet import clouds, drivers
+from dra_fleet.fleet.keys import Section, sections
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.settings.clusters import registered_clouds
-from dra_fleet.settings.keys import Section, sections
-from dra_fleet.settings.of_drivers import registered_drivers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +29,6 @@ def _page(section: Section) -> str:
 
 def _names() -> str:
     """The names that the catalogue knows."""
-    clouds = registered_clouds()
     lines = [
         "## Names",
         "",
@@ -47,19 +45,17 @@ def _names() -> str:
     for cloud in clouds.BUILT_IN:
         machines = clouds.named(cloud).machines
         lines.append(f"| `machine` where `cloud: {cloud}` | {', '.join(sorted(machines))} |")
-    lines.append(
-        f"| `gpu` of a described machine | {', '.join(sorted(registered_drivers().accelerators()))} |"
-    )
+    lines.append(f"| `gpu` of a described machine | {', '.join(sorted(drivers.accelerators()))} |")
     return "\n".join([*lines, ""])
 
 
 def _operator_versions() -> Iterator[list[str]]:
-    for driver in registered_drivers().known():
+    for driver in drivers.known():
         operator = driver.resources.operator
         if operator is not None:
             yield [item.version for item in operator.versions()]
 
 
 def _versions() -> Iterator[tuple[str, list[str]]]:
-    for driver in sorted(registered_drivers().known(), key=lambda driver: driver.name):
+    for driver in sorted(drivers.known(), key=lambda driver: driver.name):
         yield driver.name, [item.version for item in driver.facts.versions]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.findings.errors import KEY, choices, mistyped, nearest
 from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.fleet.keys import FLEET, sections
 from dra_fleet.plain import dataclass
-from dra_fleet.settings.keys import FLEET, sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.settings.keys import Section, SectionKey
+    from dra_fleet.fleet.keys import Section, SectionKey
 
 NAME = "NAME"
 """What stands in a path for a name of the user's own."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from dra_fleet import clouds, drivers
 from dra_fleet.findings.errors import KEY
+from dra_fleet.fleet.settings import FleetSettings
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.settings.clusters import registered_clouds
-from dra_fleet.settings.fleet import FleetSettings
-from dra_fleet.settings.of_drivers import registered_drivers
 
 _NAMED: Final = {
     "if": {"type": "string"},
@@ -28,8 +27,8 @@ def stack_schema() -> dict[str, Any]:
     minors = [entry.minor for entry in kubernetes_facts().minors]
     for model in (fleet, *definitions.values()):
         _suggest(model, "kubernetes", minors)
-        _suggest(model, "machine", sorted(registered_clouds().machines()))
-        _suggest(model, "gpu", sorted(registered_drivers().accelerators()))
+        _suggest(model, "machine", sorted(clouds.machines()))
+        _suggest(model, "gpu", sorted(drivers.accelerators()))
     part: Final = {  # judged once it is merged
         "if": {"type": "object", "required": ["extends"]},
         "then": {

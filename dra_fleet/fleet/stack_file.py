@@ -1,7 +1,7 @@
 """Reads Pulumi.<stack>.yaml as the engine does, for commands that run without it.
 
 The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside the fleet stay untouched. The
-fleet may extend other files of the same form (see `dra_fleet.settings.extending`).
+fleet may extend other files of the same form (see `dra_fleet.fleet.extending`).
 """
 
 from __future__ import annotations
@@ -9,22 +9,21 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
+from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest, shown
+from dra_fleet.fleet import going
+from dra_fleet.fleet.extending import FLEET, Layer, extended
+from dra_fleet.fleet.handed_over import too_long, variable_bytes
+from dra_fleet.fleet.parsing import parse
+from dra_fleet.fleet.schema_nodes import keys
 from dra_fleet.places import PROJECT_FILE, stack_name
 from dra_fleet.plain import dataclass
-from dra_fleet.settings import going
-from dra_fleet.settings.extending import FLEET, Layer, extended
-from dra_fleet.settings.handed_over import too_long, variable_bytes
-from dra_fleet.settings.parsing import parse
-from dra_fleet.settings.schema_nodes import keys
-from dra_fleet.settings.translate import shown
 from dra_fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.fleet.settings import FleetSettings
 
 _MODEL: Final = "dra-fleet init FOLDER makes stack files to begin with"
 

@@ -1,0 +1,129 @@
+"""The whole value of `dra-fleet:fleet`."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import PydanticKnownError, core_schema
+
+from dra_fleet import clouds, drivers
+from dra_fleet.clouds.settings import CommonClusterSettings
+from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
+from dra_fleet.settings.base import SettingsModel
+from dra_fleet.settings.claims import ClaimSettings
+from dra_fleet.settings.classes import ClassSettings
+from dra_fleet.settings.kubernetes import KubernetesMinor
+from dra_fleet.settings.queues import QueuesSettings
+from dra_fleet.settings.workloads import WorkloadSettings
+
+_TAG = "cloud"
+
+
+class NoDriverReads(LookupError):  # noqa: N818 - it says what is missing
+    """No driver has a model for a section of the stack file; the message names it."""
+
+
+def section_model(key: str) -> type[SettingsModel]:
+    """Return the model of a section that a driver reads.
+
+    Raises:
+        NoDriverReads: No driver reads it.
+    """
+    for driver in drivers.known():
+        if key in driver.sections():
+            return driver.sections()[key]
+    raise NoDriverReads(f"no driver reads {key} of a stack file")
+
+
+class _OneOfClouds:
+    """What pydantic's union with a discriminator is, but that it builds a member when its tag is met."""
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(_read)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        members = {name: clouds.named(name).settings.__pydantic_core_schema__ for name in clouds.BUILT_IN}
+        return handler(core_schema.tagged_union_schema(members, discriminator=_TAG))
+
+
+def _read(value: object) -> CommonClusterSettings:
+    if isinstance(value, CommonClusterSettings):
+        return value
+    if not isinstance(value, dict):
+        raise PydanticKnownError("model_attributes_type")
+    fields = cast("dict[str, object]", value)
+    cloud = fields.get(_TAG)
+    if cloud is None:
+        raise PydanticKnownError("union_tag_not_found", {"discriminator": f"'{_TAG}'"})
+    # As JSON, like the fleet around it: strict mode takes lists for tuples there.
+    return _settings_of(cloud).model_validate_json(json.dumps(fields), by_alias=True, by_name=False)
+
+
+def _settings_of(cloud: object) -> type[CommonClusterSettings]:
+    if isinstance(cloud, str) and (cloud in clouds.BUILT_IN or cloud in clouds.names()):
+        return clouds.named(cloud).settings
+    expected = ", ".join(f"'{name}'" for name in clouds.names())
+    told = {"discriminator": f"'{_TAG}'", "tag": str(cloud), "expected_tags": expected}
+    raise PydanticKnownError("union_tag_invalid", told)
+
+
+if TYPE_CHECKING:
+    from dra_fleet.settings.clusters import ClusterSettings
+
+    ComputeDomainSettings = SettingsModel
+else:
+    ClusterSettings = Annotated[CommonClusterSettings, _OneOfClouds()]
+    ComputeDomainSettings = section_model("computeDomains")
+
+
+class BudgetSettings(SettingsModel):
+    """What the machines of the fleet may cost at most. A fleet that may cost more is refused."""
+
+    per_hour: Annotated[
+        float,
+        Field(gt=0, description="USD at list prices on demand, with as many nodes as pools may have"),
+    ]
+
+
+class FleetSettings(SettingsModel):
+    """Clusters, the classes and claims in them, and the workloads that hold devices."""
+
+    extends: Annotated[
+        str | None,
+        Field(
+            description="The path of a .yaml file like this one, from the project's folder: its fleet holds "
+            "where this one says nothing. Mappings are merged by key, lists replaced, null takes away"
+        ),
+    ] = None
+    owner: Annotated[
+        LabelValue, Field(min_length=1, description="Who answers for this fleet; a label's value")
+    ]
+    environment: Annotated[
+        Literal["development", "staging", "production"],
+        Field(
+            description="production is judged more strictly: every workload must be certain of its devices"
+        ),
+    ]
+    kubernetes: KubernetesMinor | None = None
+    budget: BudgetSettings | None = None
+    namespace: Annotated[DnsLabel, Field(description="Where claims and workloads live")] = "gpu-workloads"
+    clusters: Annotated[
+        Mapping[DnsLabel, ClusterSettings],
+        Field(description="By name, which is also the name in the cloud", min_length=1),
+    ]
+    classes: Annotated[Mapping[DnsSubdomain, ClassSettings], Field(description="DeviceClasses by name")] = (
+        Field(default_factory=dict)
+    )
+    claims: Annotated[
+        Mapping[DnsSubdomain, ClaimSettings], Field(description="ResourceClaimTemplates by name")
+    ] = Field(default_factory=dict)
+    compute_domains: Mapping[DnsLabel, ComputeDomainSettings] = Field(default_factory=dict)
+    queues: QueuesSettings | None = None
+    workloads: Annotated[Mapping[DnsLabel, WorkloadSettings], Field(description="By name")] = Field(
+        default_factory=dict
+    )

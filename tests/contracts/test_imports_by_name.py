@@ -1,0 +1,35 @@
+"""No module of this program is imported by a string: import-linter and "go to definition" see every import."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+PROGRAM = ("dra_fleet", "components", "stacks", "policies")
+BY_STRING = {"import_module", "resolve_name", "__import__", "find_spec"}
+ALLOWED = {
+    "components/__main__.py": "serves the components under the name that an installed package has",
+    "dra_fleet/__init__.py": "finds components, stacks and policies of a checkout under their installed names",
+    "dra_fleet/drivers/__init__.py": "drivers, until each is a class",
+    "dra_fleet/facts/parts.py": "parts of drivers, until each is a class",
+    "dra_fleet/policy/gate/identity.py": "loads what the policy pack loads",
+    "dra_fleet/rehearsal/drivers/__init__.py": "node sides of drivers, until each is a class",
+    "dra_fleet/rehearsal/providers/fork_server.py": "programs that the server starts by name",
+}
+"""File -> reason for an import by string."""
+
+
+def test_no_module_of_the_program_is_imported_by_a_string() -> None:
+    found = {
+        path.relative_to(PROJECT).as_posix()
+        for folder in PROGRAM
+        for path in (PROJECT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and called(node.func) in BY_STRING
+    }
+    assert found == set(ALLOWED)
+
+
+def called(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
