@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import ClassVar
 
-    from dra_fleet.clouds.exposure import Exposed
-    from dra_fleet.clouds.questions import CloudQuestion
+    from dra_fleet.clouds.account import CloudQuestion, Exposed
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.clouds.settings import CommonClusterSettings
     from dra_fleet.drivers.driver import Driver, Release

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from dra_fleet.clouds.questions import CloudQuestion
+    from dra_fleet.clouds.account import CloudQuestion
     from dra_fleet.findings.preflight import Level
     from dra_fleet.model.plan import ClusterPlan
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
-from dra_fleet.clouds.catalogue import check_own_catalogue
+from dra_fleet.clouds.offers import check_own_catalogue
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
 from dra_fleet.kubernetes.minors import kubernetes_facts

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.rehearsal import providers
-from dra_fleet.rehearsal.clouds.cluster_names import world_name
+from dra_fleet.rehearsal.clouds.account import world_name
 from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.world.client import WorldClient
 

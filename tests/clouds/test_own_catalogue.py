@@ -9,7 +9,7 @@ import pytest
 
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.base import read_machines
-from dra_fleet.clouds.catalogue import check_own_catalogue
+from dra_fleet.clouds.offers import check_own_catalogue
 from dra_fleet.drivers import driver_parts
 from dra_fleet.drivers.amd import gpus as amd_gpus
 from dra_fleet.drivers.nvidia import facts as nvidia_facts

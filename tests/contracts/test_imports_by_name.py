@@ -1,4 +1,4 @@
-"""No module of this program is imported by a string: import-linter and "go to definition" see every import."""
+"""No module of this program is imported by a string, which import-linter does not see."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 PROGRAM = ("dra_fleet", "components", "stacks", "policies")
 BY_STRING = {"import_module", "resolve_name", "__import__", "find_spec"}
 ALLOWED = {
-    "components/__main__.py": "serves the components under the name that an installed package has",
-    "dra_fleet/__init__.py": "finds components, stacks and policies of a checkout under their installed names",
+    "components/__main__.py": "serves components under their installed name",
+    "dra_fleet/__init__.py": "finds the top folders of a checkout under their installed names",
     "dra_fleet/drivers/__init__.py": "drivers, until each is a class",
     "dra_fleet/facts/parts.py": "parts of drivers, until each is a class",
     "dra_fleet/policy/gate/identity.py": "loads what the policy pack loads",

@@ -21,7 +21,7 @@ NAMES = {*clouds.BUILT_IN, *drivers.BUILT_IN}
 ALLOWED = {
     "dra_fleet/clouds/__init__.py": "the names that are built in",
     "dra_fleet/drivers/__init__.py": "the names that are built in",
-    "dra_fleet/rehearsal/clouds/registry.py": "the simulations that are built in",
+    "dra_fleet/rehearsal/clouds/simulation.py": "the simulations that are built in",
     "components/clouds/__init__.py": "the components that are built in",
     "dra_fleet/hardware/models.py": "the word for machines that no cloud sells",
     "dra_fleet/review/assemble.py": "an example of who holds what, not the driver",

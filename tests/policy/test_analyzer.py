@@ -11,7 +11,7 @@ from google.protobuf import empty_pb2, json_format
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
-from dra_fleet.clouds.gke.labels import TRIPLE
+from dra_fleet.clouds.gke import TRIPLE
 from dra_fleet.declared.values import Missing, Secret
 from dra_fleet.facts.parts import PartMissing
 from dra_fleet.findings.engine_marks import SECRET, SIGNATURE

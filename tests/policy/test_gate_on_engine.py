@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.clouds.gke.labels import TRIPLE
+from dra_fleet.clouds.gke import TRIPLE
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.places import SourceLine, places

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from dra_fleet.clouds.gke.labels import NO_PLUGIN
+from dra_fleet.clouds.gke import NO_PLUGIN
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule_cases import put
 from tests.policy.every_rule import judge_all

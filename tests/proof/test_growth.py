@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.clouds.gke.autoscaling import gke_devices
+from dra_fleet.clouds.gke.plan import gke_devices
 from dra_fleet.proof.prove import prove
 from tests.proof.proof_helpers import fleet, plan_of, pool
 

@@ -15,9 +15,9 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from dra_fleet.clouds.common.names import short_hash
+from dra_fleet.clouds.common.machines import short_hash
 from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.clouds.gke.pools import POOL
+from dra_fleet.clouds.gke.plan import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

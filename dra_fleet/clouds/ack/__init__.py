@@ -11,10 +11,9 @@ from dra_fleet.clouds.base import Cloud, read_machines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.account import CloudQuestion, Exposed
     from dra_fleet.clouds.ack.settings import AckClusterSettings
     from dra_fleet.clouds.base import Place
-    from dra_fleet.clouds.exposure import Exposed
-    from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.findings.refusals import Findings
@@ -57,13 +56,13 @@ class Ack(Cloud["AckClusterSettings"]):
 
     @override
     def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
-        from dra_fleet.clouds.ack.exposure import exposure
+        from dra_fleet.clouds.ack.account import exposure
 
         return exposure(self.own(settings))
 
     @override
     def questions(self, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-        from dra_fleet.clouds.ack.questions import questions
+        from dra_fleet.clouds.ack.account import questions
 
         return questions(self.own(cluster.settings), cluster)
 
@@ -71,7 +70,7 @@ class Ack(Cloud["AckClusterSettings"]):
     def plan_pool(
         self, at: Place, name: str, settings: ClusterSettings, findings: Findings
     ) -> PoolPlan | None:
-        from dra_fleet.clouds.ack.pools import plan_ack_pool
+        from dra_fleet.clouds.ack.plan import plan_ack_pool
 
         return plan_ack_pool(at, name, self.own(settings), findings)
 
@@ -94,7 +93,7 @@ class Ack(Cloud["AckClusterSettings"]):
     def driver_values(
         self, driver: Driver, release: Release, settings: ClusterSettings, theirs: ChartValues
     ) -> ChartValues:
-        from dra_fleet.clouds.ack.releases import ack_driver_values
+        from dra_fleet.clouds.ack.plan import ack_driver_values
 
         return ack_driver_values(driver, release, self.own(settings), theirs)
 
@@ -119,7 +118,7 @@ class Ack(Cloud["AckClusterSettings"]):
     def plan_cluster(
         self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
     ) -> object:
-        from dra_fleet.clouds.ack.cluster_planning import plan_ack_cluster
+        from dra_fleet.clouds.ack.cluster_plan import plan_ack_cluster
 
         return plan_ack_cluster(name, self.own(settings), minor, pools)
 

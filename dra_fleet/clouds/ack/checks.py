@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
-from dra_fleet.clouds.ack.labels import DRIVER_VERSION, LEFT_ALONE, SCHEDULING
-from dra_fleet.clouds.ack.releases import IMAGE, advertises_gpus
+from dra_fleet.clouds.ack.plan import IMAGE, advertises_gpus
+from dra_fleet.clouds.ack.resources import DRIVER_VERSION, LEFT_ALONE, SCHEDULING
 from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement

@@ -6,8 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.ack import CLOUD
-from dra_fleet.clouds.ack.cluster_plan import SYSTEM_POOL
-from dra_fleet.clouds.ack.labels import LEFT_ALONE, SCHEDULING
 from dra_fleet.clouds.common.resources import (
     no_other_pools,
     open_address,
@@ -25,6 +23,22 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.resources import CloudDevicePlugin, Fault
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
+
+
+SYSTEM_POOL = "system"
+"""Node pool of the add-ons' pods."""
+SCHEDULING: Final = "ack.node.gpu.schedule"
+"""Who advertises the GPUs: https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra."""
+LEFT_ALONE: Final = "disabled"
+"""Its value on nodes on which ACK runs no device plugin and no sharing of its own."""
+ADVERTISED: Final = "default"
+"""Its value on nodes whose GPUs ACK's device plugin gives out whole, which is so without the label."""
+DRIVER_VERSION: Final = "ack.aliyun.com/nvidia-driver-version"
+"""The NVIDIA driver that ACK installs on nodes that join later.
+
+https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/specify-a-custom-gpu-driver-version-for-a-node
+"""
+
 
 _CHOSEN: Final = "the newest version that ACK has when the cluster is made"
 """Where no version is given: https://www.pulumi.com/registry/packages/alicloud/api-docs/cs/managedkubernetes/"""

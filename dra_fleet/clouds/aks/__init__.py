@@ -11,10 +11,9 @@ from dra_fleet.clouds.base import Cloud, read_machines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.account import CloudQuestion, Exposed
     from dra_fleet.clouds.aks.settings import AksClusterSettings
     from dra_fleet.clouds.base import Place
-    from dra_fleet.clouds.exposure import Exposed
-    from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
@@ -60,13 +59,13 @@ class Aks(Cloud["AksClusterSettings"]):
 
     @override
     def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
-        from dra_fleet.clouds.aks.exposure import exposure
+        from dra_fleet.clouds.aks.account import exposure
 
         return exposure(self.own(settings))
 
     @override
     def questions(self, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-        from dra_fleet.clouds.aks.questions import questions
+        from dra_fleet.clouds.aks.account import questions
 
         return questions(self.own(cluster.settings), cluster)
 
@@ -74,7 +73,7 @@ class Aks(Cloud["AksClusterSettings"]):
     def plan_pool(
         self, at: Place, name: str, settings: ClusterSettings, findings: Findings
     ) -> PoolPlan | None:
-        from dra_fleet.clouds.aks.pools import plan_aks_pool
+        from dra_fleet.clouds.aks.plan import plan_aks_pool
 
         return plan_aks_pool(at, name, self.own(settings), findings)
 
@@ -109,7 +108,7 @@ class Aks(Cloud["AksClusterSettings"]):
     def driver_values(
         self, driver: Driver, release: Release, settings: ClusterSettings, theirs: ChartValues
     ) -> ChartValues:
-        from dra_fleet.clouds.aks.releases import aks_driver_values
+        from dra_fleet.clouds.aks.plan import aks_driver_values
 
         return aks_driver_values(driver, release, theirs)
 
@@ -134,7 +133,7 @@ class Aks(Cloud["AksClusterSettings"]):
     def plan_cluster(
         self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
     ) -> object:
-        from dra_fleet.clouds.aks.cluster_planning import plan_aks_cluster
+        from dra_fleet.clouds.aks.cluster_plan import plan_aks_cluster
 
         return plan_aks_cluster(name, self.own(settings), minor, pools)
 

@@ -1,18 +1,27 @@
-"""What Azure is asked for: a cluster and its agent pools, as frozen values with final names.
-
-Source: https://learn.microsoft.com/en-us/rest/api/aks/ (2025-09-01).
-"""
+"""The AKS cluster and agent pools that Azure is asked for, with final names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.clouds.aks.plan import agent_pool_name, physical_name
+from dra_fleet.clouds.aks.resources import SPOT
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.aks.settings import (
+        AdoptCluster,
+        AksAccess,
+        AksClusterSettings,
+        AksPoolSettings,
+        AksUpgrades,
+        CreateCluster,
+        PoolUpgrade,
+    )
     from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.outputs import TextOrOutput
 
 
@@ -114,3 +123,112 @@ class AksClusterPlan:
     creates: AksCreation | None
     pools: tuple[AksPoolPlan, ...]
     priorities: Mapping[int, tuple[str, ...]]
+
+
+def plan_aks_cluster(
+    name: str, settings: AksClusterSettings, minor: str, pools: Sequence[PoolPlan]
+) -> AksClusterPlan:
+    """What Azure is asked for, of a stack that has been found to be without errors.
+
+    Args:
+        name: The cluster's name in the stack file.
+        settings: The cluster's.
+        minor: Of its control plane and of all pools.
+        pools: All its planned pools.
+    """
+    create, access = settings.create, settings.access
+    planned = tuple(_pool(plan, settings.pools[plan.name]) for plan in pools)
+    priorities: dict[int, tuple[str, ...]] = {}
+    for pool in planned:
+        priority = settings.pools[pool.key].priority
+        if priority is not None:
+            priorities[priority] = (*priorities.get(priority, ()), pool.name)
+    return AksClusterPlan(
+        name=name,
+        adopts=None if settings.adopt is None else settings.adopt.name,
+        resource_group=_whereabouts(name, settings).resource_group,
+        region=settings.region,
+        kubernetes=minor,
+        subscription=settings.subscription,
+        login="azurecli" if access is None else access.login,
+        creates=None if create is None or access is None else _creation(name, settings, create, access),
+        pools=planned,
+        priorities=priorities,
+    )
+
+
+def _whereabouts(name: str, settings: AksClusterSettings) -> CreateCluster | AdoptCluster:
+    found = settings.create or settings.adopt
+    if found is None:
+        raise ValueError(f"cluster {name} is neither created nor adopted")
+    return found
+
+
+def _creation(
+    name: str, settings: AksClusterSettings, create: CreateCluster, access: AksAccess
+) -> AksCreation:
+    system, upgrades = settings.system_pool, settings.upgrades
+    return AksCreation(
+        dns_prefix=physical_name("dnsPrefix", name),
+        identity=create.identity,
+        sku=settings.sku,
+        long_term_support=settings.long_term_support,
+        upgrade_channel=upgrades.kubernetes,
+        node_image_channel=upgrades.node_image,
+        windows=_windows(upgrades),
+        admin_groups=access.admin_groups,
+        authorized_ranges=access.authorized_ranges,
+        private=access.private,
+        system=AksSystemPoolPlan(
+            vm_size=system.machine, zones=system.zones, scale=_scale(system.nodes.min, system.nodes.max)
+        ),
+    )
+
+
+def _windows(upgrades: AksUpgrades) -> tuple[AksWindowPlan, ...]:
+    """The window of each kind of automatic upgrade that is on."""
+    window = upgrades.window
+    if window is None:
+        return ()
+    kinds = {
+        "aksManagedAutoUpgradeSchedule": upgrades.kubernetes != "none",
+        "aksManagedNodeOSUpgradeSchedule": upgrades.node_image != "None",
+    }
+    return tuple(
+        AksWindowPlan(name=name, day=window.day, start=window.start, hours=window.hours)
+        for name, on in kinds.items()
+        if on
+    )
+
+
+def _pool(plan: PoolPlan, pool: AksPoolSettings) -> AksPoolPlan:
+    return AksPoolPlan(
+        key=plan.name,
+        name=agent_pool_name(plan, pool),
+        type=pool.type,
+        vm_size=plan.machine.name,
+        os_type="Windows" if pool.os_sku.startswith("Windows") else "Linux",
+        os_sku=pool.os_sku,
+        zones=pool.zones,
+        scale=_scale(plan.min_nodes, plan.max_nodes),
+        spot=pool.spot,
+        gpu_driver=pool.gpu_driver == "aks" if plan.machine.gpus else None,
+        gpu_instance_profile=pool.gpu_instance_profile,
+        capacity_reservation_group=pool.capacity_reservation_group,
+        upgrade=_upgrade(pool.upgrade),
+        # AKS puts the label and the taint of spot nodes there itself, and refuses its own prefix.
+        labels={key: value for key, value in plan.labels.items() if key != SPOT},
+        taints=tuple(taint for taint in plan.taints if taint.key != SPOT),
+    )
+
+
+def _scale(least: int, most: int) -> AksScale:
+    return AksScale(count=least, bounds=None if least == most else (least, most))
+
+
+def _upgrade(upgrade: PoolUpgrade) -> AksUpgradePlan:
+    return AksUpgradePlan(
+        surge=upgrade.surge or "0",
+        unavailable="0" if upgrade.surge else upgrade.unavailable or "1",
+        drain_timeout=upgrade.drain_timeout,
+    )

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.aks import CLOUD
-from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
 from dra_fleet.clouds.pools import PoolForm, steps
 from dra_fleet.clouds.resources import (
@@ -28,6 +27,11 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
+
+
+SPOT = "kubernetes.azure.com/scalesetpriority"
+"""Both a label and a taint of the nodes of a spot pool: https://learn.microsoft.com/azure/aks/spot-node-pool."""
+
 
 _GROUP: Final = r"azure-native(_containerservice_v\w+)?:containerservice(/v\w+)?"
 _CHOSEN: Final = "the minor before AKS's newest, in its latest patch"

@@ -11,10 +11,9 @@ from dra_fleet.clouds.base import Cloud, read_machines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.account import CloudQuestion, Exposed
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.eks.settings import EksClusterSettings
-    from dra_fleet.clouds.exposure import Exposed
-    from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
@@ -62,13 +61,13 @@ class Eks(Cloud["EksClusterSettings"]):
 
     @override
     def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
-        from dra_fleet.clouds.eks.exposure import exposure
+        from dra_fleet.clouds.eks.account import exposure
 
         return exposure(self.own(settings))
 
     @override
     def questions(self, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-        from dra_fleet.clouds.eks.questions import questions
+        from dra_fleet.clouds.eks.account import questions
 
         return questions(self.own(cluster.settings), cluster)
 
@@ -76,7 +75,7 @@ class Eks(Cloud["EksClusterSettings"]):
     def plan_pool(
         self, at: Place, name: str, settings: ClusterSettings, findings: Findings
     ) -> PoolPlan | None:
-        from dra_fleet.clouds.eks.pools import plan_eks_pool
+        from dra_fleet.clouds.eks.plan import plan_eks_pool
 
         return plan_eks_pool(at, name, self.own(settings), findings)
 
@@ -111,7 +110,7 @@ class Eks(Cloud["EksClusterSettings"]):
     def driver_values(
         self, driver: Driver, release: Release, settings: ClusterSettings, theirs: ChartValues
     ) -> ChartValues:
-        from dra_fleet.clouds.eks.releases import eks_driver_values
+        from dra_fleet.clouds.eks.plan import eks_driver_values
 
         return eks_driver_values(
             driver, release, theirs, discovers_features=self.own(settings).gpu_operator is not None
@@ -138,7 +137,7 @@ class Eks(Cloud["EksClusterSettings"]):
     def plan_cluster(
         self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
     ) -> object:
-        from dra_fleet.clouds.eks.cluster_planning import plan_eks_cluster
+        from dra_fleet.clouds.eks.cluster_plan import plan_eks_cluster
 
         return plan_eks_cluster(name, self.own(settings), minor, pools)
 

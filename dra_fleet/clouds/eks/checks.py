@@ -13,7 +13,7 @@ from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.common.mig_classes import check_mig_classes
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.images import check_image
-from dra_fleet.clouds.eks.pools import placed_together, zones_of
+from dra_fleet.clouds.eks.plan import placed_together, zones_of
 from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.operators import how_to_ask

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.eks.facts import eks_facts
-from dra_fleet.clouds.eks.pools import ami_type, image_of, labels_gpus
+from dra_fleet.clouds.eks.plan import ami_type, image_of, labels_gpus
 from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.drivers.operators import how_to_ask
 

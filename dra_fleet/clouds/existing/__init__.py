@@ -11,9 +11,9 @@ from dra_fleet.clouds.base import Cloud, read_machines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.account import Exposed
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
-    from dra_fleet.clouds.exposure import Exposed
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
@@ -51,7 +51,7 @@ class Existing(Cloud["ExistingClusterSettings"]):
 
     @override
     def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
-        from dra_fleet.clouds.existing.exposure import exposure
+        from dra_fleet.clouds.existing.plan import exposure
 
         return exposure(self.own(settings))
 

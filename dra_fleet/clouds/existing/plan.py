@@ -1,4 +1,4 @@
-"""Clusters that exist already: pools are nodes with a label, and nothing is known of whoever made them."""
+"""Existing clusters: pools are nodes with a label, and the kubeconfig is the way in."""
 
 from __future__ import annotations
 
@@ -6,17 +6,32 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
+from dra_fleet.clouds.account import Exposed
 from dra_fleet.clouds.common.machines import check_devices, find_machine, planned
 from dra_fleet.clouds.existing import CLOUD
+from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.pools import InlineMachine
+
+
+def exposure(settings: ExistingClusterSettings) -> Sequence[Exposed]:
+    """Where its kubeconfig comes from."""
+    match settings.kubeconfig:
+        case KubeconfigFile() as source:
+            text = f"context {source.context} of {source.file or 'the kubeconfig of whoever runs it'}"
+        case KubeconfigSecret() as source:
+            text = f"a kubeconfig from the secret {source.secret} of this stack"
+        case source:
+            text = f"a kubeconfig that stack {source.stack} exports as {source.output}"
+    return [Exposed(subject="credentials", text=text)]
+
 
 _DESCRIBE = (
     "describe the machine in the stack file: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}"

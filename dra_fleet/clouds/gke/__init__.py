@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from dra_fleet.clouds.base import Cloud, read_machines
-from dra_fleet.clouds.gke.labels import COMPUTE_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.account import CloudQuestion, Exposed
     from dra_fleet.clouds.base import Place
-    from dra_fleet.clouds.exposure import Exposed
     from dra_fleet.clouds.gke.settings import GkeClusterSettings
-    from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.findings.refusals import Findings
@@ -25,6 +23,23 @@ if TYPE_CHECKING:
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.outputs import TextOrOutput
+
+
+NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
+GPU_PRESENT = "nvidia.com/gpu.present"
+GPU_DRA = "cloud.google.com/gke-nvidia-gpu-dra-driver"
+TRIPLE = (NO_PLUGIN, GPU_PRESENT, GPU_DRA)
+"""GPUs allocated by DRA need all three: GKE's plugin off, the driver's on, the autoscaler told."""
+TPU_DRA = "cloud.google.com/gke-tpu-dra-driver"
+"""Turns GKE's TPU device plugin off."""
+DRIVER = "cloud.google.com/gke-gpu-driver-version"
+"""On nodes whose GPU driver GKE installs; its DaemonSets keep off them.
+
+https://github.com/GoogleCloudPlatform/container-engine-accelerators/tree/master/nvidia-driver-installer
+"""
+DRANET = "cloud.google.com/gke-networking-dra-driver"
+QUEUED = "cloud.google.com/gke-queued"
+COMPUTE_CLASS = "cloud.google.com/compute-class"
 
 
 class Gke(Cloud["GkeClusterSettings"]):
@@ -63,13 +78,13 @@ class Gke(Cloud["GkeClusterSettings"]):
 
     @override
     def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
-        from dra_fleet.clouds.gke.exposure import exposure
+        from dra_fleet.clouds.gke.account import exposure
 
         return exposure(self.own(settings))
 
     @override
     def questions(self, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-        from dra_fleet.clouds.gke.questions import questions
+        from dra_fleet.clouds.gke.account import questions
 
         return questions(self.own(cluster.settings), cluster)
 
@@ -77,7 +92,7 @@ class Gke(Cloud["GkeClusterSettings"]):
     def plan_pool(
         self, at: Place, name: str, settings: ClusterSettings, findings: Findings
     ) -> PoolPlan | None:
-        from dra_fleet.clouds.gke.pools import plan_gke_pool
+        from dra_fleet.clouds.gke.plan import plan_gke_pool
 
         return plan_gke_pool(at, name, self.own(settings), findings)
 
@@ -100,7 +115,7 @@ class Gke(Cloud["GkeClusterSettings"]):
     def driver_values(
         self, driver: Driver, release: Release, settings: ClusterSettings, theirs: ChartValues
     ) -> ChartValues:
-        from dra_fleet.clouds.gke.releases import gke_driver_values
+        from dra_fleet.clouds.gke.plan import gke_driver_values
 
         return gke_driver_values(driver, release, theirs)
 
@@ -114,7 +129,7 @@ class Gke(Cloud["GkeClusterSettings"]):
 
     @override
     def own_classes(self, settings: ClusterSettings) -> Mapping[str, str]:
-        from dra_fleet.clouds.gke.pools import dranet_classes_of
+        from dra_fleet.clouds.gke.plan import dranet_classes_of
 
         return dranet_classes_of(self.own(settings))
 
@@ -126,7 +141,7 @@ class Gke(Cloud["GkeClusterSettings"]):
 
     @override
     def imagined_devices(self, pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str]:
-        from dra_fleet.clouds.gke.autoscaling import gke_devices
+        from dra_fleet.clouds.gke.plan import gke_devices
 
         return gke_devices(pool)
 
@@ -143,7 +158,7 @@ class Gke(Cloud["GkeClusterSettings"]):
     def plan_cluster(
         self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
     ) -> object:
-        from dra_fleet.clouds.gke.cluster_planning import plan_gke_cluster
+        from dra_fleet.clouds.gke.cluster_plan import plan_gke_cluster
 
         return plan_gke_cluster(name, self.own(settings), minor, pools)
 

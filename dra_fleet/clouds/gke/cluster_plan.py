@@ -1,18 +1,25 @@
-"""What Google is asked for: a cluster and its node pools, as frozen values with final names.
-
-Source: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters
-"""
+"""The GKE cluster and node pools that Google Cloud is asked for, with final names."""
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING
 
+from dra_fleet.clouds.gke.plan import AUTOMATIC, installer_of, is_zone, pool_name, region_of, zones_of
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.gke.settings import (
+        CreateGkeCluster,
+        GkeAccess,
+        GkeClusterSettings,
+        GkePoolSettings,
+        GkeWindow,
+    )
     from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.outputs import TextOrOutput
 
 
@@ -160,3 +167,150 @@ class GkeClusterPlan:
     pools: tuple[GkePoolPlan, ...]
     installers: Mapping[str, tuple[str, ...]]
     compute_classes: Mapping[str, tuple[str, ...]]
+
+
+_MONDAY = dt.date(2026, 1, 5)
+_DRIVERS = {"installer": "INSTALLATION_DISABLED", "external": "INSTALLATION_DISABLED", "gke": "DEFAULT"}
+
+
+def plan_gke_cluster(
+    name: str, settings: GkeClusterSettings, minor: str, pools: Sequence[PoolPlan]
+) -> GkeClusterPlan:
+    """What Google is asked for, of a stack that has been found to be without errors.
+
+    Args:
+        name: The cluster's name in the stack file.
+        settings: The cluster's.
+        minor: Of its control plane.
+        pools: All its planned pools.
+    """
+    create, access, adopt = settings.create, settings.access, settings.adopt
+    names = {plan.name: pool_name(plan, settings.pools[plan.name]) for plan in pools}
+    installers: dict[str, tuple[str, ...]] = {}
+    for plan in pools:
+        installer = installer_of(plan, settings.pools[plan.name])
+        if installer is not None:
+            installers[installer] = (*installers.get(installer, ()), plan.name)
+    return GkeClusterPlan(
+        name=name,
+        adopts=None if adopt is None else adopt.name,
+        project=settings.project,
+        location=settings.location,
+        region=region_of(settings.location),
+        zone=settings.location if is_zone(settings.location) else None,
+        kubernetes=minor,
+        creates=None if create is None or access is None else _creation(settings, create, access, minor),
+        pools=tuple(_pool(plan, settings, names[plan.name]) for plan in pools),
+        installers=installers,
+        compute_classes={
+            compute_class: tuple(names[pool] for pool in item.priorities)
+            for compute_class, item in settings.compute_classes.items()
+        },
+    )
+
+
+def _creation(
+    settings: GkeClusterSettings, create: CreateGkeCluster, access: GkeAccess, minor: str
+) -> GkeCreation:
+    system, window = settings.system_pool, settings.upgrades.window
+    zones = zones_of(system.zones, settings.location)
+    return GkeCreation(
+        version=settings.version or minor,
+        channel=settings.upgrades.channel,
+        maintenance=None if window is None else _maintenance(window),
+        network=create.network,
+        subnetwork=create.subnetwork,
+        private_nodes=create.private_nodes,
+        datapath=settings.datapath,
+        multi_networked=any(pool.dranet or pool.additional_networks for pool in settings.pools.values()),
+        external=access.external,
+        system=GkeSystemPoolPlan(
+            machine_type=system.machine,
+            zones=system.zones,
+            scale=_scale(system.nodes.min, system.nodes.max, zones, anywhere=False),
+            auto_upgrade=_has_channel(settings),
+        ),
+    )
+
+
+def _maintenance(window: GkeWindow) -> GkeMaintenance:
+    days = [day[:2].upper() for day in dict.fromkeys(window.days)]
+    start = dt.datetime.combine(_MONDAY, dt.time.fromisoformat(window.start), dt.UTC)
+    written = "%Y-%m-%dT%H:%M:%SZ"
+    return GkeMaintenance(
+        start=start.strftime(written),
+        end=(start + dt.timedelta(hours=window.hours)).strftime(written),
+        recurrence=f"FREQ=WEEKLY;BYDAY={','.join(days)}",
+    )
+
+
+def _pool(plan: PoolPlan, settings: GkeClusterSettings, name: str) -> GkePoolPlan:
+    pool = settings.pools[plan.name]
+    upgrade, placement = pool.upgrade, pool.placement
+    zones = zones_of(pool.zones, settings.location)
+    return GkePoolPlan(
+        key=plan.name,
+        name=name,
+        machine_type=plan.machine.cloud_type,
+        image=pool.image,
+        disk_gib=pool.disk_gib,
+        zones=pool.zones,
+        scale=_scale(plan.min_nodes, plan.max_nodes, zones, anywhere=_is_borrowed(pool)),
+        auto_repair=pool.auto_repair,
+        auto_upgrade=_has_channel(settings) if upgrade.auto is None else upgrade.auto,
+        surge=None
+        if upgrade.strategy == "BLUE_GREEN"
+        else GkeSurge(more=upgrade.surge, fewer=upgrade.unavailable),
+        placement=None
+        if placement is None or not (placement.compact or placement.policy)
+        else GkeCompactPlacement(policy=placement.policy, topology=placement.topology),
+        reserved=_reserved(pool),
+        spot=pool.spot,
+        flex_start=pool.flex_start,
+        queued=pool.queued,
+        max_run_duration=pool.max_run_duration,
+        dranet=pool.dranet,
+        networks=pool.additional_networks,
+        gpus=_gpus(plan, pool),
+        labels=plan.labels,
+        taints=tuple(taint for taint in plan.taints if taint.key not in AUTOMATIC),
+    )
+
+
+def _scale(least: int, most: int, zones: int, *, anywhere: bool) -> GkeScale:
+    """Counts per zone at the beginning; totals where the autoscaler moves the size."""
+    return GkeScale(
+        each=-(-least // zones), totals=None if least == most else (least, most), anywhere=anywhere
+    )
+
+
+def _has_channel(settings: GkeClusterSettings) -> bool:
+    return settings.upgrades.channel != "UNSPECIFIED"
+
+
+def _is_borrowed(pool: GkePoolSettings) -> bool:
+    """Whether its nodes are of what others leave, wherever that is."""
+    return pool.spot or pool.flex_start or pool.queued
+
+
+def _reserved(pool: GkePoolSettings) -> GkeReservedCapacity | None:
+    if pool.reservation is not None:
+        return GkeReservedCapacity(consume=pool.reservation.consume, names=pool.reservation.names)
+    # Such capacity never comes out of a reservation, and Google wants to be told so.
+    return GkeReservedCapacity(consume="NO_RESERVATION", names=()) if _is_borrowed(pool) else None
+
+
+def _gpus(plan: PoolPlan, pool: GkePoolSettings) -> GkeGpus | None:
+    """The GPUs of each node, with what GKE shall do about their driver said aloud: it installs by default."""
+    machine, sharing = plan.machine, pool.gpu_sharing
+    if not machine.gpus or machine.accelerator is None:
+        return None
+    return GkeGpus(
+        kind=machine.accelerator,
+        count=machine.gpus,
+        driver_version=None if pool.gpu_driver is None else _DRIVERS[pool.gpu_driver],
+        partition_size=pool.gpu_partition_size,
+        sharing=None
+        if sharing is None
+        else GkeGpuSharing(strategy=sharing.strategy, clients=sharing.clients),
+    )

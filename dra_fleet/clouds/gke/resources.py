@@ -1,32 +1,25 @@
-"""GKE as any program declares it: resources of gcp."""
+"""GKE's resources in any program: clusters, node pools, their chips and GPU drivers."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.clouds.common.resources import (
     open_address,
     open_to_everybody,
     plugin_unless_labelled,
     version_field,
 )
-from dra_fleet.clouds.gke import CLOUD
-from dra_fleet.clouds.gke.chips import chips_of
-from dra_fleet.clouds.gke.gpu_drivers import (
-    facts,
-    gpu_driver_owner,
-    gpu_driver_root,
-    own_driver,
-    wrong_images,
-)
-from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
+from dra_fleet.clouds.gke import CLOUD, DRIVER, GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     NO_TYPE,
     CloudResources,
     DraPools,
     Fault,
+    GpuDriverOwner,
     Support,
     untold,
 )
@@ -34,11 +27,101 @@ from dra_fleet.clouds.resources import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dra_fleet.clouds.gke.facts import GkeFacts
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudDevicePlugin, OtherPools
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
+    from dra_fleet.drivers.value import Accelerators
     from dra_fleet.hardware.models import Machine
+
+
+_TPU: Final = "tpu"
+
+
+def chips_of(machine: Machine | None) -> Accelerators | None:
+    """The chips of a machine; None where it has none, or where the machine is not known."""
+    driver = drivers.named(_TPU)
+    return None if machine is None or driver is None else driver.accelerators_of(machine)
+
+
+def in_slice(machine: Machine, topology: str | None) -> Machine:
+    """The machine as a node of a slice: each is known by the topology of the whole.
+
+    Args:
+        machine: any machine.
+        topology: of the slice; None where a node is one by itself.
+    """
+    if topology is None or chips_of(machine) is None:
+        return machine
+    return machine.with_vendor(_TPU, topology=topology)
+
+
+_NOT_INSTALLED: Final = "INSTALLATION_DISABLED"
+
+
+def facts() -> GkeFacts:
+    """What is known of GKE; loaded by who asks for more than names of resources."""
+    from dra_fleet.clouds.gke.facts import gke_facts  # noqa: PLC0415 - models take long to build
+
+    return gke_facts()
+
+
+def gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
+    """Who installs the driver on a pool's nodes; None where that is not known."""
+    at = pool.node("guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
+    off = at.text == _NOT_INSTALLED
+    if at.unknown:
+        return None
+    if off:  # the GPU Operator installs none on GKE's own image
+        return GpuDriverOwner(at=at, owner="", other="install it by Google's DaemonSet")
+    return GpuDriverOwner(at=at, owner="GKE", other="", label=DRIVER)
+
+
+def gpu_driver_root(pool: NodePool) -> str | None:
+    """Where on the host of a pool's nodes the driver is; None where that is not known."""
+    images = facts().images
+    name = pool.image.text or (images[0].name if pool.image.absent else "")
+    return next((image.driver_root for image in images if image.name == name.upper()), None)
+
+
+def wrong_images(stack: Stack, pool: NodePool, has_installer: Callable[[], bool]) -> Iterator[Fault]:
+    """Google builds its GPU driver for some images and processors only."""
+    for machine in pool.known_machines(stack):
+        allowed = _images_with_driver(machine) if machine.gpus else []
+        if not allowed or pool.image.absent or (pool.image.text or "").upper() in allowed:
+            continue
+        if pool.image.unknown or has_installer():
+            continue
+        yield Fault(
+            at=pool.image,
+            problem=f"is {pool.image.shown}, for which Google has no GPU driver for {machine.arch}, "
+            f"the processor of {machine.name}",
+            allowed=", ".join(allowed),
+            fix=f"set imageType: {allowed[0]}",
+        )
+
+
+def _images_with_driver(machine: Machine) -> list[str]:
+    """The images of GKE with a GPU driver for a machine's processor; none if that is every image known."""
+    known = facts()
+    found = {installer.image for installer in known.installers if installer.arch == machine.arch}
+    return [] if found == {image.name for image in known.images} else sorted(found)
+
+
+def own_driver(pool: NodePool) -> Iterator[Fault]:
+    """Drivers that GKE installs by itself, which the DRA driver does not find."""
+    for accelerator in pool.node("guestAccelerators").items:
+        version = accelerator.get("gpuDriverInstallationConfig", "gpuDriverVersion")
+        if version.unknown or version.text == _NOT_INSTALLED:
+            continue
+        yield Fault(
+            at=version,
+            problem=f"is {version.shown}, so GKE installs a driver that the DRA driver does not find",
+            allowed=_NOT_INSTALLED,
+            fix=f"set gpuDriverVersion: {_NOT_INSTALLED}, and install the driver by its DaemonSet",
+        )
+
 
 _CHOSEN: Final = "the default version of the cluster's release channel"
 """Where no version is given: https://cloud.google.com/kubernetes-engine/versioning"""

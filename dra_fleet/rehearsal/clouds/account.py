@@ -1,23 +1,79 @@
-"""What survives of one simulated cloud in the world's store: its records, its settings and its token."""
+"""The account of a simulated cloud: limits, names of clusters, and records."""
 
 from __future__ import annotations
 
+import re
 import secrets
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from dra_fleet.rehearsal.clouds.cluster_names import world_name
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
+from dra_fleet.rehearsal.world.node import HardwareModel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import timedelta
 
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
+
+
+class AccountLimits(HardwareModel):
+    """Whose the rehearsal's login is, and what the account lacks that `dra-fleet doctor` asks for.
+
+    `login`: the account of this name alone, or, without it, any that is asked for. What an account is called
+    differs: AWS and Alibaba Cloud have accounts, Azure has subscriptions, Google Cloud has projects.
+    `notOffered` are machine types that the account cannot have, or not in one zone: `TYPE` or `TYPE/ZONE`.
+    `reservations` are machines by `TYPE` or `TYPE/ZONE`, of reservations by name or id. `denied` are actions
+    that the login may not do.
+    """
+
+    login: str | None = None
+    not_offered: tuple[str, ...] = ()
+    reservations: dict[str, dict[str, Annotated[int, Field(ge=0)]]] = Field(default_factory=dict)
+    denied: tuple[str, ...] = ()
+
+    def is_offered(self, machine: str, zone: str) -> bool:
+        """Whether the account can have a machine type in a zone."""
+        return not {machine, f"{machine}/{zone}"} & set(self.not_offered)
+
+    def reaches(self, account: str) -> bool:
+        """Whether the login is that account's."""
+        return self.login in (None, account)
+
+
+LONGEST_NAME = 40
+
+
+def world_name(name: str) -> str:
+    """What a cloud's cluster is called in the world, whose names are short, lower-case and plain."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
+
+
+def free_name(name: str, planes: ManagedControlPlanes, refuse: Callable[[str], CloudRefusal]) -> str:
+    """What a cloud's cluster to be made is called in the world: by that name all else finds it.
+
+    Args:
+        name: the cluster's in its cloud.
+        planes: the control planes there are.
+        refuse: the cloud's refusal where the name is taken, of the reason.
+
+    Raises:
+        CloudRefusal: it is taken.
+    """
+    found = world_name(name)
+    if found in planes.names():
+        raise refuse(
+            f"(rehearsal) this rehearsal has a cluster {found} already, and a simulated cluster's name is "
+            "its own in all clouds and stacks. Give it another name, end the other stack with "
+            "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY"
+        )
+    return found
+
 
 Record = dict[str, Any]
 """A resource: id, type, urn, inputs, state, and what its type adds."""

@@ -1,16 +1,74 @@
-"""What every simulated cloud answers; the world's API and the plugins know no more than this."""
+"""A simulated cloud as plugins see it: properties, refusals and answers."""
 
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from dra_fleet.plain import dataclass
+from dra_fleet.rehearsal.world.errors import WorldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.rehearsal.clouds.values import Properties
+
+Properties = dict[str, Any]
+UNKNOWN_TEXT: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+
+
+def is_unknown(value: object) -> bool:
+    """Whether this value becomes known only when something is created."""
+    return value == UNKNOWN_TEXT
+
+
+def has_unknown(value: object) -> bool:
+    """Whether a value that is not yet known is anywhere inside."""
+    if isinstance(value, dict):
+        return any(has_unknown(item) for item in cast("Properties", value).values())
+    if isinstance(value, list):
+        return any(has_unknown(item) for item in cast("list[object]", value))
+    return is_unknown(value)
+
+
+def at(value: Any, path: str) -> Any:  # noqa: ANN401 - any JSON value
+    """The value at a dotted path, None where there is none; UNKNOWN_TEXT below something unknown."""
+    for key in path.split("."):
+        if is_unknown(value):
+            return UNKNOWN_TEXT
+        if not isinstance(value, dict):
+            return None
+        value = cast("Properties", value).get(key)
+    return value
+
+
+def changed_paths(old: object, new: object, path: str = "") -> list[str]:
+    """The dotted paths at which two values differ; lists count as a whole, absent and null are the same."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        olds, news = cast("Properties", old), cast("Properties", new)
+        return [
+            found
+            for key in sorted({*olds, *news})
+            for found in changed_paths(olds.get(key), news.get(key), f"{path}.{key}" if path else key)
+        ]
+    return [] if old == new and not has_unknown(new) else [path]
+
+
+class CloudRefusal(WorldError):  # noqa: N818 - the cloud is right, the request is not
+    """The cloud refuses a request; the text is what the user reads."""
+
+    status = 422
+
+
+class TypeNotCoveredError(WorldError):
+    """The simulated cloud has no such resource type or function."""
+
+    status = 501
+
+    def __init__(self, cloud: str, what: str, token: str, known: list[str]) -> None:
+        super().__init__(
+            f"the simulated {cloud} has no {what} {token}; it has: {', '.join(sorted(known))}. "
+            "Leave it out of what is rehearsed, or use the published plugin against the real cloud"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dra_fleet.plain import dataclass
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dra_fleet.rehearsal.clouds.account import CloudAccount, Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 
 class Neighbour(BaseModel):

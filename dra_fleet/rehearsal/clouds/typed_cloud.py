@@ -6,16 +6,21 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from dra_fleet.rehearsal.clouds.cloud import Found, UpdateDiff, WrongInput
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.values import changed_paths, has_unknown
+from dra_fleet.rehearsal.clouds.cloud import (
+    CloudRefusal,
+    Found,
+    TypeNotCoveredError,
+    UpdateDiff,
+    WrongInput,
+    changed_paths,
+    has_unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import CloudAccount, Record
-    from dra_fleet.rehearsal.clouds.cloud import PluginResource
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import PluginResource, Properties
 
 
 class ResourceType(Protocol):

@@ -10,7 +10,7 @@ from typing import Final
 
 from dra_fleet.places import ROOT
 from dra_fleet.plain import dataclass
-from dra_fleet.rehearsal.clouds.registry import simulation_of
+from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.providers import clouds, kubernetes
 
 _STAND_IN_MARK: Final = "stand-in"

@@ -22,7 +22,7 @@ from aiohttp import web
 from filelock import FileLock, Timeout
 
 from dra_fleet.rehearsal.clouds.clusters import WorldControlPlanes
-from dra_fleet.rehearsal.clouds.registry import SimulatedClouds
+from dra_fleet.rehearsal.clouds.simulation import SimulatedClouds
 from dra_fleet.rehearsal.home import Home, HomeUnusableError
 from dra_fleet.rehearsal.world.code import code_digest
 from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError

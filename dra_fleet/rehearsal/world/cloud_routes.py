@@ -16,7 +16,7 @@ from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import Found, SimulatedCloud
-    from dra_fleet.rehearsal.clouds.registry import SimulatedClouds
+    from dra_fleet.rehearsal.clouds.simulation import SimulatedClouds
 
 
 def cloud_routes(clouds: SimulatedClouds) -> list[web.RouteDef]:

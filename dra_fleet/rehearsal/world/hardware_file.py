@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from dra_fleet import clouds
 from dra_fleet.plain import dataclass
-from dra_fleet.rehearsal.clouds.registry import simulation_of
+from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 from dra_fleet.rehearsal.world.hardware import ClusterHardware  # noqa: TC001 - pydantic reads it

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable
 
-    from dra_fleet.rehearsal.clouds.registry import SimulatedClouds
+    from dra_fleet.rehearsal.clouds.simulation import SimulatedClouds
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.world.cluster import Cluster
     from dra_fleet.rehearsal.world.world import World

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet import clouds
-from dra_fleet.clouds.ack.exposure import exposure
+from dra_fleet.clouds.ack.account import exposure
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.fleet import parse
 from tests.clouds.ack.ack_fleets import a10, adopted, cluster, pool, values

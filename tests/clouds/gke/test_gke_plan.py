@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_fleet.clouds.gke import CLOUD
-from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
-from dra_fleet.clouds.gke.names import node_pool_name, region_of
+from dra_fleet.clouds.gke.plan import node_pool_name, region_of
+from dra_fleet.clouds.gke.resources import chips_of
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.kubernetes.scheduling.taints import Taint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet.clouds.gke.labels import TPU_DRA
+from dra_fleet.clouds.gke import TPU_DRA
 from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 from policies.rules.driver_tolerate_pool_taints import ALLOWED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet.clouds.gke.labels import GPU_PRESENT, TRIPLE
+from dra_fleet.clouds.gke import GPU_PRESENT, TRIPLE
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 ONE = "one advertiser for the GPUs of a node"

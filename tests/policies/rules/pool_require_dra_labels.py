@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
+from dra_fleet.clouds.gke import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 WHY = {

@@ -12,7 +12,7 @@ from dra_fleet.plan import make_plan
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.clouds.questions import CloudQuestion
+    from dra_fleet.clouds.account import CloudQuestion
     from dra_fleet.findings.preflight import PreflightFinding
     from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
 

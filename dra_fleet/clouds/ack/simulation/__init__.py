@@ -12,16 +12,35 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.clouds.ack.simulation.plugin import PLUGIN
-from dra_fleet.rehearsal.clouds.simulation import CloudSimulation
+from dra_fleet.rehearsal.clouds.simulation import CloudPlugin, CloudSimulation
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from dra_fleet.clouds.ack.simulation.account import AckLimits
     from dra_fleet.clouds.ack.simulation.cloud import SimulatedAck
-    from dra_fleet.clouds.ack.simulation.limits import AckLimits
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
+
+
+GET_CREDENTIAL: Final = "alicloud:cs/getClusterCredential:getClusterCredential"
+_SETTINGS: Final = frozenset(
+    {
+        "accessKey", "accountId", "accountType", "assumeRole", "assumeRoleWithOidc",
+        "clientConnectTimeout", "clientReadTimeout", "configurationSource", "credentialsUri",
+        "ecsRoleName", "endpoints", "fc", "features", "logEndpoint", "maxRetryTimeout", "mnsEndpoint",
+        "otsInstanceName", "profile", "protocol", "region", "secretKey", "secureTransport",
+        "securityToken", "securityTransport", "sharedCredentialsFile", "signVersion",
+        "skipRegionValidation", "sourceIp",
+    }
+)  # fmt: skip
+"""https://www.pulumi.com/registry/packages/alicloud/installation-configuration/"""
+PLUGIN: Final = CloudPlugin(
+    name="alicloud",
+    version="4.0.0",
+    settings=_SETTINGS,
+    secret_results=frozenset({GET_CREDENTIAL}),
+)
 
 
 class AckSimulation(CloudSimulation):
@@ -37,7 +56,7 @@ class AckSimulation(CloudSimulation):
 
     @override
     def limits_model(self) -> type[AckLimits]:
-        from dra_fleet.clouds.ack.simulation.limits import AckLimits
+        from dra_fleet.clouds.ack.simulation.account import AckLimits
 
         return AckLimits
 

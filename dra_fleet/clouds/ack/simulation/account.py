@@ -1,21 +1,92 @@
-"""The simulated account: which resources there are, its limits, and the clusters' control planes."""
+"""The simulated account at Alibaba Cloud: limits, Kubernetes versions and records."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Annotated, Final
 
+from pydantic import Field
 from typing_extensions import override
 
 from dra_fleet.clouds.ack.facts import ack_facts
-from dra_fleet.clouds.ack.simulation.limits import AckLimits
-from dra_fleet.clouds.ack.simulation.versions import minor_of
-from dra_fleet.rehearsal.clouds.account import CloudAccount
+from dra_fleet.rehearsal.clouds.account import AccountLimits, CloudAccount
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties
+
+
+INVALID = "InvalidParameter"
+
+
+def refuse(code: str, message: str) -> CloudRefusal:
+    """The error with Alibaba Cloud's code and a message with the fix."""
+    status = 404 if "NotFound" in code else 403 if code.startswith(("OperationDenied", "Quota")) else 400
+    return CloudRefusal(f"SDKError: StatusCode: {status} Code: {code} Message: {message}")
+
+
+class AckLimits(AccountLimits):
+    """Quotas, shortages and what is there of the simulated account.
+
+    `quotas` are vCPUs by instance family, such as `ecs.gn7i`, or of all families: `postpaid` and `spot`; one
+    that is not named has no limit. `stockOuts` are instance types of which no zone has a machine left, or one
+    zone has none: `ecs.gn7i-c8g1.2xlarge` or `ecs.gn7i-c8g1.2xlarge/cn-beijing-a`. `vswitches` are the zones
+    of vSwitches that no stack made. `drivers` are the versions of NVIDIA's driver that ACK installs; without
+    any it installs what it is asked for.
+    """
+
+    quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    stock_outs: tuple[str, ...] = ()
+    vswitches: dict[str, str] = Field(default_factory=dict)
+    drivers: tuple[str, ...] = ()
+
+    def is_out_of_stock(self, instance_type: str, zone: str) -> bool:
+        """Whether a zone has no machine of this type left."""
+        return bool({instance_type, f"{instance_type}/{zone}"} & set(self.stock_outs))
+
+
+_GRAMMAR: Final = re.compile(r"1\.\d+\.\d+-aliyun\.\d+")
+
+
+def release_of(asked: str | None) -> str:
+    """The release a cluster runs: the newest where none is asked for.
+
+    Raises:
+        CloudRefusal: ACK does not offer it, or it is not written as ACK writes releases.
+    """
+    releases = ack_facts().versions
+    if asked is None:
+        return releases[-1]
+    if not _GRAMMAR.fullmatch(asked):
+        raise refuse(INVALID, f"kubernetes_version {asked} is no release such as {releases[-1]}")
+    if asked not in releases:
+        raise refuse(
+            INVALID, f"kubernetes_version {asked} is not supported; supported are {', '.join(releases)}"
+        )
+    return asked
+
+
+def minor_of(release: str) -> str:
+    """The minor of a release."""
+    return ".".join(release.split(".")[:2])
+
+
+def refuse_jump(before: str, after: str) -> None:
+    """Check an upgrade of a control plane: at most one minor further, never back.
+
+    Raises:
+        CloudRefusal: it is another one.
+    """
+    releases = ack_facts().versions
+    if releases.index(after) < releases.index(before):
+        raise refuse(INVALID, f"cluster cannot be downgraded from {before} to {after}")
+    old, new = (int(minor_of(release).split(".")[1]) for release in (before, after))
+    if new > old + 1:
+        raise refuse(INVALID, f"cluster cannot be upgraded from {before} to {after}; go one minor at a time")
+
 
 ACCOUNT: Final = "0000000000000000"
 DEFAULT_REGION: Final = "cn-beijing"

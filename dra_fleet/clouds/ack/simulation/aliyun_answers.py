@@ -11,15 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
-from dra_fleet.clouds.ack.simulation.account import ACCOUNT
-from dra_fleet.clouds.ack.simulation.instance_types import find_type
+from dra_fleet.clouds.ack.simulation.account import ACCOUNT, refuse
+from dra_fleet.clouds.ack.simulation.pool_nodes import find_type
 from dra_fleet.clouds.ack.simulation.pool_rules import cpus_in_use
-from dra_fleet.clouds.ack.simulation.refusing import refuse
 from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.ack.simulation.account import AckAccount
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 
 _NO_LIMIT: Final = 1_000_000
 _LETTERS: Final = "abcdefghijkl"

@@ -1,43 +1,53 @@
-"""The simulated Alibaba Cloud as the world sees it: one answer for each call of a plugin."""
+"""The simulated Alibaba Cloud: resource types and functions of the alicloud plugin."""
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from typing_extensions import override
 
+from dra_fleet.clouds.ack.simulation import GET_CREDENTIAL
 from dra_fleet.clouds.ack.simulation.account import (
     ACCOUNT,
     ADDON,
     CLUSTER,
+    INVALID,
     POOL,
     AckAccount,
     made_id,
+    refuse,
     region_of,
 )
 from dra_fleet.clouds.ack.simulation.aliyun_answers import commands, deny
 from dra_fleet.clouds.ack.simulation.clusters import AckClusters
 from dra_fleet.clouds.ack.simulation.node_pools import AckNodePools
-from dra_fleet.clouds.ack.simulation.plugin import GET_CREDENTIAL
-from dra_fleet.clouds.ack.simulation.refusing import INVALID, refuse
-from dra_fleet.clouds.ack.simulation.resource_type import AckResourceType
-from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds import typed_cloud
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
-from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, made_of, missing_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import PluginResource
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
-    from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
+
+
+class AckResourceType(typed_cloud.ResourceType, Protocol):
+    """One type; `name_key` is the input with its name, which is made up where none is given."""
+
+    @property
+    def name_key(self) -> str | None: ...  # noqa: D102 - see above
+
+    def identifier(self, scope: str, inputs: Properties, /) -> str:
+        """The id the inputs lead to; `scope` are characters of the declaration's own."""
+        ...
+
 
 GET_CALLER: Final = "alicloud:index/getCallerIdentity:getCallerIdentity"
 GET_CLUSTERS: Final = "alicloud:cs/getManagedKubernetesClusters:getManagedKubernetesClusters"

@@ -6,21 +6,28 @@ import base64
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.clouds.ack.simulation.account import ACCOUNT, ADDON, CLUSTER, POOL, made_id
+from dra_fleet.clouds.ack.simulation.account import (
+    ACCOUNT,
+    ADDON,
+    CLUSTER,
+    INVALID,
+    POOL,
+    made_id,
+    refuse,
+    refuse_jump,
+    release_of,
+)
 from dra_fleet.clouds.ack.simulation.fields import faults, fields_of
 from dra_fleet.clouds.ack.simulation.pool_nodes import pool_machines
 from dra_fleet.clouds.ack.simulation.pool_rules import refuse_vswitches
-from dra_fleet.clouds.ack.simulation.refusing import INVALID, refuse
-from dra_fleet.clouds.ack.simulation.versions import refuse_jump, release_of
 from dra_fleet.clusters.credentials import read_kubeconfig
-from dra_fleet.rehearsal.clouds.cluster_names import free_name
-from dra_fleet.rehearsal.clouds.values import at
+from dra_fleet.rehearsal.clouds.account import free_name
+from dra_fleet.rehearsal.clouds.cloud import at
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.ack.simulation.account import AckAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 _TERWAY: Final = "terway-eniip"
 _FLANNEL: Final = "flannel"

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict
 
 from dra_fleet.facts.loading import read
-from dra_fleet.rehearsal.clouds.cloud import WrongInput
-from dra_fleet.rehearsal.clouds.values import is_unknown
+from dra_fleet.rehearsal.clouds.cloud import WrongInput, is_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties
 
 _WORDS: Final = {
     "text": "a text", "flag": "true or false", "number": "a number", "texts": "a list of texts",

@@ -6,19 +6,17 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.ack.simulation.account import POOL, made_id
+from dra_fleet.clouds.ack.simulation.account import INVALID, POOL, made_id, refuse
 from dra_fleet.clouds.ack.simulation.fields import faults, fields_of
 from dra_fleet.clouds.ack.simulation.pool_nodes import let_join, size_of
 from dra_fleet.clouds.ack.simulation.pool_rules import pool_faults, refuse_beyond_limits, refuse_invalid
-from dra_fleet.clouds.ack.simulation.refusing import INVALID, refuse
-from dra_fleet.rehearsal.clouds.values import at
+from dra_fleet.rehearsal.clouds.cloud import at
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.ack.simulation.account import AckAccount
     from dra_fleet.clouds.ack.simulation.clusters import AckClusters
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 
 class AckNodePools:

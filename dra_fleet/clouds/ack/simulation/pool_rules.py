@@ -8,20 +8,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.clouds.ack.simulation.account import POOL
-from dra_fleet.clouds.ack.simulation.instance_types import type_of
-from dra_fleet.clouds.ack.simulation.pool_nodes import scaling_of, size_of, type_of_pool, zones_of
-from dra_fleet.clouds.ack.simulation.refusing import INVALID, refuse
-from dra_fleet.rehearsal.clouds.cloud import WrongInput
-from dra_fleet.rehearsal.clouds.values import is_unknown
+from dra_fleet.clouds.ack.simulation.account import INVALID, POOL, refuse
+from dra_fleet.clouds.ack.simulation.pool_nodes import scaling_of, size_of, type_of, type_of_pool, zones_of
+from dra_fleet.rehearsal.clouds.cloud import WrongInput, is_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.clouds.ack.simulation.account import AckAccount
-    from dra_fleet.clouds.ack.simulation.instance_types import EcsInstanceType
+    from dra_fleet.clouds.ack.simulation.pool_nodes import EcsInstanceType
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties
 
 _MOST_TYPES: Final = 10
 _MOST_VSWITCHES: Final = 8

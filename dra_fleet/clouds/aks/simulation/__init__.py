@@ -12,16 +12,40 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.clouds.aks.simulation.plugin import PLUGIN
-from dra_fleet.rehearsal.clouds.simulation import CloudSimulation
+from dra_fleet.rehearsal.clouds.simulation import CloudPlugin, CloudSimulation
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from dra_fleet.clouds.aks.simulation.account import AksLimits
     from dra_fleet.clouds.aks.simulation.cloud import SimulatedAks
-    from dra_fleet.clouds.aks.simulation.limits import AksLimits
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
+
+
+_SETTINGS: Final = frozenset(
+    {
+        "auxiliaryTenantIds", "clientCertificatePassword", "clientCertificatePath", "clientId",
+        "clientSecret", "disablePulumiPartnerId", "environment", "location",
+        "metadataHost", "msiEndpoint", "oidcRequestToken", "oidcRequestUrl",
+        "oidcToken", "oidcTokenFilePath", "partnerId", "subscriptionId",
+        "tenantId", "useMsi", "useOidc", "useDefaultAzureCredential",
+    }
+)  # fmt: skip
+"""https://www.pulumi.com/registry/packages/azure-native/installation-configuration/"""
+_SECRET_RESULTS: Final = frozenset(
+    {
+        "azure-native:containerservice:listManagedClusterUserCredentials",
+        "azure-native:containerservice:listManagedClusterAdminCredentials",
+    }
+)
+PLUGIN: Final = CloudPlugin(
+    name="azure-native",
+    version="3.29.0",
+    settings=_SETTINGS,
+    replacing=frozenset({"subscriptionId"}),
+    secret_results=_SECRET_RESULTS,
+)
 
 
 class AksSimulation(CloudSimulation):
@@ -37,7 +61,7 @@ class AksSimulation(CloudSimulation):
 
     @override
     def limits_model(self) -> type[AksLimits]:
-        from dra_fleet.clouds.aks.simulation.limits import AksLimits
+        from dra_fleet.clouds.aks.simulation.account import AksLimits
 
         return AksLimits
 

@@ -7,19 +7,23 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.aks.simulation import models
+from dra_fleet.clouds.aks.simulation.account import (
+    cluster_id,
+    full_version,
+    minor_of,
+    pool_id,
+    refuse,
+    refuse_incompatible,
+)
 from dra_fleet.clouds.aks.simulation.managed_clusters import API_VERSION, CLUSTER
-from dra_fleet.clouds.aks.simulation.names import cluster_id, pool_id
 from dra_fleet.clouds.aks.simulation.pool_nodes import NODE_IMAGE, count_of, driver_choice
 from dra_fleet.clouds.aks.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
-from dra_fleet.clouds.aks.simulation.refusing import refuse
-from dra_fleet.clouds.aks.simulation.versions import full_version, minor_of, refuse_incompatible
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.aks.simulation.account import AksAccount
     from dra_fleet.clouds.aks.simulation.managed_clusters import ManagedClusters
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 
 class AgentPools:

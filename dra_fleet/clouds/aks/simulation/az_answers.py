@@ -12,17 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds.aks import CLOUD
-from dra_fleet.clouds.aks.names import quota_family as family
+from dra_fleet.clouds.aks.plan import quota_family as family
+from dra_fleet.clouds.aks.simulation.account import PATCHES, SUBSCRIPTION, refuse
 from dra_fleet.clouds.aks.simulation.managed_clusters import POOL
-from dra_fleet.clouds.aks.simulation.names import SUBSCRIPTION
 from dra_fleet.clouds.aks.simulation.pool_nodes import count_of, size_of
-from dra_fleet.clouds.aks.simulation.refusing import refuse
-from dra_fleet.clouds.aks.simulation.versions import PATCHES
 from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.aks.simulation.account import AksAccount
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 
 _NO_LIMIT: Final = 1_000_000
 _ZONES: Final = ("1", "2", "3")

@@ -1,39 +1,61 @@
-"""The simulated Azure as the world sees it: one answer for each call of a plugin."""
+"""The simulated Azure: resource types and functions of the azure-native plugin."""
 
 from __future__ import annotations
 
 import base64
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from typing_extensions import override
 
-from dra_fleet.clouds.aks.simulation.account import AksAccount, subscription_of
+from dra_fleet.clouds.aks.simulation.account import (
+    SERVER_ID,
+    AksAccount,
+    cluster_id,
+    exec_kubeconfig,
+    name_faults,
+    refuse,
+    subscription_of,
+)
 from dra_fleet.clouds.aks.simulation.agent_pools import AgentPools
 from dra_fleet.clouds.aks.simulation.az_answers import commands, deny
-from dra_fleet.clouds.aks.simulation.kubeconfig import SERVER_ID, exec_kubeconfig
 from dra_fleet.clouds.aks.simulation.maintenance import MAINTENANCE, MaintenanceConfigurations
-from dra_fleet.clouds.aks.simulation.managed_clusters import CLUSTER, POOL, ManagedClusters
-from dra_fleet.clouds.aks.simulation.names import cluster_id, name_faults
-from dra_fleet.clouds.aks.simulation.refusing import refuse
-from dra_fleet.clouds.aks.simulation.resource_groups import GROUP, ResourceGroups, require_group
-from dra_fleet.clouds.aks.simulation.resource_type import AksResourceType
-from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.clouds.aks.simulation.managed_clusters import (
+    CLUSTER,
+    GROUP,
+    POOL,
+    ManagedClusters,
+    ResourceGroups,
+    require_group,
+)
+from dra_fleet.rehearsal.clouds import typed_cloud
+from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CheckedInputs, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
-from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
-from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import PluginResource
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
-    from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
+
+
+class AksResourceType(typed_cloud.ResourceType, Protocol):
+    """One type; `name_key` is the input with its name.
+
+    The `provisioningState` in a record's state is Creating until all is done.
+    """
+
+    @property
+    def name_key(self) -> str | None: ...  # noqa: D102 - see above
+
+    def identifier(self, subscription: str, inputs: Properties, /) -> str:
+        """The id the inputs lead to."""
+        ...
+
 
 USER_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterUserCredentials"
 ADMIN_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterAdminCredentials"

@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clouds.aks.simulation import models
+from dra_fleet.clouds.aks.simulation.account import cluster_id, refuse
 from dra_fleet.clouds.aks.simulation.managed_clusters import API_VERSION, CLUSTER
-from dra_fleet.clouds.aks.simulation.names import cluster_id
-from dra_fleet.clouds.aks.simulation.refusing import refuse
-from dra_fleet.rehearsal.clouds.values import at
+from dra_fleet.rehearsal.clouds.cloud import at
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.aks.simulation.account import AksAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
 SCHEDULES: Final = ("aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule")

@@ -1,4 +1,4 @@
-"""AKS clusters: each is a control plane of the world, with the machines of its pools."""
+"""Simulated resource groups and managed clusters."""
 
 from __future__ import annotations
 
@@ -6,23 +6,104 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.clouds.aks.simulation import models
-from dra_fleet.clouds.aks.simulation.kubeconfig import TENANT
-from dra_fleet.clouds.aks.simulation.names import cluster_id, digits_of, letters_of
+from dra_fleet.clouds.aks.simulation.account import (
+    TENANT,
+    cluster_id,
+    digits_of,
+    full_version,
+    group_id,
+    letters_of,
+    refuse,
+    refuse_incompatible,
+    refuse_jump,
+)
 from dra_fleet.clouds.aks.simulation.pool_nodes import machines
 from dra_fleet.clouds.aks.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
-from dra_fleet.clouds.aks.simulation.refusing import refuse
-from dra_fleet.clouds.aks.simulation.resource_groups import require_group
-from dra_fleet.clouds.aks.simulation.versions import full_version, refuse_incompatible, refuse_jump
 from dra_fleet.model.published import stable_uuid
-from dra_fleet.rehearsal.clouds.cluster_names import free_name
-from dra_fleet.rehearsal.clouds.values import at
+from dra_fleet.rehearsal.clouds.account import free_name
+from dra_fleet.rehearsal.clouds.cloud import WrongInput, at
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.aks.simulation.account import AksAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties
     from dra_fleet.rehearsal.world.node import NodeHardware
+
+
+GROUP: Final = "azure-native:resources:ResourceGroup"
+_KNOWN: Final = ("location", "managedBy", "resourceGroupName", "tags")
+
+
+class ResourceGroups:
+    """The type `azure-native:resources:ResourceGroup`."""
+
+    name_key = "resourceGroupName"
+    replacing = frozenset({"location", "resourceGroupName", "managedBy"})
+    required = ("location",)
+
+    def __init__(self, account: AksAccount) -> None:
+        self._account = account
+
+    def faults(self, inputs: Properties) -> list[WrongInput]:
+        """Keys a resource group has not."""
+        return [
+            WrongInput(
+                path=key, reason=f"{key!r} is no property of ResourceGroup; it has: {', '.join(_KNOWN)}"
+            )
+            for key in inputs
+            if key not in _KNOWN
+        ]
+
+    def identifier(self, subscription: str, inputs: Properties) -> str:
+        """The id the inputs lead to."""
+        return group_id(subscription, str(inputs["resourceGroupName"]))
+
+    async def create(self, record: Record) -> None:
+        """A group is there at once."""
+        inputs = record["inputs"]
+        record["state"] = {
+            **{key: inputs[key] for key in ("location", "managedBy", "tags") if key in inputs},
+            "name": inputs["resourceGroupName"],
+            "type": "Microsoft.Resources/resourceGroups",
+            "properties": {"provisioningState": "Succeeded"},
+            "azureApiVersion": "2024-11-01",
+        }
+        self._account.put(record)
+
+    async def update(self, record: Record, news: Properties) -> None:
+        """Only tags change."""
+        record["inputs"] = news
+        await self.create(record)
+
+    async def delete(self, record: Record) -> None:
+        """An empty group goes.
+
+        Raises:
+            CloudRefusal: something is in it; the published plugin refuses that too.
+        """
+        inside = [held["id"] for held in self._account.inside(record["id"])]
+        if inside:
+            raise refuse(
+                "ResourceGroupBeingDeleted",
+                f"Resource group {record['inputs']['resourceGroupName']} still holds {', '.join(inside)}; "
+                "delete them first",
+            )
+
+
+def require_group(account: AksAccount, subscription: str, name: str) -> Record:
+    """The group of that name.
+
+    Raises:
+        CloudRefusal: there is none.
+    """
+    found = account.find(GROUP, group_id(subscription, name))
+    if found is None:
+        raise refuse(
+            "ResourceGroupNotFound",
+            f"Resource group '{name}' could not be found. Create it before what it holds",
+        )
+    return found
+
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 POOL: Final = "azure-native:containerservice:AgentPool"

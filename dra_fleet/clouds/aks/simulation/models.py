@@ -14,8 +14,7 @@ import typing
 from enum import Enum
 from typing import Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.cloud import WrongInput
-from dra_fleet.rehearsal.clouds.values import Properties, is_unknown
+from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, is_unknown
 
 _LIST_INSTEAD_OF_MAP: Final = frozenset({"userAssignedIdentities"})
 """The plugin takes a list where the API has a map of empty objects."""

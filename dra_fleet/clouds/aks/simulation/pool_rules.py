@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.clouds.aks.names import quota_family as family
-from dra_fleet.clouds.aks.simulation.pool_nodes import RESERVED, count_of, is_spot, parse_taint, size_of
-from dra_fleet.clouds.aks.simulation.refusing import refuse
-from dra_fleet.clouds.aks.simulation.sizes import mig_layout
+from dra_fleet.clouds.aks.plan import quota_family as family
+from dra_fleet.clouds.aks.simulation.account import refuse
+from dra_fleet.clouds.aks.simulation.pool_nodes import (
+    RESERVED,
+    count_of,
+    is_spot,
+    mig_layout,
+    parse_taint,
+    size_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.clouds.aks.simulation.limits import AksLimits
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.clouds.aks.simulation.account import AksLimits
+    from dra_fleet.rehearsal.clouds.cloud import Properties
 
 MOST_NODES: Final = 1000
 

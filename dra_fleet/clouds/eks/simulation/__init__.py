@@ -11,16 +11,37 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.clouds.eks.simulation.plugin import PLUGIN
-from dra_fleet.rehearsal.clouds.simulation import CloudSimulation
+from dra_fleet.rehearsal.clouds.simulation import CloudPlugin, CloudSimulation
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from dra_fleet.clouds.eks.simulation.account import EksLimits
     from dra_fleet.clouds.eks.simulation.cloud import SimulatedEks
-    from dra_fleet.clouds.eks.simulation.limits import EksLimits
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
+
+
+_SETTINGS: Final = frozenset(
+    {
+        "accessKey", "allowedAccountIds", "assumeRoleWithWebIdentity", "assumeRoles",
+        "customCaBundle", "defaultTags", "ec2MetadataServiceEndpoint", "ec2MetadataServiceEndpointMode",
+        "endpoints", "forbiddenAccountIds", "httpProxy", "httpsProxy",
+        "ignoreTags", "insecure", "maxRetries", "noProxy",
+        "profile", "region", "retryMode", "s3UsEast1RegionalEndpoint",
+        "s3UsePathStyle", "secretKey", "sharedConfigFiles", "sharedCredentialsFiles",
+        "skipCredentialsValidation", "skipMetadataApiCheck", "skipRegionValidation",
+        "skipRequestingAccountId",
+        "stsRegion", "tagPolicyCompliance", "token", "tokenBucketRateLimiterCapacity",
+        "useDualstackEndpoint", "useFipsEndpoint", "userAgents",
+    }
+)  # fmt: skip
+"""https://www.pulumi.com/registry/packages/aws/installation-configuration/"""
+PLUGIN: Final = CloudPlugin(
+    name="aws",
+    version="7.51.1",
+    settings=_SETTINGS,
+)
 
 
 class EksSimulation(CloudSimulation):
@@ -36,7 +57,7 @@ class EksSimulation(CloudSimulation):
 
     @override
     def limits_model(self) -> type[EksLimits]:
-        from dra_fleet.clouds.eks.simulation.limits import EksLimits
+        from dra_fleet.clouds.eks.simulation.account import EksLimits
 
         return EksLimits
 

@@ -9,15 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds.eks.facts import eks_facts
-from dra_fleet.clouds.eks.simulation.account import ACCOUNT
-from dra_fleet.clouds.eks.simulation.instance_types import find_type
-from dra_fleet.clouds.eks.simulation.refusing import refuse
-from dra_fleet.clouds.eks.simulation.versions import BUILDS, DEFAULT
+from dra_fleet.clouds.eks.simulation.account import ACCOUNT, BUILDS, DEFAULT, refuse
+from dra_fleet.clouds.eks.simulation.group_nodes import find_type
 from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 
 _NO_LIMIT: Final = 1_000_000.0
 _ZONES: Final = "abcd"

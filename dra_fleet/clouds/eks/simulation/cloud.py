@@ -7,27 +7,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from dra_fleet.clouds.eks.simulation.account import EksAccount, account_of, region_of
+from dra_fleet.clouds.eks.simulation.account import EksAccount, account_of, refuse, region_of
 from dra_fleet.clouds.eks.simulation.aws_answers import commands, deny
 from dra_fleet.clouds.eks.simulation.clusters import EksClusters
-from dra_fleet.clouds.eks.simulation.network_types import network_types
+from dra_fleet.clouds.eks.simulation.network_types import EksResourceType, network_types
 from dra_fleet.clouds.eks.simulation.node_groups import NodeGroups
-from dra_fleet.clouds.eks.simulation.refusing import refuse
-from dra_fleet.clouds.eks.simulation.resource_type import EksResourceType
 from dra_fleet.clouds.eks.simulation.small_types import CLUSTER, NODE_GROUP, small_types
-from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, UpdateDiff
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, TypeNotCoveredError, UpdateDiff
 from dra_fleet.rehearsal.clouds.commands import answer
-from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, made_of, missing_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import PluginResource
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
-    from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
 
 GET_CLUSTER: Final = "aws:eks/getCluster:getCluster"

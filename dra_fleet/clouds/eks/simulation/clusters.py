@@ -7,22 +7,17 @@ import hashlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.clouds.eks.simulation.account import arn, made_id
+from dra_fleet.clouds.eks.simulation.account import DEFAULT, arn, full_version, made_id, refuse, refuse_jump
 from dra_fleet.clouds.eks.simulation.group_nodes import group_machines
-from dra_fleet.clouds.eks.simulation.network_types import SUBNET, VPC
-from dra_fleet.clouds.eks.simulation.refusing import refuse
-from dra_fleet.clouds.eks.simulation.resource_type import Model
+from dra_fleet.clouds.eks.simulation.network_types import SUBNET, VPC, Model, zone_of
 from dra_fleet.clouds.eks.simulation.small_types import ADDON, CLUSTER, ENTRY, NODE_GROUP, POLICY, ROLE
-from dra_fleet.clouds.eks.simulation.versions import DEFAULT, full_version, refuse_jump
-from dra_fleet.clouds.eks.simulation.zones import zone_of
-from dra_fleet.rehearsal.clouds.cluster_names import free_name
-from dra_fleet.rehearsal.clouds.values import at
+from dra_fleet.rehearsal.clouds.account import free_name
+from dra_fleet.rehearsal.clouds.cloud import at
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 _MODEL: Final = Model(
     service="eks",

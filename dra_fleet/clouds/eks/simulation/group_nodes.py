@@ -1,7 +1,4 @@
-"""The machines of a node group: names, labels, taints, drivers and advertisers as EKS makes them.
-
-Labels: https://docs.aws.amazon.com/eks/latest/userguide/ and what nodes of such groups are seen with.
-"""
+"""Instance types, and the nodes that a simulated node group makes of them."""
 
 from __future__ import annotations
 
@@ -11,24 +8,53 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet import drivers
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
-from dra_fleet.clouds.eks.simulation.account import made_id
-from dra_fleet.clouds.eks.simulation.instance_types import find_type
-from dra_fleet.clouds.eks.simulation.refusing import refuse
+from dra_fleet.clouds.eks.simulation.account import full_version, made_id, refuse
+from dra_fleet.clouds.eks.simulation.network_types import zone_of
 from dra_fleet.clouds.eks.simulation.small_types import TEMPLATE
-from dra_fleet.clouds.eks.simulation.versions import full_version
-from dra_fleet.clouds.eks.simulation.zones import zone_of
 from dra_fleet.model.published import stable_uuid
-from dra_fleet.rehearsal.clouds.machine_types import near
+from dra_fleet.rehearsal.clouds.machine_types import InstanceType, cpus_of, near
 from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
-    from dra_fleet.clouds.eks.simulation.instance_types import Ec2InstanceType
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties
+
+
+_TYPE: Final = re.compile(r"(?P<family>[a-z])(?P<generation>\d+)(?P<traits>[a-z-]*)\.(?P<size>[a-z0-9]+)")
+_GIB_PER_CPU: Final = {"m": 4, "r": 8, "c": 2, "t": 4}
+"""https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html"""
+
+
+class Ec2InstanceType(InstanceType):
+    """One instance type of EC2."""
+
+    @property
+    def cards(self) -> int:
+        """How many network cards it has."""
+        known = drivers.traits(CLOUD.machines[self.machine]).network_cards if self.machine else None
+        return max(1, known.first + known.count if known else 0)
+
+
+def find_type(name: str) -> Ec2InstanceType | None:
+    """The instance type of that name; None where it is not known."""
+    known = CLOUD.machines.get(name)
+    if known is not None:
+        return Ec2InstanceType.of(known)
+    match = _TYPE.fullmatch(name)
+    if match is None or match["family"] not in _GIB_PER_CPU:
+        return None
+    cpus = cpus_of(match["size"])
+    if cpus is None:
+        return None
+    arm = match["traits"].startswith("g")
+    memory = cpus * _GIB_PER_CPU[match["family"]]
+    return Ec2InstanceType(name=name, cpus=cpus, memory_gib=memory, arch="arm64" if arm else "amd64")
+
 
 DRIVER: Final = "580.126.09"
 """Assumed patch level of the branch in EKS's images: seen on a P4d of a published example

@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clouds.eks.facts import eks_facts
+from dra_fleet.clouds.eks.simulation.account import bucket, refuse
 from dra_fleet.clouds.eks.simulation.group_nodes import DEFAULT_AMI, size_of, template_of, type_of, zones_of
-from dra_fleet.clouds.eks.simulation.limits import bucket
-from dra_fleet.clouds.eks.simulation.refusing import refuse
 from dra_fleet.clouds.eks.simulation.small_types import NODE_GROUP
-from dra_fleet.rehearsal.clouds.values import at
+from dra_fleet.rehearsal.clouds.cloud import at
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
-    from dra_fleet.clouds.eks.simulation.instance_types import Ec2InstanceType
+    from dra_fleet.clouds.eks.simulation.group_nodes import Ec2InstanceType
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties
 
 _RESERVED: Final = ("eks.amazonaws.com/", "kubernetes.io/", "k8s.io/")
 _LAST_AL2: Final = 32

@@ -6,18 +6,15 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clouds.eks.simulation.account import arn
+from dra_fleet.clouds.eks.simulation.account import arn, full_version, refuse
 from dra_fleet.clouds.eks.simulation.group_rules import refuse_beyond_limits, refuse_invalid
-from dra_fleet.clouds.eks.simulation.refusing import refuse
-from dra_fleet.clouds.eks.simulation.resource_type import Model
-from dra_fleet.clouds.eks.simulation.versions import full_version
+from dra_fleet.clouds.eks.simulation.network_types import Model
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
     from dra_fleet.clouds.eks.simulation.clusters import EksClusters
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 _MODEL: Final = Model(
     service="eks",

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.plain import dataclass
-from dra_fleet.rehearsal.clouds.cloud import WrongInput
-from dra_fleet.rehearsal.clouds.values import Properties, is_unknown
+from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, is_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

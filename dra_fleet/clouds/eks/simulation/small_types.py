@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.eks.simulation.account import ACCOUNT, arn, made_id
-from dra_fleet.clouds.eks.simulation.plain_type import PlainType
-from dra_fleet.clouds.eks.simulation.resource_type import Model
+from dra_fleet.clouds.eks.simulation.network_types import Model, PlainType
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
-    from dra_fleet.clouds.eks.simulation.resource_type import EksResourceType
+    from dra_fleet.clouds.eks.simulation.network_types import EksResourceType
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties
 
 ROLE: Final = "aws:iam/role:Role"
 ATTACHMENT: Final = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"

@@ -11,16 +11,31 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.clouds.gke.simulation.plugin import PLUGIN
-from dra_fleet.rehearsal.clouds.simulation import CloudSimulation
+from dra_fleet.rehearsal.clouds.simulation import CloudPlugin, CloudSimulation
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from dra_fleet.clouds.gke.simulation.account import GkeLimits
     from dra_fleet.clouds.gke.simulation.cloud import SimulatedGke
-    from dra_fleet.clouds.gke.simulation.limits import GkeLimits
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
+
+
+_SETTINGS: Final = frozenset(
+    {
+        "accessToken", "addPulumiAttributionLabel", "billingProject", "credentials", "defaultLabels",
+        "disableGooglePartnerName", "externalCredentials", "googlePartnerName", "impersonateServiceAccount",
+        "impersonateServiceAccountDelegates", "project", "pulumiAttributionLabelAdditionStrategy", "region",
+        "requestReason", "requestTimeout", "scopes", "universeDomain", "userProjectOverride", "zone",
+    }
+)  # fmt: skip
+"""https://www.pulumi.com/registry/packages/gcp/installation-configuration/, without services' endpoints"""
+PLUGIN: Final = CloudPlugin(
+    name="gcp",
+    version="10.2.0",
+    settings=_SETTINGS,
+)
 
 
 class GkeSimulation(CloudSimulation):
@@ -36,7 +51,7 @@ class GkeSimulation(CloudSimulation):
 
     @override
     def limits_model(self) -> type[GkeLimits]:
-        from dra_fleet.clouds.gke.simulation.limits import GkeLimits
+        from dra_fleet.clouds.gke.simulation.account import GkeLimits
 
         return GkeLimits
 

@@ -1,20 +1,139 @@
-"""The simulated project: which resources there are, its limits, and the clusters' control planes."""
+"""The simulated project: limits, names, Kubernetes versions and records."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import hashlib
+import re
+from typing import TYPE_CHECKING, Annotated, Final
 
+from pydantic import Field
 from typing_extensions import override
 
-from dra_fleet.clouds.gke.simulation.limits import GkeLimits
-from dra_fleet.clouds.gke.simulation.names import PROJECT
-from dra_fleet.clouds.gke.simulation.versions import DEFAULTS
-from dra_fleet.rehearsal.clouds.account import CloudAccount
+from dra_fleet.rehearsal.clouds.account import AccountLimits, CloudAccount
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, Properties, WrongInput, is_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.rehearsal.clouds.values import Properties
+
+_CODES: Final = {
+    "INVALID_ARGUMENT": 400,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "ALREADY_EXISTS": 409,
+    "FAILED_PRECONDITION": 400,
+    "RESOURCE_EXHAUSTED": 429,
+}
+
+
+def refuse(status: str, message: str) -> CloudRefusal:
+    """The error with Google's status and a message with the fix."""
+    return CloudRefusal(f"googleapi: Error {_CODES[status]}: {message}, {status}")
+
+
+ALL_REGIONS: Final = "GPUS_ALL_REGIONS"
+
+
+class GkeLimits(AccountLimits):
+    """Quotas and shortages of the simulated project.
+
+    `quotas` are accelerators by type, such as nvidia-l4 or tpu-v6e-slice; one that is not named has no limit.
+    GPUS_ALL_REGIONS is told, and counted by nobody. `stockOuts` are zones or machine types of which no
+    machine is left.
+    """
+
+    quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    stock_outs: tuple[str, ...] = ()
+
+    def quota(self, accelerator: str) -> int | None:
+        """The quota of an accelerator in pieces, None without limit."""
+        return self.quotas.get(accelerator)
+
+
+def metric(accelerator: str) -> str:
+    """The name of an accelerator's quota: NVIDIA_L4_GPUS of nvidia-l4."""
+    kind = "GPUS" if accelerator.startswith("nvidia") else "CHIPS"
+    return f"{accelerator.upper().replace('-', '_')}_{kind}"
+
+
+PROJECT: Final = "rehearsal"
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
+_ALLOWED: Final = "1 to 40 lower-case letters, digits and '-', a letter first, no '-' at the end"
+_ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z]")
+
+
+def name_faults(inputs: Properties) -> list[WrongInput]:
+    """A name that GKE does not take."""
+    name = inputs.get("name")
+    if isinstance(name, str) and not is_unknown(name) and not _NAME.fullmatch(name):
+        return [WrongInput(path="name", reason=f"{name!r} is no allowed name; allowed: {_ALLOWED}")]
+    return []
+
+
+def cluster_id(project: str, location: str, cluster: str) -> str:
+    """The id of a cluster."""
+    return f"projects/{project}/locations/{location}/clusters/{cluster}"
+
+
+def is_zone(location: str) -> bool:
+    """Whether a location is a zone, not a region."""
+    return _ZONE.fullmatch(location) is not None
+
+
+def region_of(location: str) -> str:
+    """The region of a location."""
+    return location.rpartition("-")[0] if is_zone(location) else location
+
+
+def zones_of(pool: Properties, cluster: Properties) -> list[str]:
+    """The zones in which a pool has nodes."""
+    location = str(cluster["location"])
+    given = pool.get("nodeLocations") or cluster.get("nodeLocations")
+    if given:
+        return [str(zone) for zone in given]
+    return [location] if is_zone(location) else [f"{location}-{letter}" for letter in "abc"]
+
+
+def digits_of(identifier: str, count: int = 8) -> str:
+    """Hexadecimal digits that are always the same for an id, as in node names."""
+    return hashlib.sha256(identifier.encode()).hexdigest()[:count]
+
+
+def letters_of(identifier: str, count: int = 4) -> str:
+    """Lower-case letters and digits that are always the same for an id, as at the end of node names."""
+    number = int(hashlib.sha256(f"node {identifier}".encode()).hexdigest(), 16)
+    alphabet = "0123456789bcdfghjklmnpqrstvwxz"
+    return "".join(alphabet[number // 30**place % 30] for place in range(count))
+
+
+DEFAULTS: Final = {
+    "1.34": "1.34.9-gke.1234000",
+    "1.35": "1.35.8-gke.1036000",
+    "1.36": "1.36.3-gke.1089000",
+}
+CHANNEL_DEFAULT: Final = "1.35"
+_FULL: Final = re.compile(r"(1\.[0-9]+)\.([0-9]+)-gke\.([0-9]+)")
+
+
+def full_version(asked: str | None) -> str:
+    """The version a cluster runs: "1.35.8-gke.1036000" of "1.35", of "1.35.8", or of itself.
+
+    Raises:
+        CloudRefusal: GKE does not offer it.
+    """
+    if asked is None:
+        return DEFAULTS[CHANNEL_DEFAULT]
+    for version in DEFAULTS.values():
+        if version == asked or version.startswith((f"{asked}.", f"{asked}-")):
+            return version
+    match = _FULL.fullmatch(asked)
+    if match and match[1] in DEFAULTS:
+        return asked
+    raise refuse(
+        "INVALID_ARGUMENT",
+        f'Master version "{asked}" is unsupported; available: {", ".join(DEFAULTS.values())}',
+    )
+
 
 USER: Final = "rehearsal-user@example.com"
 

@@ -7,27 +7,21 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from typing_extensions import override
 
-from dra_fleet.clouds.gke.simulation.account import GkeAccount, project_of
+from dra_fleet.clouds.gke.simulation.account import GkeAccount, cluster_id, project_of, refuse
 from dra_fleet.clouds.gke.simulation.clusters import CLUSTER, POOL, GkeClusters
 from dra_fleet.clouds.gke.simulation.gcloud_answers import commands, deny
-from dra_fleet.clouds.gke.simulation.names import cluster_id
 from dra_fleet.clouds.gke.simulation.node_pools import NodePools
-from dra_fleet.clouds.gke.simulation.refusing import refuse
 from dra_fleet.rehearsal.clouds import typed_cloud
-from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CheckedInputs, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
-from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import PluginResource
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
-    from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
 
 GET_PROJECT: Final = "gcp:organizations/getProject:getProject"

@@ -7,19 +7,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.clouds.gke.simulation import models
-from dra_fleet.clouds.gke.simulation.names import cluster_id, digits_of, is_zone, name_faults
+from dra_fleet.clouds.gke.simulation.account import (
+    cluster_id,
+    digits_of,
+    full_version,
+    is_zone,
+    name_faults,
+    refuse,
+)
 from dra_fleet.clouds.gke.simulation.objects import of_every_cluster
 from dra_fleet.clouds.gke.simulation.pool_nodes import machines
-from dra_fleet.clouds.gke.simulation.refusing import refuse
-from dra_fleet.clouds.gke.simulation.versions import full_version
-from dra_fleet.rehearsal.clouds.cluster_names import free_name
-from dra_fleet.rehearsal.clouds.values import at
+from dra_fleet.rehearsal.clouds.account import free_name
+from dra_fleet.rehearsal.clouds.cloud import at
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.gke.simulation.account import GkeAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
     from dra_fleet.rehearsal.world.node import NodeHardware
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"

@@ -12,12 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.clouds.gke.simulation.account import USER
-from dra_fleet.clouds.gke.simulation.limits import ALL_REGIONS
-from dra_fleet.clouds.gke.simulation.machine_types import known_names
+from dra_fleet.clouds.gke.simulation.account import ALL_REGIONS, DEFAULTS, USER, refuse
+from dra_fleet.clouds.gke.simulation.pool_nodes import known_names
 from dra_fleet.clouds.gke.simulation.pool_rules import in_use
-from dra_fleet.clouds.gke.simulation.refusing import refuse
-from dra_fleet.clouds.gke.simulation.versions import DEFAULTS
 from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand
 
 if TYPE_CHECKING:
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.gke.simulation.account import GkeAccount
     from dra_fleet.clouds.gke.simulation.node_pools import NodePools
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 
 _NO_LIMIT: Final = 1_000_000
 _ZONES: Final = "abcf"

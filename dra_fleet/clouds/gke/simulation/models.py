@@ -9,8 +9,7 @@ import functools
 import warnings
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.cloud import WrongInput
-from dra_fleet.rehearsal.clouds.values import Properties, is_unknown
+from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, is_unknown
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

@@ -7,18 +7,16 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.gke.simulation import models
+from dra_fleet.clouds.gke.simulation.account import cluster_id, name_faults, refuse
 from dra_fleet.clouds.gke.simulation.clusters import CLUSTER, POOL
-from dra_fleet.clouds.gke.simulation.names import cluster_id, name_faults
 from dra_fleet.clouds.gke.simulation.pool_nodes import count_of
 from dra_fleet.clouds.gke.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
-from dra_fleet.clouds.gke.simulation.refusing import refuse
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.gke.simulation.account import GkeAccount
     from dra_fleet.clouds.gke.simulation.clusters import GkeClusters
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import WrongInput
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 _FIXED_CONFIG: Final = (
     "spot", "flexStart", "preemptible", "maxRunDuration", "guestAccelerators", "reservationAffinity",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dra_fleet.clouds.gke import DRANET
 from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.clouds.gke.labels import DRANET
 
 _FREE: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _SPEC: Final = {

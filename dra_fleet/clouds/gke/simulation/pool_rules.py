@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.clouds.gke.chips import chips_of
-from dra_fleet.clouds.gke.simulation.limits import metric
-from dra_fleet.clouds.gke.simulation.names import region_of, zones_of
+from dra_fleet.clouds.gke.resources import chips_of
+from dra_fleet.clouds.gke.simulation.account import metric, refuse, region_of, zones_of
 from dra_fleet.clouds.gke.simulation.pool_nodes import accelerator_of, config_of, count_of, machine_of
-from dra_fleet.clouds.gke.simulation.refusing import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.clouds.gke.simulation.limits import GkeLimits
-    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.clouds.gke.simulation.account import GkeLimits
+    from dra_fleet.rehearsal.clouds.cloud import Properties
 
 MOST_PER_ZONE: Final = 1000
 RESERVED: Final = ("kubernetes.io/", "k8s.io/")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT
 from dra_fleet.rehearsal.providers.plugin_servicer import PluginServicer
 from dra_fleet.rehearsal.providers.properties import (
     UNKNOWN,

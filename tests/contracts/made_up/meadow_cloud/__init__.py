@@ -11,8 +11,8 @@ from dra_fleet.clouds.base import Cloud, read_machines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.account import Exposed
     from dra_fleet.clouds.base import Place
-    from dra_fleet.clouds.exposure import Exposed
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
@@ -53,7 +53,7 @@ class Meadow(Cloud["MeadowClusterSettings"]):
 
     @override
     def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
-        from dra_fleet.clouds.exposure import Exposed, administrators
+        from dra_fleet.clouds.account import Exposed, administrators
 
         return [
             Exposed(subject="API server", text=f"stands on field {self.own(settings).field}", level="note"),

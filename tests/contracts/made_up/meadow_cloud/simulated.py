@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.rehearsal.clouds.account import CloudAccount
-from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
-from dra_fleet.rehearsal.clouds.cluster_names import free_name
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.account import CloudAccount, free_name
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import ResourceType, TypedCloud, missing_faults
 from dra_fleet.rehearsal.world.hardware import node
 from meadow_cloud.limits import MeadowLimits
@@ -21,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import PluginResource, WrongInput
+    from dra_fleet.rehearsal.clouds.cloud import PluginResource, Properties, WrongInput
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
 
 PATCH: Final = 0

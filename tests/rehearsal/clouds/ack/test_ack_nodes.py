@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.rehearsal.clouds.ack.ack_region import A10, DISABLED, POOL, REGION, pool_inputs
 
 if TYPE_CHECKING:

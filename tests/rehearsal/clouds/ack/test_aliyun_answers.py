@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.ack.answers import AttachedPolicies, Groups, RamCaller, RamPolicy
-from dra_fleet.clouds.ack.permission_questions import permission_questions
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.clouds.ack.account import AttachedPolicies, Groups, RamCaller, RamPolicy, permission_questions
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.clouds.ack.ack_fleets import a10, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
 

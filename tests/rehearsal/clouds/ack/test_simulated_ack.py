@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.clouds.ack.simulation import GET_CREDENTIAL
 from dra_fleet.clouds.ack.simulation.cloud import GET_CLUSTERS, GET_POOLS
-from dra_fleet.clouds.ack.simulation.plugin import GET_CREDENTIAL
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CloudRefusal, TypeNotCoveredError
 from tests.rehearsal.clouds.ack.ack_region import (
     ADDON,
     CLUSTER,

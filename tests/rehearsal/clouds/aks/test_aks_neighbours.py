@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.clouds.neighbours import neighbours
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 from tests.rehearsal.clouds.aks.aks_subscription import GROUP
 
 if TYPE_CHECKING:

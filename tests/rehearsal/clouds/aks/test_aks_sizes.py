@@ -10,7 +10,7 @@ from dra_fleet import clouds
 from dra_fleet.clouds.base import read_machines
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.facts.own import NAME, VARIABLE
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:

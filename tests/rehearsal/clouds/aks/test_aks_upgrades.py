@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.rehearsal.clouds.aks.aks_subscription import CLUSTER, MAINTENANCE, POOL, SYSTEM, pool_inputs
 
 if TYPE_CHECKING:

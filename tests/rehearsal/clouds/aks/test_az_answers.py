@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.aks.simulation.names import SUBSCRIPTION
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.clouds.aks.simulation.account import SUBSCRIPTION
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.rehearsal.clouds.asking import about, findings, subjects
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.aks.names import quota_family as family
+from dra_fleet.clouds.aks.plan import quota_family as family
+from dra_fleet.clouds.aks.simulation.account import SERVER_ID
 from dra_fleet.clouds.aks.simulation.cloud import GET_CLUSTER, SimulatedAks
-from dra_fleet.clouds.aks.simulation.kubeconfig import SERVER_ID
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.world.store import Store
 from tests.rehearsal.clouds.aks.aks_subscription import (
     A100,

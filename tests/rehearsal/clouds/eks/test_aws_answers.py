@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore import loaders  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.clouds.eks.answers import CallerIdentity
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.clouds.eks.account import CallerIdentity
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
 

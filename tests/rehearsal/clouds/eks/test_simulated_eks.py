@@ -12,8 +12,7 @@ import pytest
 from dra_fleet.clouds.eks.simulation.cloud import GET_GROUP, GET_GROUPS
 from dra_fleet.clouds.eks.simulation.network_types import VPC
 from dra_fleet.clouds.eks.simulation.small_types import ROLE
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CloudRefusal, TypeNotCoveredError
 from tests.rehearsal.clouds.eks.eks_region import CLUSTER, GROUP, TEMPLATE, cluster_inputs, group_inputs
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.gke.answers import AccessState
-from dra_fleet.clouds.gke.questions import questions
+from dra_fleet.clouds.gke.account import AccessState, questions
 from dra_fleet.fleet import parse
 from dra_fleet.plan import make_plan
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.clouds.gke.gke_fleets import l4, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
 

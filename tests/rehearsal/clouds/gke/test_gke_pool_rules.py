@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.gke.simulation.limits import metric
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.clouds.gke.simulation.account import metric
+from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:

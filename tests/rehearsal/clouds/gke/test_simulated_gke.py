@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.clouds.gke.simulation.cloud import GET_CLUSTER
-from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CloudRefusal, TypeNotCoveredError
 from tests.rehearsal.clouds.gke.gke_project import CLUSTER, L4, POOL
 
 if TYPE_CHECKING:

@@ -1,20 +1,32 @@
-"""Node pools of ACK: which labels and taints their nodes have, and what Alibaba Cloud calls them."""
+"""Pools of ACK: machines, labels, taints and names, and drivers' chart values beyond the drivers' own."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clouds.ack import CLOUD
-from dra_fleet.clouds.ack.labels import ADVERTISED, DRIVER_VERSION, LEFT_ALONE, SCHEDULING
-from dra_fleet.clouds.common.labels import ReservedLabels, check_labels
-from dra_fleet.clouds.common.machines import check_devices, find_machine, identity_of, labels_of, planned
-from dra_fleet.clouds.common.names import HASH_LENGTH, short_hash
+from dra_fleet.clouds.ack.resources import ADVERTISED, DRIVER_VERSION, LEFT_ALONE, SCHEDULING
+from dra_fleet.clouds.common.machines import (
+    HASH_LENGTH,
+    ReservedLabels,
+    check_devices,
+    check_labels,
+    find_machine,
+    identity_of,
+    labels_of,
+    planned,
+    short_hash,
+)
+from dra_fleet.drivers.common.affinity import node_affinity, node_label
+from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.model.labels import POOL
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.ack.settings import AckClusterSettings, AckPoolSettings
+    from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
 
 _RESERVED = ReservedLabels(
     owner="ACK",
@@ -73,3 +85,35 @@ def node_pool_name(plan: PoolPlan, pool: AckPoolSettings) -> str:
     )
     digest = short_hash("\n".join(identity))
     return f"{plan.name[: _NAME_LIMIT - HASH_LENGTH - 1]}-{digest}"
+
+
+IMAGE = "image.repository"
+"""Where charts are told from where their image comes."""
+
+
+def ack_driver_values(
+    driver: Driver, release: Release, settings: AckClusterSettings, theirs: ChartValues
+) -> ChartValues:
+    """What a driver's chart needs on ACK.
+
+    Args:
+        driver: the driver.
+        release: the release to be made.
+        settings: the cluster's.
+        theirs: the stack's own values, which decide whether there is a controller.
+    """
+    chosen: dict[str, Any] = {**driver.placement_values(release)}
+    if advertises_gpus(driver) and any(driver.serves(pool.machine) for pool in release.pools):
+        affinity = node_affinity([[node_label(SCHEDULING, LEFT_ALONE)]])
+        chosen = merged(chosen, nested({driver.plugin_key("affinity"): affinity}))
+    if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
+        # null unsets the older charts' affinity for control plane nodes, which ACK does not show.
+        chosen = merged(chosen, {"controller": {"affinity": None}})
+    if settings.registry is not None and IMAGE in release.version.values:
+        chosen = merged(chosen, nested({IMAGE: f"{settings.registry}/{release.version.chart}"}))
+    return chosen
+
+
+def advertises_gpus(driver: Driver) -> bool:
+    """Whether a driver publishes what ACK's own device plugin advertises."""
+    return driver.resources.told_by == "gpus"

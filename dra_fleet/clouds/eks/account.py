@@ -1,9 +1,4 @@
-"""What an AWS account is asked before `pulumi up`: quota, machines, reservations, permissions, versions.
-
-Sources: https://docs.aws.amazon.com/cli/latest/reference/ (sts get-caller-identity, service-quotas
-list-service-quotas, ec2 describe-instance-type-offerings and describe-capacity-reservations, iam
-simulate-principal-policy, eks describe-cluster-versions).
-"""
+"""The account of EKS clusters: access to clusters, and questions before `pulumi up` with answers."""
 
 from __future__ import annotations
 
@@ -12,24 +7,26 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clouds.answers import (
+from pydantic import Field
+
+from dra_fleet.clouds.account import (
+    ADOPTED,
+    Answered,
+    CloudQuestion,
+    Exposed,
+    Login,
     Quota,
+    account_question,
+    address,
+    administrators,
     judge_offer,
     judge_permissions,
     judge_quota,
     judge_reservation,
-)
-from dra_fleet.clouds.eks.answers import (
-    CallerIdentity,
-    CapacityReservations,
-    EksVersions,
-    Offerings,
-    ServiceQuotas,
-    Simulation,
+    version_question,
 )
 from dra_fleet.clouds.eks.facts import eks_facts
-from dra_fleet.clouds.eks.pools import zones_of
-from dra_fleet.clouds.questions import CloudQuestion, account_question, version_question
+from dra_fleet.clouds.eks.plan import zones_of
 from dra_fleet.findings.preflight import PreflightFinding
 
 if TYPE_CHECKING:
@@ -40,6 +37,100 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
     Pools = Mapping[str, tuple[PoolPlan, EksPoolSettings]]
+
+
+def exposure(settings: EksClusterSettings) -> Sequence[Exposed]:
+    """What is told of a cluster's access."""
+    access = settings.access
+    if access is None:
+        return [ADOPTED]
+    return [
+        address(access.public_ranges, is_private=access.private),
+        Exposed(subject="credentials", text="AWS IAM by short-lived tokens; no kubeconfig holds a secret"),
+        administrators(access.admins, "creates the cluster"),
+    ]
+
+
+class CallerIdentity(Login):
+    """The answer of `aws sts get-caller-identity`."""
+
+    account: str = Field(alias="Account")
+    arn: str = Field(alias="Arn")
+
+    @property
+    def entity(self) -> tuple[str, str, str]:
+        """The ARN of the user or role that IAM knows, its kind and its name.
+
+        Of a session of a role it is the role's, without its path, which no session tells:
+        https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
+        """
+        kind, _, rest = self.arn.rpartition(":")[2].partition("/")
+        if kind != "assumed-role":
+            return self.arn, kind, rest.rpartition("/")[2]
+        partition, name = self.arn.split(":")[1], rest.split("/")[0]
+        return f"arn:{partition}:iam::{self.account}:role/{name}", "role", name
+
+
+class _ServiceQuota(Answered):
+    code: str = Field(alias="QuotaCode")
+    value: float = Field(alias="Value")
+
+
+class ServiceQuotas(Answered):
+    """The answer of `aws service-quotas list-service-quotas`."""
+
+    quotas: tuple[_ServiceQuota, ...] = Field(alias="Quotas")
+
+
+class _Offering(Answered):
+    machine: str = Field(alias="InstanceType")
+    zone: str = Field(alias="Location")
+
+
+class Offerings(Answered):
+    """The answer of `aws ec2 describe-instance-type-offerings`."""
+
+    offerings: tuple[_Offering, ...] = Field(alias="InstanceTypeOfferings")
+
+
+class _CapacityReservation(Answered):
+    machine: str = Field(alias="InstanceType")
+    zone: str = Field(alias="AvailabilityZone")
+    total: int = Field(alias="TotalInstanceCount")
+    state: str = Field(alias="State")
+
+
+class CapacityReservations(Answered):
+    """The answer of `aws ec2 describe-capacity-reservations`."""
+
+    reservations: tuple[_CapacityReservation, ...] = Field(alias="CapacityReservations")
+
+
+class _Evaluation(Answered):
+    action: str = Field(alias="EvalActionName")
+    decision: str = Field(alias="EvalDecision")
+    missing: tuple[str, ...] = Field(default=(), alias="MissingContextValues")
+
+
+class Simulation(Answered):
+    """The answer of `aws iam simulate-principal-policy`."""
+
+    results: tuple[_Evaluation, ...] = Field(alias="EvaluationResults")
+
+
+class _EksVersion(Answered):
+    version: str = Field(alias="clusterVersion")
+
+
+class EksVersions(Answered):
+    """The answer of `aws eks describe-cluster-versions`."""
+
+    versions: tuple[_EksVersion, ...] = Field(alias="clusterVersions")
+
+    def offered(self) -> list[str]:
+        """The minors."""
+        return [item.version for item in self.versions]
+
 
 _JSON: Final = ("--output", "json")
 _ADOPTS: Final = ("eks:DescribeCluster", "eks:CreateNodegroup", "ec2:CreateLaunchTemplate", "iam:PassRole")

@@ -1,4 +1,4 @@
-"""Node pools of GKE: the machine, the labels and taints of its nodes, and what is wrong with a pool alone."""
+"""Pools of GKE: machines, labels, taints, names, chart values, and devices that its autoscaler predicts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clouds.common.labels import ReservedLabels, check_labels
 from dra_fleet.clouds.common.machines import (
+    ReservedLabels,
     advertiser_labels,
     check_devices,
+    check_labels,
     find_machine,
     identity_of,
     planned,
+    short_hash,
 )
-from dra_fleet.clouds.gke import CLOUD
-from dra_fleet.clouds.gke.chips import chips_of, in_slice
-from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.clouds.gke.labels import (
+from dra_fleet.clouds.gke import (
+    CLOUD,
     COMPUTE_CLASS,
     DRANET,
     GPU_DRA,
@@ -27,18 +27,62 @@ from dra_fleet.clouds.gke.labels import (
     TPU_DRA,
     TRIPLE,
 )
-from dra_fleet.clouds.gke.names import node_pool_name
+from dra_fleet.clouds.gke.facts import gke_facts
+from dra_fleet.clouds.gke.resources import chips_of, in_slice
+from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import POOL
+from dra_fleet.model.nodes import NodeDevice
+from dra_fleet.model.published import PublishedDevice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
-    from dra_fleet.clouds.gke.settings import GkeClusterSettings
+    from dra_fleet.clouds.gke.facts import GkeScaleFromZero
+    from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkePoolSettings
+    from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
+
+LIMIT = 40
+"""The longest name of a node pool or a cluster. Lower-case letters, digits and hyphens, a letter first."""
+
+_REGIONAL_ZONES = 3
+"""In how many zones GKE puts nodes of a regional cluster that names none."""
+
+
+def node_pool_name(name: str, *identity: str) -> str:
+    """The name in GKE of a pool: what fits of ours, then a hash of it and of what cannot change in place.
+
+    With another identity the name is another, so that the new pool is there before the old one goes.
+    """
+    suffix = short_hash("\n".join((name, *identity)))
+    stem = name if name[:1].isalpha() else f"p{name}"
+    return f"{stem[: LIMIT - len(suffix) - 1].rstrip('-')}-{suffix}"
+
+
+def region_of(location: str) -> str:
+    """The region of a location: us-central1 of us-central1 and of us-central1-a."""
+    parts = location.split("-")
+    return "-".join(parts[:2])
+
+
+def is_zone(location: str) -> bool:
+    """Whether a location is a zone."""
+    return location.count("-") == 2  # noqa: PLR2004 - continent, region, zone
+
+
+def zones_of(zones: Sequence[str], location: str) -> int:
+    """In how many zones a pool has nodes.
+
+    Args:
+        zones: those that it names.
+        location: of its cluster.
+    """
+    return len(zones) or (1 if is_zone(location) else _REGIONAL_ZONES)
+
 
 AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"})
 """Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
@@ -190,3 +234,81 @@ def _taints(machine: Machine, classes: list[str]) -> list[Taint]:
         COMPUTE_CLASS: "".join(classes[:1]),
     }
     return [Taint(key=key, value=value, effect="NoSchedule") for key, value in wanted.items() if value]
+
+
+CRITICAL = CLOUD.guarded_priorities
+_EVERY_TAINT = [{"operator": "Exists"}]
+
+
+def gke_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> ChartValues:
+    """What a driver's chart needs on GKE.
+
+    GKE admits critical priority classes only where a ResourceQuota allows them, or in kube-system.
+
+    Args:
+        driver: the driver.
+        release: the release to be made.
+        theirs: the stack's own values, which decide whether there is a controller.
+    """
+    values = merged(driver.values(release), theirs)
+    chosen = nested({driver.plugin_key("tolerations"): _EVERY_TAINT})
+    chosen = merged(chosen, nested(dict.fromkeys(driver.priority_keys(values, release.version), "")))
+    if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
+        # null unsets the older charts' affinity for control plane nodes, which GKE does not show.
+        chosen = merged(chosen, {"controller": {"affinity": None}})
+    return chosen
+
+
+_DRIVER = "gpu.nvidia.com"
+_MOST_PREDICTED_BYTES = "136"
+"""GKE's autoscaler computes a GPU's memory as so many bytes at most, whatever the GPU has."""
+
+
+def gke_devices(pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str]:
+    """The devices that GKE's autoscaler imagines on a node of a pool without nodes.
+
+    Args:
+        pool: the pool.
+
+    Returns:
+        The devices, and why there are none: it does not know every accelerator, and no partitions.
+    """
+    facts = gke_facts().scale_from_zero
+    name = pool.machine.accelerator
+    known = facts.accelerator(name)
+    if known is None:
+        return (), f"GKE's autoscaler does not know accelerator {name or 'none'}"
+    if pool.sharing.strategy == "mig":
+        return (), "GKE's autoscaler knows no MIG partitions"
+    return tuple(
+        _imagined(
+            PublishedDevice(
+                name=f"gpu-{index}",
+                attributes={
+                    "type": "gpu",
+                    "architecture": known.architecture,
+                    "brand": "Nvidia",
+                    "productName": known.product_name,
+                    "uuid": f"GPU-{index}",
+                    "index": index,
+                    "minor": index,
+                },
+                capacity={"memory": _MOST_PREDICTED_BYTES},
+            ),
+            facts,
+        )
+        for index in range(pool.machine.gpus)
+    ), ""
+
+
+def _imagined(device: PublishedDevice, facts: GkeScaleFromZero) -> NodeDevice:
+    body = device.to_object()
+    attributes = {name: value for name, value in body["attributes"].items() if name in facts.attributes}
+    full = {**body, "attributes": attributes}
+    return NodeDevice(
+        driver=_DRIVER,
+        name=device.name,
+        seen=full,
+        placed=full,
+        origins=dict.fromkeys((*attributes, "memory"), "documented"),
+    )

@@ -1,25 +1,36 @@
-"""Node groups of EKS: which labels and taints their nodes have, which image they run, what AWS calls them."""
+"""Pools of EKS: machines, labels, taints and names, and drivers' chart values beyond the drivers' own."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
-from dra_fleet.clouds.common.labels import ReservedLabels, check_labels
-from dra_fleet.clouds.common.machines import check_devices, find_machine, identity_of, labels_of, planned
+from dra_fleet.clouds.common.machines import (
+    ReservedLabels,
+    check_devices,
+    check_labels,
+    find_machine,
+    identity_of,
+    labels_of,
+    planned,
+)
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.settings import OwnImage
+from dra_fleet.drivers.common.affinity import node_affinity, node_label
+from dra_fleet.drivers.common.values import merged
 from dra_fleet.model.labels import POOL
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.facts import EksImage
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
+    from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
 
 CUSTOM = "CUSTOM"
 """The AMI type of an image of one's own."""
@@ -100,3 +111,31 @@ def node_group_name(plan: PoolPlan, pool: EksPoolSettings, settings: EksClusterS
     )
     digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()
     return f"{plan.name[:_STEM]}-{digest[:_HASH]}"
+
+
+SYSTEM_POOL = "system"
+
+
+def eks_driver_values(
+    driver: Driver, release: Release, theirs: ChartValues, *, discovers_features: bool
+) -> ChartValues:
+    """What a driver's chart needs on EKS.
+
+    Args:
+        driver: the driver.
+        release: the release to be made.
+        theirs: the stack's own values, which decide whether there is a controller.
+        discovers_features: whether the GPU Operator's feature discovery labels the nodes' NVLink fabric.
+    """
+    fabric = driver.fabric_values(release, NVL_DOMAIN, is_labelled=discovers_features)
+    chosen: dict[str, Any] = merged(fabric, driver.placement_values(release))
+    if driver.has_controller(merged(fabric, theirs), default=False):
+        controller: dict[str, Any] = {
+            "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+            "nodeSelector": {POOL: SYSTEM_POOL},
+        }
+        if release.version.controller_needs_control_plane:
+            # EKS has no control-plane nodes, and Helm lays values over the chart's own affinity.
+            controller["affinity"] = node_affinity([[node_label(POOL, SYSTEM_POOL)]])
+        chosen["controller"] = controller
+    return chosen

@@ -1,9 +1,4 @@
-"""What an Azure subscription is asked before `pulumi up`: quota, sizes, reservations, permissions, versions.
-
-Sources: https://learn.microsoft.com/cli/azure/account, …/vm (list-usage, list-skus), …/aks (get-versions),
-https://learn.microsoft.com/cli/azure/capacity/reservation and
-https://learn.microsoft.com/rest/api/authorization/permissions/list-for-resource-group.
-"""
+"""The subscription of AKS clusters: access to clusters, and questions before `pulumi up` with answers."""
 
 from __future__ import annotations
 
@@ -13,17 +8,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field, RootModel
 
-from dra_fleet.clouds.aks.names import quota_family
-from dra_fleet.clouds.answers import (
+from dra_fleet.clouds.account import (
+    ADOPTED,
     Answered,
+    CloudQuestion,
+    Exposed,
     Login,
     Quota,
+    account_question,
+    address,
+    administrators,
+    allowed,
     judge_offer,
     judge_permissions,
     judge_quota,
     judge_reservation,
+    version_question,
 )
-from dra_fleet.clouds.questions import CloudQuestion, account_question, allowed, version_question
+from dra_fleet.clouds.aks.plan import quota_family
 from dra_fleet.findings.preflight import PreflightFinding
 from dra_fleet.settings.outputs import StackOutput
 
@@ -34,6 +36,20 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
     Pools = Mapping[str, tuple[PoolPlan, AksPoolSettings]]
+
+
+def exposure(settings: AksClusterSettings) -> Sequence[Exposed]:
+    """What is told of a cluster's access."""
+    access = settings.access
+    if access is None:
+        return [ADOPTED]
+    login = f"Entra ID by kubelogin ({access.login}); local accounts are off, no kubeconfig holds a secret"
+    return [
+        address(access.authorized_ranges, is_private=access.private),
+        Exposed(subject="credentials", text=login),
+        administrators(access.admin_groups, "has Azure's own cluster admin role"),
+    ]
+
 
 _JSON: Final = ("--output", "json")
 _PERMISSIONS: Final = "providers/Microsoft.Authorization/permissions?api-version=2022-04-01"

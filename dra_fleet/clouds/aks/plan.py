@@ -1,24 +1,80 @@
-"""Node pools of AKS: the machine, the labels and taints of its nodes, and what is wrong with a pool alone."""
+"""Pools of AKS: machines, labels, taints and names, and drivers' chart values beyond the drivers' own."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clouds.aks import CLOUD
-from dra_fleet.clouds.aks.labels import SPOT
-from dra_fleet.clouds.aks.names import physical_name
-from dra_fleet.clouds.common.labels import ReservedLabels, check_labels
-from dra_fleet.clouds.common.machines import check_devices, find_machine, identity_of, labels_of, planned
+from dra_fleet.clouds.aks.resources import SPOT
+from dra_fleet.clouds.common.machines import (
+    HASH_LENGTH,
+    ReservedLabels,
+    check_devices,
+    check_labels,
+    find_machine,
+    identity_of,
+    labels_of,
+    planned,
+    short_hash,
+)
+from dra_fleet.drivers.common.affinity import node_affinity, node_label
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import POOL
+from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksMachine, AksPoolSettings
+    from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameRule:
+    """A resource type's rule: at most `limit` characters, and what is to be left out of a name."""
+
+    limit: int
+    strip: re.Pattern[str]
+
+
+RULES = {
+    "agentPool": NameRule(limit=12, strip=re.compile(r"[^a-z0-9]")),
+    "dnsPrefix": NameRule(limit=54, strip=re.compile(r"[^A-Za-z0-9-]")),
+}
+"""By resource type. Agent pools have the narrow rule: lower-case letters and digits, a letter first."""
+
+
+def physical_name(kind: str, name: str, *identity: str) -> str:
+    """The name in Azure of something with our name: what fits of it, then a hash of all of it.
+
+    Args:
+        kind: a key of RULES.
+        name: our name, a DNS label.
+        identity: what cannot change in place; with another identity the name is another, so that the engine
+            makes the new one before it deletes the old one.
+    """
+    rule = RULES[kind]
+    stem = rule.strip.sub("", name.lower())[: rule.limit - HASH_LENGTH]
+    if not stem[:1].isalpha():
+        stem = f"p{stem}"[: rule.limit - HASH_LENGTH]
+    return stem + short_hash("\n".join((name, *identity)))
+
+
+def quota_family(size: str) -> str:
+    """The quota family of a VM size: standardNVADSA10v5Family of Standard_NV6ads_A10_v5.
+
+    https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions
+    """
+    words = size.removeprefix("Standard_").split("_")
+    letters = "".join(letter for letter in words[0] if not letter.isdigit())
+    middle = "".join(words[1:-1]) if len(words) > 1 else ""
+    version = words[-1] if len(words) > 1 else ""
+    return f"standard{letters.upper()}{middle}{version}Family"
+
 
 _RESERVED = ReservedLabels(
     owner="AKS", refuser="Azure", prefixes=("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
@@ -81,3 +137,20 @@ def _described(machine: Machine, wanted: AksMachine, known: Mapping[str, Machine
         "gpu_fraction": next((fraction for fraction in fractions if fraction), None),
     }
     return machine.model_copy(update=found)
+
+
+def aks_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> ChartValues:
+    """What a driver's chart needs on AKS.
+
+    Args:
+        driver: the driver.
+        release: the release to be made.
+        theirs: the stack's own values, which decide whether there is a controller.
+    """
+    chosen: dict[str, Any] = {**driver.placement_values(release)}
+    if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
+        chosen["controller"] = {
+            "affinity": node_affinity([[node_label("kubernetes.azure.com/mode", "system")]]),
+            "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+        }
+    return chosen

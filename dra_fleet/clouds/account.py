@@ -1,0 +1,337 @@
+"""Access to a cluster, and questions to its account before `pulumi up` with their answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from dra_fleet.clouds.common.networks import is_open
+from dra_fleet.findings.preflight import PreflightFinding
+from dra_fleet.plain import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposed:
+    """One fact: what of the cluster it is about, the fact in words, and whether it is a warning."""
+
+    subject: Literal["API server", "credentials", "administrators"]
+    text: str
+    level: Literal["fine", "note", "warning"] = "fine"
+
+
+ADOPTED = Exposed(
+    subject="API server",
+    text="the cluster is adopted; who reaches its API server is not this stack's to say",
+    level="note",
+)
+"""All that is told of a cluster that the stack does not make."""
+
+
+def address(ranges: Sequence[str], *, is_private: bool) -> Exposed:
+    """The address of an API server: a private one, or one that ranges may reach; none listed is everybody."""
+    if is_private:
+        return Exposed(subject="API server", text="has a private address only")
+    return Exposed(
+        subject="API server",
+        text=f"public address, open to {', '.join(ranges) or 'everybody'}",
+        level="warning" if is_open(ranges) or not ranges else "note",
+    )
+
+
+def administrators(names: Sequence[str], otherwise: str) -> Exposed:
+    """Who administers a cluster; `otherwise` where the stack names nobody."""
+    return Exposed(subject="administrators", text=", ".join(names) or f"nobody but who {otherwise}")
+
+
+class Answered(BaseModel):
+    """A part of an answer; what is not read of it is left alone."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Login(Answered):
+    """Whose login a cloud's command line holds."""
+
+    account: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """How much an account may have at once. `used`: how much it has; None where the cloud does not tell."""
+
+    limit: float
+    used: float | None = None
+
+
+def judge_quota(
+    wanted: float, unit: str, name: str, place: str, *, quota: Quota | None, ask: str
+) -> PreflightFinding:
+    """Whether a quota holds what the pools take at max.
+
+    Args:
+        wanted: how much they take.
+        unit: of what, such as "vCPUs".
+        name: of the quota.
+        place: where it counts, such as a region.
+        quota: as the account has it; None where the cloud tells none of this name.
+        ask: the command that asks for more.
+    """
+    takes = f"the pools take {wanted:.0f} {unit} of {name} at max"
+    if quota is None:
+        message = f"{takes}; no quota of that name is told in {place}, so whether there is enough is unknown"
+        return PreflightFinding(level="warning", subject="quota", message=message, fix=ask)
+    limit = f"{quota.limit:.0f}" if isfinite(quota.limit) else "unlimited"
+    at_max = f"{takes}; the quota in {place} is {limit}"
+    if quota.limit < wanted:
+        return PreflightFinding(level="problem", subject="quota", message=at_max, fix=ask)
+    if quota.used is None:
+        message = f"{at_max}; how much of it is in use is unknown"
+        return PreflightFinding(level="ok", subject="quota", message=message)
+    if quota.limit - quota.used < wanted:
+        message = f"{at_max}, of which {quota.used:.0f} are in use, unless that is by these pools"
+        return PreflightFinding(level="warning", subject="quota", message=message, fix=ask)
+    return PreflightFinding(level="ok", subject="quota", message=at_max)
+
+
+def judge_offer(
+    machine: str, place: str, pools: Mapping[str, Iterable[str]], offered: Iterable[str], elsewhere: str
+) -> PreflightFinding:
+    """Whether a machine type is offered where pools want it.
+
+    Args:
+        machine: its name in the cloud.
+        place: the region.
+        pools: the zones by pool; without any, one zone with it is enough.
+        offered: the zones that have it.
+        elsewhere: the command that lists where it is.
+    """
+    zones = sorted(set(offered))
+    for pool, wanted in sorted(pools.items()):
+        missing = sorted(set(wanted) - set(zones))
+        if missing and zones:
+            return PreflightFinding(
+                level="problem",
+                subject="machines",
+                message=f"pool {pool}: {machine} is not offered in zone {', '.join(missing)} of {place}",
+                fix=f"zones: [{', '.join(zones)}]",
+            )
+    if not zones:
+        message = f"{machine} is not offered in {place}"
+        return PreflightFinding(level="problem", subject="machines", message=message, fix=elsewhere)
+    return PreflightFinding(level="ok", subject="machines", message=f"{machine} is offered in {place}")
+
+
+def judge_reservation(
+    pool: str, reservation: str, machine: str, *, kept: int, most: int, ask: str
+) -> PreflightFinding:
+    """Whether a reservation holds a pool at max.
+
+    Args:
+        pool: the pool's name.
+        reservation: its name or id.
+        machine: the pool's machine type.
+        kept: how many of that type it reserves where the pool is.
+        most: how many the pool takes.
+        ask: the command that makes it larger.
+    """
+    message = f"pool {pool}: {reservation} reserves {kept} of {machine}; it takes {most} at max"
+    enough = kept >= most
+    return PreflightFinding(
+        level="ok" if enough else "problem",
+        subject="reservation",
+        message=message,
+        fix="" if enough else ask,
+    )
+
+
+def judge_permissions(
+    missing: Mapping[str, str], unknown: Mapping[str, str], scope: str
+) -> Iterator[PreflightFinding]:
+    """What the login may not do of what the stack asks for.
+
+    Args:
+        missing: by action the command that asks for the right to it.
+        unknown: by action why nobody knows whether it is allowed.
+        scope: where it is asked.
+    """
+    for action, fix in missing.items():
+        message = f"this login may not {action}"
+        yield PreflightFinding(level="problem", subject="permissions", message=message, fix=fix)
+    for action, why in unknown.items():
+        message = f"whether this login may {action} is unknown: {why}"
+        yield PreflightFinding(level="warning", subject="permissions", message=message)
+    if not missing and not unknown:
+        message = f"this login may make what the stack asks of {scope}"
+        yield PreflightFinding(level="ok", subject="permissions", message=message)
+
+
+def judge_version(wanted: str, place: str, offered: Iterable[str]) -> PreflightFinding:
+    """Whether a cluster can be made with a Kubernetes version.
+
+    Args:
+        wanted: a minor, or a version exactly.
+        place: where the cluster is to be.
+        offered: minors or versions.
+    """
+    known = sorted(set(offered))
+    if any(version == wanted or version.startswith((f"{wanted}.", f"{wanted}-")) for version in known):
+        message = f"Kubernetes {wanted} is offered in {place}"
+        return PreflightFinding(level="ok", subject="versions", message=message)
+    message = f"Kubernetes {wanted} is not offered in {place}"
+    fix = f"one of {', '.join(known)}" if known else ""
+    return PreflightFinding(level="problem", subject="versions", message=message, fix=fix)
+
+
+LoginT = TypeVar("LoginT", bound=Login)
+AnswerT = TypeVar("AnswerT", bound="BaseModel")
+
+
+def nothing_more(_: Any) -> Sequence[CloudQuestion]:  # noqa: ANN401 - an answer of any question
+    """What is asked after most questions."""
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudQuestion:
+    """One question to an account.
+
+    Attributes:
+        subject: what it is about, such as "quota".
+        about: the same in words, to end "cannot tell ..." with.
+        command: words of a command that prints JSON and changes nothing.
+        answer: how the answer is read; it may hold more.
+        judge: what the answer means for the stack.
+        then: what is asked once this is answered, such as with the name of the login.
+    """
+
+    subject: str
+    about: str
+    command: tuple[str, ...]
+    answer: type[BaseModel]
+    judge: Callable[[Any], Iterable[PreflightFinding]]
+    then: Callable[[Any], Sequence[CloudQuestion]] = nothing_more
+
+
+def account_question(
+    cloud: str,
+    wanted: str | None,
+    command: tuple[str, ...],
+    login: type[LoginT],
+    then: Callable[[LoginT], Sequence[CloudQuestion]],
+) -> CloudQuestion:
+    """Whose login this is; that of another account than the stack's is asked no further.
+
+    Args:
+        cloud: what people call the cloud.
+        wanted: the account that the stack names, if any.
+        command: prints the login.
+        login: how it is read.
+        then: what the login's account is asked.
+    """
+
+    def judge(told: LoginT) -> Iterator[PreflightFinding]:
+        if wanted not in (None, told.account):
+            yield PreflightFinding(
+                level="problem",
+                subject="account",
+                message=f"the stack's account is {wanted}, the login is in {told.account}; "
+                f"{cloud} was asked no further",
+                fix=f"log in to {wanted}, or change account",
+            )
+
+    return CloudQuestion(
+        subject="account",
+        about="whose login this is",
+        command=command,
+        answer=login,
+        judge=judge,
+        then=lambda told: then(told) if wanted in (None, told.account) else (),
+    )
+
+
+def version_question(
+    wanted: str,
+    place: str,
+    command: tuple[str, ...],
+    versions: type[AnswerT],
+    offered: Callable[[AnswerT], Iterable[str]],
+    *,
+    among: str = "",
+) -> CloudQuestion:
+    """Whether a cluster can be made with a Kubernetes version.
+
+    Args:
+        wanted: a minor, or a version exactly.
+        place: where the cluster is to be.
+        command: prints what is offered there.
+        versions: how that is read.
+        offered: the minors or versions in it.
+        among: which part of what is offered counts, to end the place with.
+    """
+    return CloudQuestion(
+        subject="versions",
+        about=f"which versions are offered in {place}",
+        command=command,
+        answer=versions,
+        judge=lambda told: [judge_version(wanted, place + among, offered(told))],
+    )
+
+
+def judged_together(
+    questions: Sequence[CloudQuestion],
+    judge: Callable[[tuple[Any, ...]], Iterable[PreflightFinding]] = lambda _: (),
+    then: Callable[[tuple[Any, ...]], Sequence[CloudQuestion]] = nothing_more,
+) -> Sequence[CloudQuestion]:
+    """Questions that are asked one after another, and whose answers mean something only together.
+
+    Args:
+        questions: their own judgements and what they lead to are left out.
+        judge: what all answers mean, in the order of the questions.
+        then: what is asked once all are answered.
+    """
+
+    def from_on(place: int, told: tuple[Any, ...]) -> Sequence[CloudQuestion]:
+        if place == len(questions):
+            return then(told)
+        last = place + 1 == len(questions)
+
+        def judged(answer: Any) -> Iterable[PreflightFinding]:  # noqa: ANN401 - as the question's model has it
+            return judge((*told, answer)) if last else ()
+
+        def further(answer: Any) -> Sequence[CloudQuestion]:  # noqa: ANN401 - see above
+            return from_on(place + 1, (*told, answer))
+
+        return (replace(questions[place], judge=judged, then=further),)
+
+    return from_on(0, ())
+
+
+def allowed(action: str, permissions: Iterable[Mapping[str, Iterable[str]]]) -> bool:
+    """Whether grants of patterns with `*` allow an action.
+
+    Args:
+        action: such as `Microsoft.ContainerService/managedClusters/write`.
+        permissions: each with the patterns it gives, `actions`, and those it leaves out, `notActions`.
+    """
+    return any(
+        matches(action, grant.get("actions", ())) and not matches(action, grant.get("notActions", ()))
+        for grant in permissions
+    )
+
+
+def matches(action: str, patterns: Iterable[str]) -> bool:
+    """Whether one of some patterns with `*` covers an action.
+
+    Args:
+        action: such as `cs:CreateCluster`.
+        patterns: such as `cs:*`.
+    """
+    from fnmatch import fnmatchcase  # noqa: PLC0415 - who asks no account needs none
+
+    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
