@@ -13,10 +13,10 @@ from .claim import Claim, ClaimArgs
 from .claim_template import ClaimTemplate, ClaimTemplateArgs
 from .clouds import resolve
 from .clouds.logins import Logins
+from .compute_domain import ComputeDomain
 from .core.identity import Identity
 from .core.naming import logical
 from .device_class import DeviceClass, DeviceClassArgs
-from .drivers import domain_of
 from .namespace import Namespace, NamespaceArgs
 from .outputs import Outputs, cluster_outputs
 from .queue import (
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     )
 
     from .clouds.platform import Platform, SecretReader
-    from .drivers.domain import Domain
     from .outputs import Exported
 
 PROTECTED = "production"
@@ -201,9 +200,11 @@ def _claims(platform: Platform, plan: ClusterPlan, identity: Identity, there: _T
     }
 
 
-def _domains(platform: Platform, plan: ClusterPlan, identity: Identity, there: _There) -> dict[str, Domain]:
+def _domains(
+    platform: Platform, plan: ClusterPlan, identity: Identity, there: _There
+) -> dict[str, ComputeDomain]:
     return {
-        domain.name: domain_of(domain.driver).planned(
+        domain.name: ComputeDomain.planned(
             logical(plan.name, domain.name), domain, identity, platform.member_opts(there.needed(domain))
         )
         for domain in plan.compute_domains
@@ -251,7 +252,7 @@ def _workload_args(
     identity: Identity,
     templates: Mapping[str, ClaimTemplate],
     claims: Mapping[str, Claim],
-    domains: Mapping[str, Domain],
+    domains: Mapping[str, ComputeDomain],
 ) -> WorkloadJobArgs:
     return WorkloadJobArgs(
         name=plan.name,
@@ -259,7 +260,7 @@ def _workload_args(
         template=None if plan.template is None else templates[plan.template].metadata.name,
         claim=None if plan.claim is None else claims[plan.claim].metadata.name,
         channel=None if plan.compute_domain is None else domains[plan.compute_domain].template,
-        fabric_label="" if plan.compute_domain is None else domains[plan.compute_domain].fabric_label(),
+        fabric_label="" if plan.compute_domain is None else domains[plan.compute_domain].fabric_label,
         copies=plan.copies,
         image=plan.image,
         command=plan.command,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from .claim import Claim
     from .claim_template import ClaimTemplate
-    from .drivers.domain import Domain
+    from .compute_domain import ComputeDomain
 
 VERSION = 1
 
@@ -56,7 +56,7 @@ def cluster_outputs(
     plan: ClusterPlan,
     templates: Mapping[str, ClaimTemplate],
     claims: Mapping[str, Claim],
-    domains: Mapping[str, Domain],
+    domains: Mapping[str, ComputeDomain],
 ) -> Exported:
     """One cluster's part of the contract."""
     return {
@@ -93,5 +93,5 @@ def cluster_outputs(
     }
 
 
-def _reference(consumed: ClaimTemplate | Claim | Domain) -> Exported:
+def _reference(consumed: ClaimTemplate | Claim | ComputeDomain) -> Exported:
     return {"name": consumed.metadata["name"], "namespace": consumed.metadata["namespace"]}

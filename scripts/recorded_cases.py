@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds import machines
-from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.drivers.nvidia.shares import GATE as SHARES_GATE
 from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaNode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.driver import DRIVER
 from scripts.record_labels import differences, label_cases, recorded_labels
 from scripts.record_prepared import asked, recorded_answers, simulated
 from scripts.recorded_cases import DYNAMIC, EXCLUSIVE, SHARES, STATIC, same_hardware

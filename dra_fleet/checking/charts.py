@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet import clouds, drivers
 from dra_fleet.checking.operator_values import operators, tell_refusals
 from dra_fleet.checking.resources import mapping
+from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.facts import version_of
 from dra_fleet.drivers.common.host_root import looks_elsewhere, root_in, root_of
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import flow, value_at
-from dra_fleet.drivers.driver import Release
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
@@ -231,7 +231,7 @@ def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], po
 def _check_root(subject: Subject, driver: Driver, pools: list[PoolPlan], values: ChartValues) -> None:
     key = driver.resources.root
     for pool in pools if key else ():
-        root, wanted = root_in(driver, values), root_of(driver, pool)
+        root, wanted = root_in(driver, values), root_of(driver.resources, pool)
         if looks_elsewhere(root, [wanted]):
             subject.error(
                 *_path(key),

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.driver import Driver
-from dra_fleet.drivers.value import MachineTraits
+from dra_fleet.drivers.base import Driver, MachineTraits
 from dra_fleet.facts.registry import Registry
 
 if TYPE_CHECKING:
@@ -25,15 +23,22 @@ BUILT_IN = ("nvidia", "amd", "intel", "tpu", "dranet", "dracpu", "example")
 
 
 @cache
-def _load(name: str) -> Driver:
-    return resolve_name(f"dra_fleet.drivers.{name}:DRIVER")
+def _built_in() -> Mapping[str, Driver]:
+    """Import the drivers of this package, whose settings a stack file's models read while they are built."""
+    from dra_fleet.drivers.amd.driver import DRIVER as AMD
+    from dra_fleet.drivers.dracpu.driver import DRIVER as DRACPU
+    from dra_fleet.drivers.dranet.driver import DRIVER as DRANET
+    from dra_fleet.drivers.example.driver import DRIVER as EXAMPLE
+    from dra_fleet.drivers.intel.driver import DRIVER as INTEL
+    from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
+    from dra_fleet.drivers.tpu.driver import DRIVER as TPU
+
+    built_in = (NVIDIA, AMD, INTEL, TPU, DRANET, DRACPU, EXAMPLE)
+    return {driver.name: driver for driver in built_in}
 
 
 _REGISTRY = Registry(
-    kind=Driver,
-    group="dra_fleet.drivers",
-    built_in=BUILT_IN,
-    load=_load,
+    kind=Driver, group="dra_fleet.drivers", built_in=BUILT_IN, load=lambda name: _built_in()[name]
 )
 
 __all__ = [
@@ -126,6 +131,6 @@ def of_class(name: str) -> Driver | None:
 @cache
 def _described(name: str, settings: str) -> Driver:
     """One value per description, however often it is asked for: drivers are told apart by identity."""
-    from dra_fleet.drivers.described import described  # noqa: PLC0415 - models take long to build
+    from dra_fleet.drivers.described import described
 
     return described(name, settings)

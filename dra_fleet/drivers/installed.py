@@ -12,8 +12,8 @@ from dra_fleet.plain import dataclass
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from dra_fleet.drivers.base import Driver
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
-    from dra_fleet.drivers.driver import Driver
     from dra_fleet.model.plan import ChartValues, ClusterPlan
 
 

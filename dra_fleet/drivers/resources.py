@@ -1,7 +1,6 @@
 """What every DRA driver says of charts, images and labels in any Pulumi program: the gate asks.
 
-No question has a default: a driver answers each, or replaces what it has to say in `NOTHING`, which answers
-all of them, so that a question nobody answers fails by its name.
+The defaults describe a driver that is recognized only by where its chart's values place its plugin.
 """
 
 from __future__ import annotations
@@ -177,36 +176,17 @@ class DriverResources:
         installer_images: finds images that install the devices' driver on nodes.
     """
 
-    told_by: Literal["gpus", "machines", "placement"]
-    publishes: Switch | None
-    program: re.Pattern[str]
-    node_taint: str
-    node_labels: re.Pattern[str]
-    workloads: re.Pattern[str]
-    root: str
-    device_plugin: DevicePlugin | None
-    operator: Operator | None
-    discovery_charts: frozenset[str]
-    other_charts: frozenset[str]
-    told_by_values: tuple[ToldByValues, ...]
-    dividable: Dividable | None
-    installer_images: re.Pattern[str]
-
-
-NOTHING: Final = DriverResources(
-    told_by="placement",
-    publishes=None,
-    program=NO_NAME,
-    node_taint="",
-    node_labels=NO_NAME,
-    workloads=NO_NAME,
-    root="",
-    device_plugin=None,
-    operator=None,
-    discovery_charts=frozenset(),
-    other_charts=frozenset(),
-    told_by_values=(),
-    dividable=None,
-    installer_images=NO_NAME,
-)
-"""A driver that has nothing to say but where its chart's values put its plugin."""
+    told_by: Literal["gpus", "machines", "placement"] = "placement"
+    publishes: Switch | None = None
+    program: re.Pattern[str] = NO_NAME
+    node_taint: str = ""
+    node_labels: re.Pattern[str] = NO_NAME
+    workloads: re.Pattern[str] = NO_NAME
+    root: str = ""
+    device_plugin: DevicePlugin | None = None
+    operator: Operator | None = None
+    discovery_charts: frozenset[str] = frozenset()
+    other_charts: frozenset[str] = frozenset()
+    told_by_values: tuple[ToldByValues, ...] = ()
+    dividable: Dividable | None = None
+    installer_images: re.Pattern[str] = NO_NAME

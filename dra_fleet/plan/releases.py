@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
+from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
-from dra_fleet.drivers.driver import Release
 from dra_fleet.drivers.unserved import unserved
 from dra_fleet.model.plan import NamespacePlan, ReleasePlan
 from dra_fleet.plan import advertisers

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.base import read_machines
 from dra_fleet.clouds.offers import check_own_catalogue
-from dra_fleet.drivers import driver_parts
 from dra_fleet.drivers.amd import gpus as amd_gpus
+from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.facts.own import NAME, VARIABLE, CatalogueInvalid, use_beside
 from dra_fleet.fleet import read_stack_file
@@ -28,7 +28,7 @@ SOURCE = "source: a data sheet, date: 2026-11-20"
 CACHED: tuple[Any, ...] = (
     read_machines,
     clouds.machines,
-    cast("Any", driver_parts)._facts,
+    driver_facts,
     nvidia_facts.gpus,
     nvidia_facts.gpu_operator,
     amd_gpus.models,

@@ -16,12 +16,11 @@ import pytest
 import components
 from components.clouds import resolve
 from components.clouds.platform import Platform
-from components.drivers.domain import Domain
 from components.fleet_component import FleetComponent
 from dra_fleet import clouds
 
 FOLDER = Path(components.__file__).parent
-SHARED = {Platform, Domain}
+SHARED = {Platform}
 """What several clouds or drivers build on."""
 SEVERAL = (Platform, FleetComponent)
 """What holds several resources."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet import clouds, drivers
+from dra_fleet.drivers.common.facts import driver_facts
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -29,8 +30,10 @@ def installed(folder: Path = MADE_UP) -> Generator[None]:
         for room in (clouds, drivers):
             patch.setattr(room, "_REGISTRY", replace(vars(room)["_REGISTRY"]))
         importlib.invalidate_caches()
+        driver_facts.cache_clear()
         try:
             yield
         finally:
+            driver_facts.cache_clear()
             for name in [name for name in sys.modules if name.partition(".")[0] in brought]:
                 del sys.modules[name]

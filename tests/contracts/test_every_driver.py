@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet import clouds, drivers
+from dra_fleet.drivers.base import Accelerators
 from dra_fleet.drivers.common.parameters import check_parameters
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import nested
 from dra_fleet.drivers.installed import Installed
-from dra_fleet.drivers.value import Accelerators, Part
 from tests.contracts.registering import installed
 
 if TYPE_CHECKING:
@@ -31,12 +30,6 @@ def driver(request: pytest.FixtureRequest) -> Iterator[Driver]:
         found = drivers.named(request.param)
         assert found is not None
         yield found
-
-
-def test_a_part_is_there_or_said_not_to_be(driver: Driver) -> None:
-    there = {part for part in get_args(Part) if find_spec(f"{driver.package}.{part}") is not None}
-    assert there | driver.without == set(get_args(Part))
-    assert not there & driver.without
 
 
 def test_the_name_of_its_facts_is_one_it_publishes_under(driver: Driver) -> None:

@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import MISSING, fields, replace
-from typing import Any
-
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.drivers.resources import DevicePlugin, DriverResources, Operator
-from dra_fleet.facts.parts import PartMissing
-
-VALUES = (DriverResources, Operator, DevicePlugin)
-QUESTIONS = [question.name for question in fields(DriverResources)]
-
-
-def test_no_question_to_a_driver_has_a_default() -> None:
-    assert [each.name for value in VALUES for each in fields(value) if each.default is not MISSING] == []
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_a_driver_that_does_not_answer_a_question_is_told_which(question: str) -> None:
-    known = next(drivers.known()).resources
-    others: dict[str, Any] = {name: getattr(known, name) for name in QUESTIONS if name != question}
-    with pytest.raises(TypeError, match=rf"missing 1 required keyword-only argument: '{question}'$"):
-        DriverResources(**others)
-
-
-def test_a_driver_without_answers_is_told_the_file_to_write() -> None:
-    driver = replace(next(drivers.known()), name="made-up", package="tests.drivers")
-    with pytest.raises(PartMissing, match=re.escape("write tests/drivers/resources.py with RESOURCES")):
-        _ = driver.resources
 
 
 @pytest.mark.parametrize("driver", [pytest.param(each, id=each.name) for each in drivers.known()])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet import clouds, drivers
-from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.devices import place
+from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.drivers.nvidia.facts import gpus
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
 from dra_fleet.kubernetes.minors import kubernetes_facts

@@ -22,7 +22,7 @@ OURS = frozenset({"dra_fleet", "components", "stacks", "policies"})
 CORE = ("settings", "plan", "proof", "checking", "clouds", "drivers", "model", "cel", "kubernetes", "facts")
 FOLDERS = {
     "": [f"dra_fleet/{room}" for room in CORE],
-    "program": ["stacks", "components/core", "components/drivers", "components/clouds/existing"],
+    "program": ["stacks", "components/core", "components/clouds/existing"],
     "ack": ["components/clouds/ack"],
     "aks": ["components/clouds/aks"],
     "eks": ["components/clouds/eks"],

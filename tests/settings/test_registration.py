@@ -15,7 +15,7 @@ from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.clouds.settings import CommonClusterSettings, sharing_model
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.fleet.settings import FleetSettings
 from dra_fleet.settings.sharing import ExclusiveSharing
 

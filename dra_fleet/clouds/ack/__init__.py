@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.ack.settings import AckClusterSettings
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.drivers.driver import Driver, Release
+    from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.resources import CloudDevicePlugin, OtherPools
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
-    from dra_fleet.drivers.value import Accelerators
+    from dra_fleet.drivers.base import Accelerators
     from dra_fleet.hardware.models import Machine
 
 

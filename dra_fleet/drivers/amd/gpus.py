@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.drivers.amd import DRIVER
 from dra_fleet.facts.entry import Entry, Fact
-from dra_fleet.facts.parts import data
+from dra_fleet.facts.loading import read
 from dra_fleet.model.published import PublishedDevice
 
 if TYPE_CHECKING:
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
 
 WHOLE: Final = "amdgpu"
+_VENDOR: Final = "amd"
+"""The key of machines' rows."""
 _FIRST_RENDERER: Final = 128
 """Where Linux begins to count render nodes: https://docs.kernel.org/gpu/drm-uapi.html#render-nodes."""
 
@@ -40,14 +41,14 @@ class AmdGpus(Fact):
 
 def gpus_of(machine: Machine) -> AmdGpus | None:
     """The GPUs of a machine; None where it has none."""
-    return machine.of_vendor(DRIVER.name, AmdGpus)
+    return machine.of_vendor(_VENDOR, AmdGpus)
 
 
 @cache
 def models() -> Mapping[str, AmdGpu]:
     """The models by name."""
-    told = data("driver amd has no models", DRIVER.package, "gpus.yaml")
-    found = [AmdGpu.model_validate(entry) for entry in told["gpus"]]
+    entries = read("dra_fleet.drivers.amd", "gpus.yaml")["gpus"]
+    found = [AmdGpu.model_validate(entry) for entry in entries]
     return {gpu.model: gpu for gpu in found}
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from dra_fleet.drivers.common.parameter_kinds import ParameterKind
 from dra_fleet.facts.chart_versions import EXAMPLE, is_chart_version
 from dra_fleet.facts.entry import Entry, Fact
+from dra_fleet.facts.parts import data
 
 ValueType = Literal[
     "string",
@@ -273,3 +274,13 @@ class DriverFacts(Entry):
     def owned_classes(self) -> frozenset[str]:
         """Every DeviceClass name that some version of the chart installs."""
         return frozenset(name for version in self.versions for name in version.classes)
+
+
+@cache
+def driver_facts(name: str, package: str) -> DriverFacts:
+    """Return the facts of a driver's `driver.yaml`.
+
+    Raises:
+        PartMissing: The driver's package has no such file.
+    """
+    return DriverFacts.model_validate(data(f"driver {name} has no facts", package, "driver.yaml"))

@@ -14,8 +14,8 @@ from dra_fleet.findings.refusal import Refusal
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from dra_fleet.drivers.driver import Driver
-    from dra_fleet.drivers.resources import Operator
+    from dra_fleet.drivers.base import Driver
+    from dra_fleet.drivers.resources import DriverResources, Operator
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
@@ -28,9 +28,9 @@ def looks_elsewhere(given: str, roots: Collection[str]) -> bool:
     return _bare(given) not in {_bare(root) for root in roots}
 
 
-def root_of(driver: Driver, pool: PoolPlan) -> str:
+def root_of(resources: DriverResources, pool: PoolPlan) -> str:
     """Where the driver of a DRA driver's hardware is on a pool's nodes."""
-    operator = driver.resources.operator if pool.gpu_driver == "operator" else None
+    operator = resources.operator if pool.gpu_driver == "operator" else None
     return pool.driver_root or (HOST if operator is None else operator.default_root)
 
 
@@ -61,7 +61,7 @@ def check_root(
         fix: what to do about it.
     """
     key = driver.resources.root
-    allowed = sorted({root_of(driver, pool) for pool in pools if pool.machine.gpus})
+    allowed = sorted({root_of(driver.resources, pool) for pool in pools if pool.machine.gpus})
     if not key or key not in values or not allowed:
         return
     root = root_in(driver, values)

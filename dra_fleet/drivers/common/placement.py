@@ -12,7 +12,7 @@ from dra_fleet.kubernetes.scheduling.taints import toleration_list
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.drivers.driver import Driver, Release
+    from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.model.plan import ChartValues
 
 

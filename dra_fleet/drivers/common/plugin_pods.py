@@ -13,8 +13,8 @@ from dra_fleet.plain import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dra_fleet.drivers.base import Driver
     from dra_fleet.drivers.common.facts import ChartVersion, PluginDemand
-    from dra_fleet.drivers.driver import Driver
     from dra_fleet.drivers.resources import Progress
     from dra_fleet.kubernetes.scheduling.node_affinity import Labels
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration

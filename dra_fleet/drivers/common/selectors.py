@@ -15,7 +15,7 @@ from dra_fleet.findings.refusal import Refusal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.drivers.driver import Driver
+    from dra_fleet.drivers.base import Driver
     from dra_fleet.settings.classes import AmountRange, IntentClass, VersionRange
 
 _P = TypeVar("_P", PublishedAttribute, PublishedCapacity)

@@ -11,8 +11,8 @@ from dra_fleet.findings.errors import choices, mistyped, shown
 from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
 
 

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
 from dra_fleet.drivers.common.parameter_kinds import ParameterField, ParameterKind
-from dra_fleet.drivers.driver import Driver
-from dra_fleet.drivers.value import Part
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.plain import dataclass
 from dra_fleet.settings.releases import DriverSettings
 
 if TYPE_CHECKING:
     import datetime as dt
 
+    from dra_fleet.hardware.models import Machine
     from dra_fleet.settings.releases import DescribedDriver
 
 SOURCE: Final = "the stack file"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Described(Driver):
-    """A driver whose facts a stack file tells; what its chart takes and refuses is not known."""
+    """A driver whose facts a stack file states; the values and guards of its chart are unknown."""
 
-    told: DriverFacts
+    intents = {}
+
+    def __init__(self, facts: DriverFacts, plugin_section: str) -> None:
+        self.name = facts.name
+        self.publishers = {facts.driver: facts.name}
+        self.plugin_section = plugin_section
+        self._facts = facts
 
     @property
     @override
     def facts(self) -> DriverFacts:
-        return self.told
+        return self._facts
+
+    @override
+    def serves(self, machine: Machine) -> bool:
+        return False
 
 
 def described(name: str, settings: str) -> Driver:
@@ -67,15 +75,7 @@ def described(name: str, settings: str) -> Driver:
         source=SOURCE,
         date=date,
     )
-    return Described(
-        name=name,
-        package=__name__,
-        publishers={told.publishes: name},
-        intents={},
-        without=frozenset(get_args(Part)),
-        plugin_section=told.plugin,
-        told=facts,
-    )
+    return Described(facts, told.plugin)
 
 
 def _parameters(told: DescribedDriver, date: dt.date) -> tuple[ParameterKind, ...] | None:

@@ -9,21 +9,26 @@ cloudprovider/gke/dynamicresources).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from dra_fleet.facts.entry import Fact
 from dra_fleet.model.published import PCIE_ROOT, PublishedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.drivers.dranet.machines import GoogleCards
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.hardware.models import Machine
     from dra_fleet.model.published import AttributeValue
 
 DRIVER = "dra.net"
+_VENDOR: Final = "dranet"
+"""The key of machines' rows."""
+_AWS_BUILD: Final = "aws-dranet"
 PRODUCT = "Elastic Fabric Adapter (EFA)"
 PLACES = frozenset({"dra.net/pciAddress", "dra.net/rdmaDevice", PCIE_ROOT})
 """Attributes that say where a card hangs, which nobody knows before the machine runs."""
-_VENDOR = "Amazon.com, Inc."
+_AWS: Final = "Amazon.com, Inc."
 _LATE = (
     "dra.net/ipv4",
     "dra.net/ipv6",
@@ -40,6 +45,32 @@ GOOGLE_PLACES = frozenset({*_LATE, "dra.net/numaNode", PCIE_ROOT})
 """What nobody knows of Google's cards before the machine runs: also their addresses and networks."""
 
 
+class GoogleCards(Fact):
+    """The cards that Google's build publishes: `plain` ones and those with RDMA, and their frames' size."""
+
+    plain: int
+    rdma: int
+    mtu: int | None = None
+
+
+class Cards(Fact):
+    """A machine's network cards: how many have EFA, from card `first` on; or Google's."""
+
+    cards: int | None = None
+    first: int = 0
+    google: GoogleCards | None = None
+
+
+def cards_of(machine: Machine) -> Cards | None:
+    """Return the network cards of a machine; None if the catalogue does not know them."""
+    return machine.of_vendor(_VENDOR, Cards)
+
+
+def is_aws_build(version: ChartVersion) -> bool:
+    """Return whether a chart's DRANET publishes only the EFA cards of AWS's machines."""
+    return version.chart == _AWS_BUILD
+
+
 def efa_devices(*, cards: int, roots: Sequence[str]) -> list[PublishedDevice]:
     """The devices of one node.
 
@@ -54,7 +85,7 @@ def _device(number: int, root: str) -> PublishedDevice:
     address = f"{0x60 + number:02x}:00.0"
     attributes: dict[str, AttributeValue] = {
         "dra.net/pciAddress": f"0000:{address}",
-        "dra.net/pciVendor": _VENDOR,
+        "dra.net/pciVendor": _AWS,
         "dra.net/pciDevice": PRODUCT,
         "dra.net/rdma": True,
         "dra.net/rdmaDevice": f"rdmap{number}s0",

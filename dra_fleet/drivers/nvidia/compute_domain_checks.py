@@ -6,18 +6,19 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
+from dra_fleet.drivers.nvidia.objects import CLIQUE_LABEL, ComputeDomainSpec
 from dra_fleet.drivers.nvidia.operator import NAME as OPERATOR
+from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.drivers.nvidia.compute_domain_settings import ComputeDomainSettings
+    from dra_fleet.drivers.installed import Installed
+    from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.clusters import ClusterSettings
@@ -28,6 +29,9 @@ ENABLED = "resources.computeDomains.enabled"
 _LABELS = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"
 _MULTI_NODE = ("NVL72", "NVLink domain")
 """How the catalogue's `fabric` begins where NVLink reaches from machine to machine."""
+_NODES_OPTIONAL_SINCE = "0.4.0"
+"""The first chart whose definition has a default for `numNodes`."""
+_NODES = "spec.numNodes"
 
 
 def check_ability(
@@ -53,7 +57,7 @@ def is_multi_node(pool: PoolPlan) -> bool:
 
 def knows_modes(version: str) -> bool:
     """Whether a version's ComputeDomain has `channel.allocationMode`."""
-    facts = NVIDIA.facts
+    facts = nvidia_facts.driver()
     order = [entry.version for entry in facts.versions]
     (kind,) = (item for item in facts.parameters or () if item.kind == "ComputeDomainChannelConfig")
     (field,) = (item for item in kind.fields if item.name == "allocationMode")
@@ -62,7 +66,7 @@ def knows_modes(version: str) -> bool:
 
 def nvidia_release(releases: Sequence[ReleasePlan]) -> ReleasePlan | None:
     """The NVIDIA driver's release, if the stack makes one."""
-    driver = NVIDIA.facts.driver
+    driver = nvidia_facts.driver().driver
     return next((item for item in releases if item.driver == driver), None)
 
 
@@ -118,7 +122,7 @@ def _check_driver(
             got=domain.cluster,
             fix=f"set {ENABLED}: true in the values of its nvidia driver",
         )
-    version = NVIDIA.facts.judged_version(release.version)
+    version = nvidia_facts.driver().judged_version(release.version)
     gates = version.feature_gates if version is not None else dict[str, bool]()
     given = cast("Mapping[str, bool]", value_at(release.values, "featureGates") or {})
     if domain.num_nodes == 0 and not {**gates, **given}.get(DNS_NAMES, False):
@@ -152,7 +156,7 @@ def _check_label(
         return
     if value_at(release.values, _LABELS, default=False):
         return
-    knowing = [entry.version for entry in NVIDIA.facts.versions if _LABELS in entry.values]
+    knowing = [entry.version for entry in nvidia_facts.driver().versions if _LABELS in entry.values]
     operator = nvidia_facts.gpu_operator().versions[0].version
     findings.error(
         *at,
@@ -163,3 +167,52 @@ def _check_label(
         allowed=f"version {knowing[0]} or later, or the GPU Operator",
         fix=f"add gpuOperator: {{version: {operator}}} to the cluster, or use a newer driver",
     )
+
+
+def judged_domain(spec: Mapping[str, Any], installed: Sequence[Installed]) -> list[Refusal]:
+    """What keeps a ComputeDomain from working on a cluster.
+
+    Args:
+        spec: its spec.
+        installed: the drivers of the cluster.
+
+    Returns:
+        Refusals with paths in the object.
+    """
+    from dra_fleet.kubernetes.devices.validate import validate_spec  # noqa: PLC0415 - models take long to build
+
+    wrong = [
+        Refusal(
+            path=f"spec.{problem.path}".removesuffix("."),
+            what="unknown field" if problem.what.startswith("Extra inputs") else problem.what,
+            fix=problem.fix,
+        )
+        for problem in validate_spec(ComputeDomainSpec, spec)
+    ]
+    running = next((item for item in installed if item.facts.name == nvidia_facts.driver().name), None)
+    if running is None:
+        what = "has no NVIDIA driver on this cluster, whose controller makes ComputeDomains"
+        return [*wrong, Refusal(what=what, fix="add nvidia to the cluster's drivers")]
+    return wrong if wrong or running.is_assumed else _on(running, spec)
+
+
+def _on(running: Installed, spec: Mapping[str, Any]) -> list[Refusal]:
+    if not value_at(running.values, ENABLED, default=True):
+        what = f"would wait for ever: the stack's driver does not serve ComputeDomains ({ENABLED} is false)"
+        return [Refusal(what=what, fix=f"set {ENABLED}: true in the values of the nvidia driver")]
+    found: list[Refusal] = []
+    version, nodes = running.version.version, spec.get("numNodes")
+    order = [entry.version for entry in nvidia_facts.driver().versions]
+    if nodes is None and order.index(version) < order.index(_NODES_OPTIONAL_SINCE):
+        what = f"is required by chart {version}"
+        found.append(Refusal(path=_NODES, what=what, fix="numNodes: 0"))
+    elif not nodes and not running.gates.get(DNS_NAMES, False):
+        what = (
+            f"must be the number of nodes that join: feature gate {DNS_NAMES} is off, or unknown to {version}"
+        )
+        fix = "set numNodes to how many nodes the pods are on, or turn the gate on"
+        found.append(Refusal(path=_NODES, what=what, got="0", allowed="1 or more", fix=fix))
+    if "allocationMode" in (spec.get("channel") or {}) and not knows_modes(version):
+        what = f"is no field of ComputeDomains in chart {version}"
+        found.append(Refusal(path="spec.channel.allocationMode", what=what, fix="use chart 25.8.1 or later"))
+    return found

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.compute_domain_checks import (
     check_ability,
     is_multi_node,
     knows_modes,
     nvidia_release,
 )
-from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_CLASS, CHANNEL_REQUEST
+from dra_fleet.drivers.nvidia.objects import CHANNEL_CLASS, CHANNEL_REQUEST
 from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import ComputeDomainPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.drivers.nvidia.compute_domain_settings import ComputeDomainSettings
+    from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
@@ -80,7 +80,7 @@ def plan_compute_domains(
     return tuple(
         ComputeDomainPlan(
             name=name,
-            driver=DRIVER.name,
+            driver=nvidia_facts.driver().name,
             namespace=settings.namespace,
             num_nodes=domain.num_nodes,
             allocation_mode=_mode(domain, releases),

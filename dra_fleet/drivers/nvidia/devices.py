@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel.semver import as_semver
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.model.published import (
     NUMA_NODE,
     PCI_BUS_ID,
@@ -112,7 +112,7 @@ def nvidia_devices(
         driver_version=driver_version,
         cuda_version=cuda_version,
         chart=chart,
-        names=NVIDIA.facts.attributes_in(chart.version),
+        names=nvidia_facts.driver().attributes_in(chart.version),
     )
     return [device for gpu in gpus for device in _devices_of(gpu, how)]
 

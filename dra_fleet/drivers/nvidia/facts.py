@@ -1,11 +1,11 @@
-"""What is known of NVIDIA's GPUs, of CUDA and of the GPU Operator, each read when it is first asked for."""
+"""Facts of NVIDIA's DRA driver, GPUs, CUDA and GPU Operator, each read on first use."""
 
 from collections.abc import Mapping
 from functools import cache
 
 from pydantic import Field
 
-from dra_fleet.drivers.common.facts import ChartVersion, ValueType, version_of
+from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts, ValueType, driver_facts, version_of
 from dra_fleet.facts.entry import Amount, Entry, Fact
 from dra_fleet.facts.loading import by_name, read
 
@@ -104,6 +104,11 @@ class GpuOperatorFacts(Entry):
         return version_of(self.versions, version)
 
 
+def driver() -> DriverFacts:
+    """Return the facts of the DRA driver."""
+    return driver_facts("nvidia", _PACKAGE)
+
+
 @cache
 def gpus() -> Mapping[str, GpuModel]:
     """GPU models by name."""
@@ -128,3 +133,14 @@ def gpu_operator() -> GpuOperatorFacts:
         for version in told.versions
     )
     return told.model_copy(update={"versions": versions})
+
+
+def cuda_version_of(driver_version: str) -> str:
+    """Return the CUDA version of the newest known branch that is not newer than the driver's.
+
+    Args:
+        driver_version: such as "580.126.09".
+    """
+    branches = cuda().branches
+    branch = int(driver_version.split(".", maxsplit=1)[0])
+    return branches[max((known for known in branches if known <= branch), default=min(branches))]

@@ -11,21 +11,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.settings.claims import FirstAvailableRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.classes import OpaqueSettings
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.sharing import Sharing
     from dra_fleet.settings.workloads import WorkloadSettings
+
+UNISOLATED = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
+"""Titles of the strategies that isolate neither memory nor faults."""
 
 
 def isolation(machine: Machine, sharing: Sharing) -> str:
@@ -42,14 +44,11 @@ def isolation(machine: Machine, sharing: Sharing) -> str:
     return "whole GPUs: a claim shares its GPU with no other"
 
 
-def check_cluster(
-    cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
-) -> None:
-    """Refuse, in production, devices that pods share without isolation and without a reason given.
+def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -> None:
+    """Reject, in production, devices that pods share without isolation and without a stated reason.
 
-    Elsewhere it is a warning.
+    In other environments it is a warning.
     """
-    del pools
     for name, workload in sorted(settings.workloads.items()):
         if workload.cluster != cluster or workload.claim not in settings.claims:
             continue
@@ -79,12 +78,12 @@ def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
         settings: The fleet.
     """
     for config in _configs(workload, settings):
-        if config.driver != NVIDIA.facts.driver:
+        if config.driver != nvidia_facts.driver().driver:
             continue
         sharing = config.parameters.get("sharing")
         strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None
-        if isinstance(strategy, str) and strategy in NVIDIA.unisolated:
-            return NVIDIA.unisolated[strategy]
+        if isinstance(strategy, str) and strategy in UNISOLATED:
+            return UNISOLATED[strategy]
     if settings.claims[workload.claim].shared and workload.copies > 1:
         return f"one claim of {workload.copies} pods"
     if _holds_parts(workload, settings):

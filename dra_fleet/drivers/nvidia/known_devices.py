@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.common.known_devices import KnownDevice
 from dra_fleet.drivers.common.predicting import one_of
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
 
 if TYPE_CHECKING:
@@ -50,14 +48,14 @@ def _partitions_of(name: str) -> tuple[KnownDevice, ...]:
 
 
 def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list[PublishedDevice]:
-    driver = NVIDIA.facts
+    driver = nvidia_facts.driver()
     gpu = GpuOnHost(
         model=model, minor=0, uuid="GPU-0", pci_bus_id=None, pcie_root=None, numa_node=None, mig=mig
     )
     return nvidia_devices(
         [gpu],
         driver_version=_DRIVER_VERSION,
-        cuda_version=cuda_version_of(_DRIVER_VERSION),
+        cuda_version=nvidia_facts.cuda_version_of(_DRIVER_VERSION),
         chart=driver.versions[-1],
     )
 
@@ -66,7 +64,9 @@ def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list
 def _only_of_partitions() -> frozenset[str]:
     """The attributes that no whole GPU has."""
     return frozenset(
-        item.name for item in NVIDIA.facts.attributes if _WHOLE not in (*item.always, *item.sometimes)
+        item.name
+        for item in nvidia_facts.driver().attributes
+        if _WHOLE not in (*item.always, *item.sometimes)
     )
 
 
@@ -78,7 +78,7 @@ def _known(model: GpuModel, published: PublishedDevice, profile: str) -> KnownDe
         name: UNKNOWN if name in unsure else one_of(value, published.others.get(name, ()))
         for name, value in device.get("capacity", {}).items()
     }
-    facts = NVIDIA.facts
+    facts = nvidia_facts.driver()
     kind = _PARTITION if profile else _WHOLE
     for item in facts.attributes:  # what only some hosts or versions of the driver publish
         if kind in item.sometimes:

@@ -1,4 +1,4 @@
-"""Labels of nodes that NVIDIA's charts go by.
+"""Node labels and chart values that NVIDIA's charts share.
 
 Source: https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
 """
@@ -18,3 +18,8 @@ DEPLOY = "nvidia.com/gpu.deploy."
 """How the label begins whose value `true` each of the operator's DaemonSets demands of a node."""
 EVICTION = "nvidia.com/dra-kubelet-plugin"
 """Tells the operator's driver manager which nodes' DRA plugin to move away before a driver upgrade."""
+KEY = "nvidiaDriverRoot"
+"""The chart value that says where to look."""
+INSTALL_DIR = "hostPaths.driverInstallDir"
+"""The GPU Operator's chart value that says where it installs the GPU driver."""
+OF_OPERATOR = "/run/nvidia/driver"

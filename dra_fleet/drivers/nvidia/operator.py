@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
-from dra_fleet.drivers.nvidia.labels import EVICTION
+from dra_fleet.drivers.nvidia.labels import EVICTION, OF_OPERATOR
 from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
 from dra_fleet.drivers.nvidia.operator_checks import check_operator_values, check_partitioning
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 from dra_fleet.model.plan import ReleasePlan
 

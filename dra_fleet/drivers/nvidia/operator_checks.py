@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.host_root import install_dir_refusals
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.labels import DEPLOY, OPERANDS
+from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.sharing import is_divided
 from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
@@ -55,7 +55,7 @@ def check_operator_values(
                 fix="remove it from values; it follows from the pools' gpuDriver",
             )
     installs = bool(value_at(ours, "driver.enabled"))
-    operator = DRIVER.resources.operator
+    operator = RESOURCES.operator
     for refusal in install_dir_refusals(operator, final, installs=installs) if operator is not None else ():
         findings.refuse(refusal, *at, "values")
     _check_labels(at, pools, findings)

@@ -6,8 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.driver_root import INSTALL_DIR, KEY, OF_OPERATOR
-from dra_fleet.drivers.nvidia.labels import EVICTION, MIG_CONFIG, MIG_NONE, MIG_READY, MIG_STATE
+from dra_fleet.drivers.nvidia.labels import (
+    EVICTION,
+    INSTALL_DIR,
+    KEY,
+    MIG_CONFIG,
+    MIG_NONE,
+    MIG_READY,
+    MIG_STATE,
+    OF_OPERATOR,
+)
 from dra_fleet.drivers.resources import (
     DevicePlugin,
     Dividable,

@@ -1,7 +1,45 @@
-"""What NVIDIA's driver reads of a stack file: how GPUs are shared, and ComputeDomains."""
+"""Settings that NVIDIA's driver adds to a stack file: MIG layouts of pools, and ComputeDomains."""
 
-from dra_fleet.drivers.nvidia.compute_domain_settings import ComputeDomainSettings
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-STRATEGIES = (MigSharing,)
-SECTIONS = {"computeDomains": ComputeDomainSettings}
+from pydantic import Field
+
+from dra_fleet.kubernetes.devices.names import DnsLabel
+from dra_fleet.settings.base import SettingsModel
+
+
+class MigSharing(SettingsModel):
+    """Every GPU of the pool is cut into the same MIG partitions, each a device of its own."""
+
+    strategy: Literal["mig"] = "mig"
+    layout: Annotated[
+        Mapping[str, Annotated[int, Field(ge=1)]],
+        Field(
+            min_length=1, description="MIG profile to number of instances per GPU, for example {1g.5gb: 7}"
+        ),
+    ]
+
+
+class ComputeDomainSettings(SettingsModel):
+    """A ComputeDomain of the NVIDIA driver. Workloads join it by `computeDomain`."""
+
+    cluster: Annotated[str, Field(description="Cluster of this stack")]
+    num_nodes: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="0 unless the feature gate IMEXDaemonsWithDNSNames is off: then exactly the nodes "
+            "that join",
+        ),
+    ] = 0
+    channels: Annotated[
+        Literal["Single", "All"], Field(description="IMEX channels of each pod: one, or all of its node")
+    ] = "Single"
+    template: Annotated[
+        DnsLabel | None,
+        Field(
+            description="Exact name of the ResourceClaimTemplate that the driver makes, for pods outside "
+            "this stack; the domain then keeps its exact name too"
+        ),
+    ] = None

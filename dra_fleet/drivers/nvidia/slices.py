@@ -15,8 +15,7 @@ from dra_fleet.drivers.nvidia.devices import (
     nvidia_devices,
 )
 from dra_fleet.drivers.nvidia.modes import dynamic_devices, with_shares
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
-from dra_fleet.drivers.value import Accelerators
+from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
 from dra_fleet.model.nodes import GIVE_SLICES, NodeDevice, Object, Origin, Published
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.nvidia.facts import GpuModel
-    from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
 
 _PLACES = {PCI_BUS_ID: "string", "pcieBusID": "string", PCIE_ROOT: "string", NUMA_NODE: "int"}
@@ -45,23 +43,8 @@ _OVERLAPPING = (
 )
 
 
-def serves(machine: Machine) -> bool:
-    """Whether a machine has GPUs of NVIDIA's."""
-    return machine.gpu in nvidia_facts.gpus()
-
-
-def accelerators_of(machine: Machine) -> Accelerators | None:
-    """The GPUs of a machine."""
-    return Accelerators(model=machine.gpu, count=machine.gpus) if machine.gpu and serves(machine) else None
-
-
-def accelerators() -> Mapping[str, int | None]:
-    """NVIDIA's GPU models, each with its memory in MiB."""
-    return {name: model.memory_mib for name, model in nvidia_facts.gpus().items()}
-
-
-def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
-    """GPUs or partitions, and channels of ComputeDomains.
+def predict(pool: PoolPlan, driver: Installed, minor: str) -> Published:
+    """Return GPUs or partitions, and channels of ComputeDomains.
 
     Args:
         pool: the pool.
@@ -69,7 +52,7 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
         minor: the cluster's Kubernetes minor.
     """
     name = driver.facts.driver
-    if not serves(pool.machine):
+    if pool.machine.gpu not in nvidia_facts.gpus():
         return Published(told=frozenset({name}))
     devices, reason, counters = _devices(pool, driver, minor)
     unpredictable = {COMPUTE_DOMAIN_DRIVER: _UNKNOWN_DOMAINS} if driver.is_assumed else dict[str, str]()

@@ -11,8 +11,9 @@ from dra_fleet.drivers.common.host_root import HOST, root_of
 from dra_fleet.drivers.common.pod_values import variable_names
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
-from dra_fleet.drivers.nvidia.driver_root import KEY as ROOT
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.drivers.nvidia.labels import KEY as ROOT
+from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.shares import NO_SHARES, is_option
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -21,7 +22,7 @@ from dra_fleet.kubernetes.scheduling.taints import toleration_list
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.drivers.driver import Release
+    from dra_fleet.drivers.base import Release
     from dra_fleet.model.plan import ChartValues
 
 _CHART_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -99,7 +100,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 
 def _roots(release: Release) -> list[str]:
-    return sorted({root_of(NVIDIA, pool) for pool in release.pools if pool.machine.gpus})
+    return sorted({root_of(RESOURCES, pool) for pool in release.pools if pool.machine.gpus})
 
 
 def _lacks_its_own(release: Release) -> bool:
@@ -202,7 +203,7 @@ def _gates(release: Release, final: ChartValues) -> dict[str, bool]:
 def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
     gates = _gates(release, final)
     found: list[Refusal] = []
-    for conflict in NVIDIA.facts.gate_conflicts_in(release.version.version):
+    for conflict in nvidia_facts.driver().gate_conflicts_in(release.version.version):
         first, second = gates.get(conflict.gate, False), gates.get(conflict.other, False)
         wrong = first and (second if conflict.rule == "excludes" else not second)
         if not wrong:
@@ -285,7 +286,7 @@ def _cluster_gates(release: Release, final: ChartValues) -> list[Refusal]:
         for gate, needed in _CLUSTER_GATES.items()
         if _gates(release, final).get(gate, False)
         and not kubernetes.gate(needed).is_on(release.minor)
-        and not NVIDIA.facts.is_older(release.version.version, _GATES_SINCE.get(gate, ""))
+        and not nvidia_facts.driver().is_older(release.version.version, _GATES_SINCE.get(gate, ""))
     ]
 
 

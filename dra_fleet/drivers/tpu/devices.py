@@ -8,14 +8,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.facts.entry import Fact
 from dra_fleet.model.published import PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.hardware.models import Machine
 
 DRIVER = "tpu.google.com"
+_VENDOR = "tpu"
+"""The key of machines' rows."""
 _ACCEL = ("v2", "v3", "v4")
 """Generations whose chips the kernel shows as /dev/accel0 and so on; later ones are /dev/vfio/0."""
+
+
+class Chips(Fact):
+    """The TPU chips of one node. `topology`: of the slice that is this one node, or that it is a part of."""
+
+    generation: str
+    accelerator: str
+    chips: int
+    topology: str
+
+
+def chips_of(machine: Machine) -> Chips | None:
+    """The chips of a machine; None where it has none."""
+    return machine.of_vendor(_VENDOR, Chips)
 
 
 def tpu_devices(

@@ -17,7 +17,7 @@ from dra_fleet.proof.supply.stored import stored
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from dra_fleet.drivers.driver import Driver
+    from dra_fleet.drivers.base import Driver
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.scheduling.node_affinity import Answer

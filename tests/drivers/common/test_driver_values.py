@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet import clouds, drivers
+from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
-from dra_fleet.drivers.driver import Release
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.settings.sharing import ExclusiveSharing
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers import Driver
     from dra_fleet.hardware.models import Machine
 
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
 
 
 def release(

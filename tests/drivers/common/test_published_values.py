@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
+from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged
-from dra_fleet.drivers.driver import Release
-from dra_fleet.drivers.example import DRIVER as EXAMPLE
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.example.driver import DRIVER as EXAMPLE
+from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.facts import gpu_operator
 
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused_values.yaml").read_text(encoding="utf-8"))

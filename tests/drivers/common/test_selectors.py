@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from dra_fleet.drivers.common.selectors import quoted, selector
-from dra_fleet.drivers.example import DRIVER as EXAMPLE
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.example.driver import DRIVER as EXAMPLE
+from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
 from dra_fleet.settings.classes import IntentClass
 
 G = "device.driver == 'gpu.nvidia.com'"

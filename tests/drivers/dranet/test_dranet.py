@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet import drivers
 from dra_fleet.drivers.common.parameters import check_parameters
-from dra_fleet.drivers.dranet import DRIVER
+from dra_fleet.drivers.dranet.driver import DRIVER
 from dra_fleet.drivers.installed import Installed
 from dra_fleet.rehearsal.drivers import plugins_of
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed

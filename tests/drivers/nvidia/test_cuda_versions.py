@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.drivers.nvidia.cuda import cuda_version_of
+from dra_fleet.drivers.nvidia.facts import cuda_version_of
 
 
 @pytest.mark.parametrize(

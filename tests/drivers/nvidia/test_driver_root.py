@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere, root_in
-from dra_fleet.drivers.nvidia import DRIVER
-from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
+from dra_fleet.drivers.nvidia.driver import DRIVER
+from dra_fleet.drivers.nvidia.labels import OF_OPERATOR
 
 
 @pytest.mark.parametrize(

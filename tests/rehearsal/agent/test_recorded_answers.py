@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet.drivers.common.parameters import check_parameters
 from dra_fleet.drivers.installed import Installed
-from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.drivers.nvidia.simulation import binaries
 from scripts.record import Recorder
 from scripts.record_prepared import (

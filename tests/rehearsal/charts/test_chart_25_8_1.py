@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.rehearsal.charts import stand_ins
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.drivers import driver_parts
+from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.facts.own import NAME, VARIABLE
 from dra_fleet.rehearsal import charts
 from dra_fleet.rehearsal.home import Home
@@ -30,10 +30,9 @@ drivers:
 @pytest.fixture(autouse=True)
 def facts_as_before() -> Iterator[None]:
     """A process reads its facts once; here a test has a catalogue of its own."""
-    cached: Any = vars(driver_parts)["_facts"]
-    cached.cache_clear()
+    driver_facts.cache_clear()
     yield
-    cached.cache_clear()
+    driver_facts.cache_clear()
 
 
 def likeness(version: str, home: Path) -> Path:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dra_fleet import drivers
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
 from dra_fleet.rehearsal.charts import stand_ins
 from tests.rehearsal.agent.agent_cluster import DRIVER, GPUS, PRESENT, RESOURCE_API, AgentCluster, machine
 from tests.rehearsal.charts.test_chart_25_8_1 import leaves

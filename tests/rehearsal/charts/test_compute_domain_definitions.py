@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from dra_fleet.drivers.nvidia.objects.compute_domain import (
+from dra_fleet.drivers.nvidia.objects import (
     ChannelTemplate,
     ComputeDomainChannel,
     ComputeDomainSpec,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from dra_fleet.drivers.described.simulation.plugin import DescribedPlugin
+from dra_fleet.drivers.dranet import devices
 from dra_fleet.drivers.dranet.devices import DRIVER, efa_devices, google_devices
-from dra_fleet.drivers.dranet.machines import google_cards
 from dra_fleet.drivers.dranet.simulation.hardware import cards_of
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class DranetPlugin(DescribedPlugin):
     @override
     def devices(self, host: Host) -> list[Object]:
         cards = efa_devices(cards=cards_of(host), roots=_near(host, cards_of(host)))
-        google = google_cards(host.machine) if host.machine and _NETWORKED in host.labels else None
-        if google is not None:
-            cards += google_devices(google, _near(host, google.rdma))
+        known = devices.cards_of(host.machine) if host.machine and _NETWORKED in host.labels else None
+        if known is not None and known.google is not None:
+            cards += google_devices(known.google, _near(host, known.google.rdma))
         return [*(device.to_object() for device in cards), *super().devices(host)]
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.isolation import isolation
+from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.drivers.nvidia.sharing import mig
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 
 if TYPE_CHECKING:
     from dra_fleet.findings.errors import SettingsError
     from dra_fleet.hardware.models import Machine
     from dra_fleet.settings.sharing import Sharing
-
-__all__ = ["check_sharing", "is_divided", "isolation"]
 
 
 def is_divided(machine: Machine, wanted: Sharing) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.drivers.nvidia.simulation.pinned_memory import refused_limits
 from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers.decoding import BOOL, INT, QUANTITY, STRING, Go, section

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from typing_extensions import override
 
 from dra_fleet.drivers.common.predicting import known_device
-from dra_fleet.drivers.nvidia import DRIVER as INSTALLED
 from dra_fleet.drivers.nvidia.devices import DRIVER, nvidia_devices
+from dra_fleet.drivers.nvidia.driver import DRIVER as INSTALLED
 from dra_fleet.drivers.nvidia.modes import dynamic_devices
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES, is_option, with_parts
 from dra_fleet.drivers.nvidia.simulation.gates import (

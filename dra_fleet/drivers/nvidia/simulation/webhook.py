@@ -15,7 +15,7 @@ from aiohttp import web
 from typing_extensions import override
 
 from dra_fleet.clusters.informer import Informer, key_of
-from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.drivers.nvidia.simulation.gates import chart_version, feature_gates
 from dra_fleet.drivers.nvidia.simulation.opaque import API_VERSION, FIELDS, invalid, kinds_in
 from dra_fleet.rehearsal.agent.view import POD

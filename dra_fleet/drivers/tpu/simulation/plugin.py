@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
-from dra_fleet.drivers.tpu import DRIVER as TPU
-from dra_fleet.drivers.tpu.chips import chips_of
-from dra_fleet.drivers.tpu.devices import DRIVER, is_found, tpu_devices
+from dra_fleet.drivers.tpu.devices import DRIVER, chips_of, is_found, tpu_devices
+from dra_fleet.drivers.tpu.driver import DRIVER as TPU
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
+from dra_fleet.drivers.nvidia.objects import API, KIND
 from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
     CLIQUE_KIND,
     DOMAIN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
+from dra_fleet.drivers.nvidia.labels import OF_OPERATOR
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:

@@ -1,14 +1,14 @@
-"""A ComputeDomain: pods on several nodes whose GPUs reach each other's memory over NVLink."""
+"""NVIDIA's ComputeDomain: pods on several nodes whose GPUs reach each other's memory over NVLink."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
-from typing_extensions import override
 
-from dra_fleet.drivers.nvidia.objects.compute_domain import (
+from dra_fleet.drivers.nvidia.objects import (
     API,
     CLIQUE_LABEL,
     KIND,
@@ -18,15 +18,15 @@ from dra_fleet.drivers.nvidia.objects.compute_domain import (
 )
 from dra_fleet.plain import dataclass
 
-from ...core.naming import by_content
-from ..domain import Domain
+from .core.naming import by_content
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Literal, Self
 
     from dra_fleet.model.plan import ComputeDomainPlan
 
-    from ...core.identity import Identity
+    from .core.identity import Identity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,19 +53,31 @@ class ComputeDomainArgs:
     identity: Identity
 
 
-class ComputeDomain(Domain):
-    """One ComputeDomain. Its spec is immutable; a changed one is another object with another template."""
+class ComputeDomain(CustomResource):
+    """One ComputeDomain. Its spec is immutable; a changed one is another object with another template.
 
-    @staticmethod
-    @override
-    def fabric_label() -> str:
-        return CLIQUE_LABEL
+    Attributes:
+        metadata: The object's.
+        template: Name of the template of the claims by which pods join it.
+    """
+
+    metadata: pulumi.Output[Mapping[str, Any]]
+    template: str
+    fabric_label = CLIQUE_LABEL
+    """The node label that has one value on all nodes of the domain's pods."""
 
     @classmethod
-    @override
     def planned(
         cls, name: str, plan: ComputeDomainPlan, identity: Identity, opts: pulumi.ResourceOptions | None
     ) -> Self:
+        """Declare a planned ComputeDomain.
+
+        Args:
+            name: The logical name.
+            plan: Its plan.
+            identity: The stack's.
+            opts: With the cluster's provider.
+        """
         args = ComputeDomainArgs(
             name=plan.name,
             namespace=plan.namespace,
@@ -102,9 +114,6 @@ class ComputeDomain(Domain):
         )
         # The driver makes it a moment later; pods that come first wait for it.
         self.template = template
-
-
-COMPONENT: Final = ComputeDomain
 
 
 def _spec(args: ComputeDomainArgs, template: str) -> ComputeDomainSpec:

@@ -14,6 +14,9 @@ from dra_fleet.kubernetes.devices.names import DnsSubdomain
 
 API = "resource.nvidia.com/v1beta1"
 KIND = "ComputeDomain"
+CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
+CHANNEL_REQUEST = "channel"
+"""Pods claim one channel each of this class, which the chart installs."""
 CLIQUE_LABEL = "nvidia.com/gpu.clique"
 """On nodes whose GPUs are on one NVLink fabric: the fabric and the part of it."""
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from components.compute_domain import ComputeDomain, ComputeDomainArgs
 from components.core.identity import Identity
-from components.drivers.nvidia.compute_domain import ComputeDomain, ComputeDomainArgs
 
 if TYPE_CHECKING:
     from typing import Any

@@ -1,4 +1,4 @@
-"""Values for the chart of the CPU driver, and what cannot work with them.
+"""The CPU driver of Kubernetes SIGs: groups of CPUs that claims hold parts of, or single CPUs.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-cpu/tree/v0.2.0, deployment/helm/dra-driver-cpu and
 pkg/driver.
@@ -6,18 +6,23 @@ pkg/driver.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from typing_extensions import override
+
+from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import merged, nested, value_at
-from dra_fleet.drivers.dracpu import DRIVER
+from dra_fleet.drivers.resources import DriverResources
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dra_fleet.drivers.driver import Release
+    from dra_fleet.drivers.base import Release
+    from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ChartValues
     from dra_fleet.settings.pools import DescribedDevices
 
@@ -27,27 +32,36 @@ _WORDS: Final = {MODE: ("grouped", "individual"), "args.groupBy": ("numanode", "
 """values.schema.json of the chart; the first is its default."""
 
 
-def values(release: Release) -> ChartValues:
-    """The pools' taints tolerated, where the chart does not; single CPUs where no claims can share groups."""
-    single = {} if kubernetes_facts().gate(_SHARES).is_on(release.minor) else {MODE: "individual"}
-    return merged(nested(single), placed(DRIVER, release))
+class CpuDriver(Driver):
+    """The CPU driver."""
 
+    name = "dracpu"
+    publishers = {"dra.cpu": "/dracpu"}
+    intents = {}
+    plugin_section = ""
+    resources = DriverResources(program=re.compile(r"/dracpu(?![\w-])"))
+    takes_descriptions = True
+    # Every node has CPUs, and nothing keeps the plugin off it.
+    on_every_node = True
+    # https://github.com/kubernetes-sigs/dra-driver-cpu/blob/v0.2.0/pkg/driver/dra_hooks.go#L72
+    order = "by index"
 
-def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
-    """What the chart refuses, gates that the cluster lacks, and devices that it does not publish so."""
-    return list(_words(final)) or [*_gates(release, final), *_modes(release, final)]
+    @override
+    def values(self, release: Release) -> ChartValues:
+        """Tolerate the pools' taints; publish single CPUs if claims cannot share groups."""
+        single = {} if kubernetes_facts().gate(_SHARES).is_on(release.minor) else {MODE: "individual"}
+        return merged(nested(single), placed(self, release))
 
+    @override
+    def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:
+        return list(_words(final)) or [
+            *_gates(release, final),
+            *_modes(self.facts.driver, release, final),
+        ]
 
-def conflicts(release: Release) -> Sequence[Refusal]:
-    """None: every node has CPUs."""
-    del release
-    return ()
-
-
-def priority_keys(values: ChartValues) -> Sequence[str]:
-    """None: its pods' class is the chart's own."""
-    del values
-    return ()
+    @override
+    def serves(self, machine: Machine) -> bool:
+        return False
 
 
 def _words(final: ChartValues) -> Iterator[Refusal]:
@@ -80,11 +94,19 @@ def _gates(release: Release, final: ChartValues) -> Iterator[Refusal]:
             )
 
 
-def _modes(release: Release, final: ChartValues) -> Iterator[Refusal]:
+def _is_grouped(final: ChartValues) -> bool:
+    return value_at(final, MODE, default="grouped") == "grouped"
+
+
+def _is_group(item: DescribedDevices) -> bool:
+    return item.shared and bool(item.capacity)
+
+
+def _modes(publisher: str, release: Release, final: ChartValues) -> Iterator[Refusal]:
     grouped = _is_grouped(final)
     for pool in release.pools:
         for item in pool.devices:
-            if item.driver == DRIVER.facts.driver and _is_group(item) != grouped:
+            if item.driver == publisher and _is_group(item) != grouped:
                 there = "a group of CPUs that claims share" if _is_group(item) else "a single CPU"
                 yield Refusal(
                     path=MODE,
@@ -96,9 +118,4 @@ def _modes(release: Release, final: ChartValues) -> Iterator[Refusal]:
                 )
 
 
-def _is_grouped(final: ChartValues) -> bool:
-    return value_at(final, MODE, default="grouped") == "grouped"
-
-
-def _is_group(item: DescribedDevices) -> bool:
-    return item.shared and bool(item.capacity)
+DRIVER: Final = CpuDriver()

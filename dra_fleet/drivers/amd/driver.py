@@ -1,0 +1,78 @@
+"""AMD's driver for Instinct and Radeon GPUs: chart values, and the whole GPUs that it publishes.
+
+Source: https://github.com/ROCm/k8s-gpu-dra-driver, `helm-charts-k8s`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of
+from dra_fleet.drivers.base import Accelerators, Driver
+from dra_fleet.drivers.common.placement import nothing_served
+from dra_fleet.drivers.common.predicting import known_device
+from dra_fleet.drivers.common.value_checks import default_namespace
+from dra_fleet.drivers.resources import DriverResources
+from dra_fleet.model.nodes import Published
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.drivers.base import Release
+    from dra_fleet.drivers.installed import Installed
+    from dra_fleet.findings.refusal import Refusal
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
+_PER_HOST: Final = frozenset({"numaNode"})
+_VIRTUAL: Final = frozenset({"productName", "memory", "computeUnits", "simdUnits"})
+"""Attributes of virtual functions whose values are not public."""
+
+
+class Amd(Driver):
+    """AMD's driver."""
+
+    name = "amd"
+    publishers = {"gpu.amd.com": "gpu-kubeletplugin"}
+    intents = {"product": "productName", "memory": "memory"}
+    plugin_section = "kubeletPlugin"
+    resources = DriverResources(
+        told_by="machines", program=re.compile(r"(?<![\w-])gpu-kubeletplugin(?![\w-])")
+    )
+    extended_resource = "amd.com/gpu"
+
+    @override
+    def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:
+        return default_namespace(release, final)
+
+    @override
+    def conflicts(self, release: Release) -> Sequence[Refusal]:
+        return nothing_served(self, release, "AMD GPUs")
+
+    @override
+    def priority_class_keys(self, values: ChartValues) -> Sequence[str]:
+        return ("kubeletPlugin.priorityClassName",)
+
+    @override
+    def serves(self, machine: Machine) -> bool:
+        return gpus_of(machine) is not None
+
+    @override
+    def accelerators_of(self, machine: Machine) -> Accelerators | None:
+        found = gpus_of(machine)
+        return None if found is None else Accelerators(model=found.model, count=found.gpus)
+
+    @override
+    def predict(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:
+        publisher, found = self.facts.driver, gpus_of(pool.machine)
+        if found is None:
+            return Published(told=frozenset({publisher}))
+        unknown = _PER_HOST | _VIRTUAL if found.is_virtual else _PER_HOST
+        devices = (known_device(publisher, device, unknown) for device in amd_devices(found))
+        return Published(devices=tuple(devices), told=frozenset({publisher}))
+
+
+DRIVER: Final = Amd()

@@ -1,0 +1,63 @@
+"""Intel's driver for GPUs (Data Center GPU Max and Flex, Arc): chart values.
+
+Source: https://github.com/intel/intel-resource-drivers-for-kubernetes, `charts/intel-gpu-resource-driver`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from dra_fleet.drivers.base import Driver
+from dra_fleet.drivers.common.placement import nothing_served
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.resources import DriverResources
+from dra_fleet.findings.refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.drivers.base import Release
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import ChartValues
+
+
+class Intel(Driver):
+    """Intel's driver."""
+
+    name = "intel"
+    publishers = {"gpu.intel.com": "kubelet-gpu-plugin"}
+    intents = {"product": "model", "architecture": "family", "memory": "memory"}
+    plugin_section = "kubeletPlugin"
+    resources = DriverResources(
+        told_by="machines", program=re.compile(r"(?<![\w-])kubelet-gpu-plugin(?![\w-])")
+    )
+    extended_resource = "intel.com/gpu"
+    takes_descriptions = True
+
+    @override
+    def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:
+        """Reject a selector that the chart ignores when rules of node features choose the nodes."""
+        given = value_at(final, "kubeletPlugin.nodeSelector")
+        if not given or not value_at(final, "nodeFeatureRules.enabled", default=False):
+            return ()
+        return (
+            Refusal(
+                path="kubeletPlugin.nodeSelector",
+                what="is left out by the chart where nodeFeatureRules.enabled is true",
+                fix="remove one of them",
+            ),
+        )
+
+    @override
+    def conflicts(self, release: Release) -> Sequence[Refusal]:
+        return nothing_served(self, release, "Intel GPUs")
+
+    @override
+    def serves(self, machine: Machine) -> bool:
+        return False
+
+
+DRIVER: Final = Intel()
