@@ -14,6 +14,7 @@ from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.resources import DriverResources
+from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 from dra_fleet.plain import dataclass
 
@@ -155,7 +156,7 @@ class Driver(ABC):
         """The facts of `driver.yaml`: charts and devices, with sources.
 
         Raises:
-            PartMissing: The folder has no such file.
+            ExpectedError: The folder has no such file.
         """
         return driver_facts(self.name, self.package)
 
@@ -400,6 +401,14 @@ class Driver(ABC):
         """
         del asks, device, node
         return ""
+
+    def node_side(self) -> object:
+        """Return the driver's node side in rehearsals. A driver of another package overrides this.
+
+        Raises:
+            ExpectedError: The driver has none.
+        """
+        raise ExpectedError(f"driver {self.name} has no node side: write {type(self).__name__}.node_side")
 
     def unusable(self) -> str:
         """Return why a running plugin may find nothing on its host; "" if nothing more is known."""

@@ -20,7 +20,6 @@ from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
 from dra_fleet.declared.resources import Stack
-from dra_fleet.facts.parts import PartMissing
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.policy import asked_policies, judging, own
 from dra_fleet.policy.analyzer_info import LEVELS, SEVERITIES, info
@@ -284,7 +283,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}" for frame in reversed(frames)
         )
         text = f"a rule of the policy pack {self._name} broke: {type(problem).__name__} at {where}"
-        if isinstance(problem, PartMissing):
+        if isinstance(problem, ExpectedError):
             text = f"the policy pack {self._name} cannot judge: {problem}"
         sys.stderr.write(f"{text}\n")
         context.abort(grpc.StatusCode.INTERNAL, text)

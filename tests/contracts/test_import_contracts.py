@@ -54,11 +54,11 @@ BREAKING = {
     ),
     "drivers know nothing of one another": (
         "dra_fleet/drivers/tpu/breaking_driver.py",
-        "dra_fleet.drivers.dranet.values",
+        "dra_fleet.drivers.dranet.driver",
     ),
     "a driver's folder is imported by itself alone, NVIDIA's by its component too": (
         "dra_fleet/checking/breaking_driver.py",
-        "dra_fleet.drivers.amd.resources",
+        "dra_fleet.drivers.amd.driver",
     ),
     **{
         f"clouds/{name} is imported by its own folders alone": (

@@ -11,10 +11,7 @@ BY_STRING = {"import_module", "resolve_name", "__import__", "find_spec"}
 ALLOWED = {
     "components/__main__.py": "serves components under their installed name",
     "dra_fleet/__init__.py": "finds the top folders of a checkout under their installed names",
-    "dra_fleet/drivers/__init__.py": "drivers, until each is a class",
-    "dra_fleet/facts/parts.py": "parts of drivers, until each is a class",
     "dra_fleet/policy/gate/identity.py": "loads what the policy pack loads",
-    "dra_fleet/rehearsal/drivers/__init__.py": "node sides of drivers, until each is a class",
     "dra_fleet/rehearsal/providers/fork_server.py": "programs that the server starts by name",
 }
 """File -> reason for an import by string."""

@@ -9,8 +9,8 @@ import pytest
 
 from dra_fleet import drivers
 from dra_fleet.checking.charts import find_chart
-from dra_fleet.facts.parts import PartMissing
 from dra_fleet.facts.registry import NotRegistered
+from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.fleet import SettingsInvalid
 from tests.contracts.registering import MADE_UP, installed
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
@@ -110,7 +110,7 @@ def test_a_driver_without_facts_names_the_missing_file(tmp_path: Path) -> None:
     with installed(folder):
         driver = drivers.named("acme")
         assert driver is not None
-        with pytest.raises(PartMissing, match=r"^driver acme has no facts: write acme_driver/driver.yaml$"):
+        with pytest.raises(ExpectedError, match=r"^driver acme has no facts: write acme_driver/driver.yaml$"):
             _ = driver.facts
 
 

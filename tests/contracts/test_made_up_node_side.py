@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.facts.parts import PartMissing
+from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.rehearsal import charts, drivers
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
@@ -23,7 +23,7 @@ POD: dict[str, Any] = {"spec": {"containers": [{"name": "lanes", "command": ["ac
 
 
 def forget() -> None:
-    for found in (drivers.packages, drivers.node_sides, drivers.chart_folders, charts.stand_ins):
+    for found in (drivers.node_sides, drivers.chart_folders, charts.stand_ins):
         found.cache_clear()
 
 
@@ -63,12 +63,12 @@ def test_its_chart_stands_in() -> None:
         )
 
 
-def test_a_node_side_that_is_left_out_is_named(tmp_path: Path) -> None:
+def test_a_driver_without_a_node_side_names_the_method_to_write(tmp_path: Path) -> None:
     folder = tmp_path / "made_up"
     shutil.copytree(MADE_UP, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "acme_driver" / "simulation" / "node_side.py").unlink()
-    with installed(folder), pytest.raises(PartMissing) as missing:
+    value = folder / "acme_driver" / "__init__.py"
+    text = value.read_text(encoding="utf-8")
+    value.write_text(text.replace("    @override\n    def node_side", "    def other_side"), encoding="utf-8")
+    with installed(folder), pytest.raises(ExpectedError) as missing:
         drivers.node_sides()
-    assert str(missing.value) == (
-        "driver acme has no node side: write acme_driver/simulation/node_side.py with NODE_SIDE"
-    )
+    assert str(missing.value) == "driver acme has no node side: write Acme.node_side"

@@ -13,8 +13,8 @@ from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke import TRIPLE
 from dra_fleet.declared.values import Missing, Secret
-from dra_fleet.facts.parts import PartMissing
 from dra_fleet.findings.engine_marks import SECRET, SIGNATURE
+from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import decode, encode
@@ -133,7 +133,7 @@ def test_a_rule_that_breaks_stops_the_run_without_showing_what_it_read() -> None
 def test_a_part_that_a_cloud_or_driver_lacks_is_named_to_the_engine() -> None:
     def asks(stack: Stack, settings: object) -> Any:
         del stack, settings
-        raise PartMissing("cloud meadow has no resources: write meadow_cloud/resources.py with RESOURCES")
+        raise ExpectedError("cloud meadow has no resources: write meadow_cloud/resources.py with RESOURCES")
 
     with pytest.raises(Aborted) as stopped:
         told(analyzer(replace(FLOOR, judge=asks)), "dra-fleet:clouds:ExistingCluster", {})

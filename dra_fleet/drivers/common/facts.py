@@ -10,7 +10,8 @@ from pydantic import AfterValidator, Field
 from dra_fleet.drivers.common.parameter_kinds import ParameterKind
 from dra_fleet.facts.chart_versions import EXAMPLE, is_chart_version
 from dra_fleet.facts.entry import Entry, Fact
-from dra_fleet.facts.parts import data
+from dra_fleet.facts.loading import read
+from dra_fleet.findings.expected import ExpectedError
 
 ValueType = Literal[
     "string",
@@ -281,6 +282,10 @@ def driver_facts(name: str, package: str) -> DriverFacts:
     """Return the facts of a driver's `driver.yaml`.
 
     Raises:
-        PartMissing: The driver's package has no such file.
+        ExpectedError: The driver's package has no such file.
     """
-    return DriverFacts.model_validate(data(f"driver {name} has no facts", package, "driver.yaml"))
+    try:
+        return DriverFacts.model_validate(read(package, "driver.yaml"))
+    except FileNotFoundError:
+        missing = f"driver {name} has no facts: write {package.replace('.', '/')}/driver.yaml"
+        raise ExpectedError(missing) from None

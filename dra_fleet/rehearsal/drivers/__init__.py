@@ -7,59 +7,64 @@ the host's hardware, as the real binary would.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
-from importlib.util import find_spec
-from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.facts.parts import part
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.rehearsal.drivers.node_side import NodeSide
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.driver_pod import Start
-    from dra_fleet.rehearsal.drivers.node_side import NodeSide, OwnProgram, Reach
+    from dra_fleet.rehearsal.drivers.node_side import OwnProgram, Reach
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.world.node import Host, NodeHardware
 
 
 DESCRIBED: Final = "described"
-"""The folder of the node side of all drivers that stack files describe."""
-
-
-@cache
-def packages() -> Mapping[str, str]:
-    """The package of each driver's node side and stand-in charts, by the driver's name."""
-    known = {driver.name: f"{driver.package}.simulation" for driver in drivers.known()}
-    return {**known, DESCRIBED: f"{drivers.__name__}.{DESCRIBED}.simulation"}
+"""The name of the node side of all drivers that stack files describe."""
 
 
 @cache
 def node_sides() -> Mapping[str, NodeSide]:
-    """The node side of each driver, by the driver's name.
+    """Return the node side of each driver by the driver's name.
 
     Raises:
-        PartMissing: a driver has none.
+        ExpectedError: A driver of another package has none.
     """
-    return {
-        name: cast("NodeSide", part(f"driver {name} has no node side", f"{package}.node_side", "NODE_SIDE"))
-        for name, package in packages().items()
-    }
+    from dra_fleet.drivers.amd.simulation.node_side import NODE_SIDE as AMD
+    from dra_fleet.drivers.described.simulation.node_side import NODE_SIDE as OF_STACK_FILES
+    from dra_fleet.drivers.dracpu.simulation.node_side import NODE_SIDE as DRACPU
+    from dra_fleet.drivers.dranet.simulation.node_side import NODE_SIDE as DRANET
+    from dra_fleet.drivers.example.simulation.node_side import NODE_SIDE as EXAMPLE
+    from dra_fleet.drivers.intel.simulation.node_side import NODE_SIDE as INTEL
+    from dra_fleet.drivers.nvidia.simulation.node_side import NODE_SIDE as NVIDIA
+    from dra_fleet.drivers.tpu.simulation.node_side import NODE_SIDE as TPU
+
+    built_in = (NVIDIA, AMD, INTEL, TPU, DRANET, DRACPU, EXAMPLE)
+    found = dict(zip(drivers.BUILT_IN, built_in, strict=True))
+    for driver in drivers.known():
+        if driver.name not in found:
+            side = driver.node_side()
+            if not isinstance(side, NodeSide):
+                raise ExpectedError(f"driver {driver.name}: {side!r} is not a NodeSide")
+            found[driver.name] = side
+    return {**found, DESCRIBED: OF_STACK_FILES}
 
 
 def node_models() -> tuple[type[NodeHardware], ...]:
-    """The models of what drivers read of a machine's entry in the hardware file, of those that read any."""
-    modules = [f"{package}.hardware" for package in packages().values()]
-    return tuple(resolve_name(f"{module}:NODE_MODEL") for module in modules if find_spec(module))
+    """Return the models of the drivers' keys in a machine's entry of the hardware file."""
+    models = (side.node_model for side in node_sides().values())
+    return tuple(model for model in models if model is not None)
 
 
 @cache
 def chart_folders() -> tuple[Path, ...]:
-    """Where each driver keeps its stand-in charts, as `<chart>/<version>/`."""
-    return tuple(Path(str(files(package))) / "charts" for package in packages().values())
+    """Return the folders of the drivers' imitated charts."""
+    return tuple(side.charts for side in node_sides().values() if side.charts.is_dir())
 
 
 def plugins_of(pod: Object) -> list[NodePlugin]:

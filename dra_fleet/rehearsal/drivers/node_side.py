@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import field
 from enum import Enum
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.driver_pod import Start
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.drivers.programs import Programs
     from dra_fleet.rehearsal.tools.recipes import Recipe
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.world.node import Host, NodeHardware
 
 
 class Reach(Enum):
@@ -25,26 +26,6 @@ class Reach(Enum):
 
     NODE = "the pods of its node"
     CLUSTER = "nobody: it looks at all nodes itself"
-
-
-def _nothing(*_: object) -> None:
-    return None
-
-
-def _same_host(host: Host, *_: object) -> Host:
-    return host
-
-
-def _no_resources(*_: object) -> Mapping[str, str]:
-    return {}
-
-
-def _no_outfit(*_: object) -> Outfit:
-    return Outfit()
-
-
-def _no_recipes() -> Mapping[str, Recipe]:
-    return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,48 +41,90 @@ class Outfit:
     mounts: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnProgram:
-    """A driver's own program, which can serve in a simulated plugin's place.
+    """A driver's own program, which can replace a simulated plugin.
 
-    Args:
-        plugin: the plugin.
-        recipes: how it is built, by chart version, where its modules are pinned.
-        prepare: makes what `outfit` needs beside the program, such as a library, before a cluster runs.
-        outfit: puts what the program looks for on a machine below a directory, and tells what.
+    Attributes:
+        plugin: The plugin.
     """
 
     plugin: type[NodePlugin]
-    recipes: Callable[[], Mapping[str, Recipe]] = _no_recipes
-    prepare: Callable[[], object] = _nothing
-    outfit: Callable[[Host, Path], Outfit] = _no_outfit
+
+    def recipes(self) -> Mapping[str, Recipe]:
+        """Return by chart version how the program is built, for the versions whose modules are pinned."""
+        return {}
+
+    def prepare(self) -> None:
+        """Make what `outfit` needs besides the program, such as a library, before a cluster runs."""
+
+    def outfit(self, host: Host, directory: Path) -> Outfit:
+        """Write the files that the program looks for on a machine below a directory; return their places."""
+        del host, directory
+        return Outfit()
 
 
-@dataclass(frozen=True, kw_only=True)
 class NodeSide:
-    """One driver on simulated machines.
+    """One driver on simulated machines. Subclasses set `plugins` and override what differs from the defaults.
 
-    Args:
-        plugins: its node plugins, each recognised by the binary a container runs.
-        programs: what else of it runs in pods; each is made once for a cluster.
-        waits_for: what an init container of the driver's own pod keeps waiting for on a machine.
-        start_problem: how a pod of the driver that is neither plugin nor program fails on a machine; None
-            where it starts, and for every other pod.
-        reach: who must look again when a pod of the driver changes; None for every other pod.
-        installed: a machine with what its image, an installer and the driver's own changes put on it. Gets
-            the machine as delivered, the pods on it, and what the driver remembers of it, empty for nothing.
-        with_pods: that machine with what other pods of the driver put on it.
-        resources: the extended resources that device plugins advertise on a machine. Gets the machine, the
-            pods on it and the node's capacity before.
-        own: the driver's own program, where one can be run.
+    Attributes:
+        plugins: Its node plugins, each recognized by the program that a container runs.
+        programs: Its other programs that run in pods; each is made once for a cluster.
+        node_model: Model of the driver's keys in a machine's entry of the hardware file.
+        own: The driver's own program, if one can be run.
     """
 
     plugins: tuple[type[NodePlugin], ...]
     programs: tuple[type[Programs], ...] = ()
-    waits_for: Callable[[Object, Host], str | None] = _nothing
-    start_problem: Callable[[Object, Host], Start | None] = _nothing
-    reach: Callable[[Object], Reach | None] = _nothing
-    installed: Callable[[Host, Sequence[Object], str], Host] = _same_host
-    with_pods: Callable[[Host, Sequence[Object]], Host] = _same_host
-    resources: Callable[[Host, Sequence[Object], Mapping[str, str]], Mapping[str, str]] = _no_resources
+    node_model: type[NodeHardware] | None = None
     own: OwnProgram | None = None
+
+    @property
+    def charts(self) -> Path:
+        """The folder of the driver's imitated charts, which may be absent."""
+        return Path(str(sys.modules[type(self).__module__].__file__)).with_name("charts")
+
+    def waits_for(self, container: Object, host: Host) -> str | None:
+        """Return what an init container of the driver's pod waits for on a machine; None once it passes."""
+        del container, host
+        return None
+
+    def start_problem(self, pod: Object, host: Host) -> Start | None:
+        """Return how a pod of the driver that is neither plugin nor program fails on a machine.
+
+        Returns:
+            None if the pod starts, and for pods of other drivers.
+        """
+        del pod, host
+        return None
+
+    def reach(self, pod: Object) -> Reach | None:
+        """Return who must look again when a pod of the driver changes; None for other pods."""
+        del pod
+        return None
+
+    def installed(self, host: Host, pods: Sequence[Object], remembered: str) -> Host:
+        """Return a machine with what its image, an installer and the driver's changes put on it.
+
+        Args:
+            host: The machine as delivered.
+            pods: The pods on it.
+            remembered: What the driver remembers of it; "" for nothing.
+        """
+        del pods, remembered
+        return host
+
+    def with_pods(self, host: Host, pods: Sequence[Object]) -> Host:
+        """Return that machine with what other pods of the driver put on it."""
+        del pods
+        return host
+
+    def resources(self, host: Host, pods: Sequence[Object], capacity: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the extended resources that device plugins advertise on a machine.
+
+        Args:
+            host: The machine.
+            pods: The pods on it.
+            capacity: The node's capacity before.
+        """
+        del host, pods, capacity
+        return {}

@@ -21,9 +21,6 @@ class DescribedNode(NodeHardware):
         return {**super().parts(name), DRIVER_NAME: self.devices}
 
 
-NODE_MODEL: Final = DescribedNode
-
-
 def devices_of(host: Host) -> Sequence[DescribedDevices]:
     """The devices of a machine that stack files describe."""
     return cast("Sequence[DescribedDevices]", host.parts.get(DRIVER_NAME, ()))

@@ -16,4 +16,10 @@ class CpuPlugin(DescribedPlugin):
     publisher: ClassVar[str] = "dra.cpu"
 
 
-NODE_SIDE: Final = NodeSide(plugins=(CpuPlugin,))
+class DracpuNodes(NodeSide):
+    """The CPU driver on simulated machines."""
+
+    plugins = (CpuPlugin,)
+
+
+NODE_SIDE: Final = DracpuNodes()

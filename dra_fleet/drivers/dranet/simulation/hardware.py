@@ -27,9 +27,6 @@ class EfaNode(NodeHardware):
         return {**super().parts(name), DRIVER_NAME: self.nics}
 
 
-NODE_MODEL: Final = EfaNode
-
-
 def cards_of(host: Host) -> int:
     """How many EFA cards a machine has."""
     return cast("int", host.parts[DRIVER_NAME])

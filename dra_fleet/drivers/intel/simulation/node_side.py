@@ -16,4 +16,10 @@ class IntelPlugin(DescribedPlugin):
     publisher: ClassVar[str] = "gpu.intel.com"
 
 
-NODE_SIDE: Final = NodeSide(plugins=(IntelPlugin,))
+class IntelNodes(NodeSide):
+    """Intel's GPU driver on simulated machines."""
+
+    plugins = (IntelPlugin,)
+
+
+NODE_SIDE: Final = IntelNodes()

@@ -163,9 +163,6 @@ class NvidiaNode(NodeHardware):
         )
 
 
-NODE_MODEL: Final = NvidiaNode
-
-
 @dataclass(frozen=True, kw_only=True)
 class NvidiaParts:
     """What NVIDIA's driver finds in one machine."""

@@ -5,4 +5,11 @@ from typing import Final
 from dra_fleet.drivers.tpu.simulation.plugin import TpuPlugin
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 
-NODE_SIDE: Final = NodeSide(plugins=(TpuPlugin,))
+
+class TpuNodes(NodeSide):
+    """The TPU driver on simulated machines."""
+
+    plugins = (TpuPlugin,)
+
+
+NODE_SIDE: Final = TpuNodes()

@@ -64,5 +64,11 @@ class Acme(Driver):
             told=frozenset({name}),
         )
 
+    @override
+    def node_side(self) -> object:
+        from acme_driver.simulation.node_side import NODE_SIDE
+
+        return NODE_SIDE
+
 
 DRIVER = Acme()

@@ -43,4 +43,8 @@ class LanePlugin(NodePlugin):
         self.require_published(claim, published)
 
 
-NODE_SIDE: Final = NodeSide(plugins=(LanePlugin,))
+class LaneNodes(NodeSide):
+    plugins = (LanePlugin,)
+
+
+NODE_SIDE: Final = LaneNodes()
