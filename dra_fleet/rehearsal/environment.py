@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.places import PROJECT_FILE, SELECTED, project
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.passed_on import left_behind, passed_on
+from dra_fleet.rehearsal.passed_on import AUTHORITIES, OUTSIDE, left_behind, outside_variables, passed_on
 from dra_fleet.rehearsal.project_file import read_project_file
+from dra_fleet.rehearsal.registry.charts import proxy_port
 from dra_fleet.rehearsal.tools.cache import Cache
+from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +66,24 @@ def environment_changes(home: Home, tools: Toolset) -> dict[str, str]:
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",  # a copy of the whole state at each step
         **compiled_modules(),
+        **network(home),
+    }
+
+
+def network(home: Home) -> dict[str, str]:
+    """Variables by which clients reach the charts' hosts through the rehearsal's registry.
+
+    The loopback is exempt, so that API servers are reached directly.
+    """
+    port = proxy_port(home)
+    if port is None:
+        return {}
+    proxy = {"HTTPS_PROXY": f"http://{LOOPBACK}:{port}", "NO_PROXY": f"{LOOPBACK},localhost,::1"}
+    return {
+        **proxy,
+        **{name.lower(): value for name, value in proxy.items()},
+        **dict.fromkeys(AUTHORITIES, str(home.authorities)),
+        OUTSIDE: outside_variables(),
     }
 
 

@@ -96,6 +96,31 @@ class Home:
         return self.root / "drivers.json"
 
     @property
+    def charts(self) -> Path:
+        """Charts that were pulled, and those made for the stack at hand."""
+        return self.root / "charts"
+
+    @property
+    def chart_addresses(self) -> Path:
+        """The addresses of the stack's charts, as JSON."""
+        return self.root / "chart-addresses.json"
+
+    @property
+    def charts_served(self) -> Path:
+        """Which kind of each chart the registry served, as JSON."""
+        return self.root / "charts-served.json"
+
+    @property
+    def proxy_port(self) -> Path:
+        """The port of the proxy that leads to the registry of charts."""
+        return self.root / "proxy-port"
+
+    @property
+    def authorities(self) -> Path:
+        """The authorities that clients of the proxy trust: the system's and the registry's own."""
+        return self.root / "authorities.pem"
+
+    @property
     def clusters(self) -> Path:
         """One directory per simulated cluster."""
         return self.root / "clusters"

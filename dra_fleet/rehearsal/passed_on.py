@@ -5,6 +5,7 @@ A list of what is needed, because nobody can list where credentials are kept: ev
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +20,12 @@ class PassedOn(NamedTuple):
     why: str
 
 
+AUTHORITIES: Final = ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
+"""Variables that name a file of authorities: for Go and OpenSSL, for curl, for Python's requests and pip."""
+NETWORK: Final = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", *AUTHORITIES)
+"""Variables that lead clients in a rehearsal to its registry."""
+OUTSIDE: Final = "DRA_FLEET_OUTSIDE"
+"""The variable that keeps the caller's values of `NETWORK`, as JSON."""
 PASSED_ON: Final = (
     PassedOn("PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH", "programs and their libraries are found there"),
     PassedOn(
@@ -80,8 +87,21 @@ def is_passed_on(name: str) -> bool:
 
 
 def passed_on(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Those of the caller's variables that a rehearsal passes on."""
-    return {name: value for name, value in variables.items() if is_passed_on(name)}
+    """Those of the caller's variables that a rehearsal passes on, with the network as it is outside of it."""
+    return {name: value for name, value in outside(variables).items() if is_passed_on(name)}
+
+
+def outside(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables with the caller's own proxy and authorities, not those of `rehearse env`."""
+    if OUTSIDE not in variables:
+        return dict(variables)
+    kept = {name: value for name, value in variables.items() if name not in NETWORK and name != OUTSIDE}
+    return {**kept, **json.loads(variables[OUTSIDE])}
+
+
+def outside_variables(variables: Mapping[str, str] = os.environ) -> str:
+    """The caller's own proxy and authorities, for the variable that keeps them in a rehearsal."""
+    return json.dumps({name: value for name, value in outside(variables).items() if name in NETWORK})
 
 
 def left_behind(variables: Iterable[str] = os.environ) -> list[str]:

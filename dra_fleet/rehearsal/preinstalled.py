@@ -6,8 +6,9 @@ import json
 import subprocess
 from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal import charts
+from dra_fleet.rehearsal.environment import network
 from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.registry import addresses
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,11 +30,23 @@ def install_charts(home: Home, helm: Path, cluster: str, hardware: ClusterHardwa
 
 
 def _install(home: Home, helm: Path, cluster: str, item: InstalledChart) -> None:
-    chart = charts.resolve(item.chart, item.version, home=home)
+    address = next((one for one in addresses.known() if one.chart == item.chart), None)
+    if address is None:
+        known = ", ".join(sorted({one.chart for one in addresses.known()}))
+        raise RehearsalError(
+            f"cluster {cluster}: unknown chart {item.chart} in the hardware file; known: {known}"
+        )
     options = ["--namespace", item.namespace, "--create-namespace", "--wait", "--timeout", TIMEOUT]
     done = subprocess.run(
-        [str(helm), "upgrade", "--install", item.chart, str(chart), *options, "--values", "-"],
-        env={"KUBECONFIG": str(home.clusters / cluster / "admin.kubeconfig"), "HOME": str(home.root)},
+        [
+            *(str(helm), "upgrade", "--install", item.chart, *address.arguments),
+            *("--version", item.version, *options, "--values", "-"),
+        ],
+        env={
+            "KUBECONFIG": str(home.clusters / cluster / "admin.kubeconfig"),
+            "HOME": str(home.root),
+            **network(home),
+        },
         input=json.dumps(item.values),
         capture_output=True,
         text=True,

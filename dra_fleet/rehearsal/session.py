@@ -17,7 +17,7 @@ from dra_fleet.plain import dataclass
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.queueing.kueue import NAME
-from dra_fleet.rehearsal import charts, chosen_drivers, engine_session, providers, tools
+from dra_fleet.rehearsal import chosen_drivers, engine_session, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
 from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
 from dra_fleet.rehearsal.environment import environment
@@ -28,6 +28,7 @@ from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
 from dra_fleet.rehearsal.providers.forking import fork_server
 from dra_fleet.rehearsal.queueing.building import built
+from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch, refuse_unready, start_clusters
 from dra_fleet.rehearsal.status import BusyError, StackStatus, connected, ends_of
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.registry.archives import Origin
     from dra_fleet.rehearsal.reporting import Reporter
     from dra_fleet.rehearsal.tools import Toolset
     from dra_fleet.rehearsal.world.hardware_file import Hardware
@@ -137,7 +139,7 @@ def choose_programs(
     with reporter.part("drivers"):
         served, notes = chosen_drivers.resolve(plan, chosen, reporter.told)
         home.create()
-        if kueue := built(plan, charts.module_charts(home), reporter.told):
+        if kueue := built(plan, charts.of_modules(home), reporter.told):
             served = replace(served, programs={**served.programs, NAME: kueue})
         served.write(home)
     return served, notes
@@ -164,13 +166,14 @@ def _bring_up(
             start_clusters(plan, hardware, home, toolset, reporter)
             with reporter.part("plugins"):
                 notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
-                write_charts(plan, charts.made_charts(home))
+                addresses.remember(plan, home)
+                write_charts(plan, charts.made(home))
                 charts.write_likenesses(plan, home)
                 notes += prepare_clouds(plan, hardware, home)
             with reporter.step("preflight"):
                 asyncio.run(refuse_unready(plan, home))
             cleared, engine = run_program(source, plan, home, toolset, reporter)
-    return [*notes, *cleared, *stand_in_charts(plan, home)], engine
+    return [*notes, *cleared, *imitated_charts(plan, home)], engine
 
 
 def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
@@ -186,16 +189,21 @@ def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
     return ["the kubernetes provider is a stand-in: the published plugin cannot be downloaded here"]
 
 
-def stand_in_charts(plan: FleetPlan, home: Home) -> list[str]:
-    """Which releases were made from a chart that stands in for the published one."""
-    releases = {item.chart: item for cluster in plan.clusters for item in cluster.releases}
+def served_charts(plan: FleetPlan, home: Home) -> dict[str, Origin]:
+    """Which kind of each of the fleet's charts the registry served, by name and version."""
+    served = charts.served(home)
+    releases = {
+        f"{item.chart.rpartition('/')[2]} {item.version}" for one in plan.clusters for item in one.releases
+    }
+    return {release: served[release] for release in sorted(releases & served.keys())}
+
+
+def imitated_charts(plan: FleetPlan, home: Home) -> list[str]:
+    """A note for each chart that is an imitation."""
     return [
-        f"chart {item.chart.rsplit('/', 1)[-1]} {item.version} is a stand-in, unverified: "
-        "the published chart cannot be downloaded here"
-        for item in releases.values()
-        if charts.is_stand_in(
-            charts.resolve(item.chart, item.version, item.repository or None, home=home), home
-        )
+        f"chart {chart} is an imitation: it cannot be downloaded here, and no Go module contains it"
+        for chart, origin in served_charts(plan, home).items()
+        if origin == "imitated"
     ]
 
 

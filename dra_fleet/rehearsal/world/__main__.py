@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from dra_fleet.rehearsal.clouds.clusters import WorldControlPlanes
 from dra_fleet.rehearsal.clouds.simulation import SimulatedClouds
 from dra_fleet.rehearsal.home import Home, HomeUnusableError
+from dra_fleet.rehearsal.registry.server import Registry
 from dra_fleet.rehearsal.world.code import code_digest
 from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
 from dra_fleet.rehearsal.world.files import deleted
@@ -91,8 +92,11 @@ async def _serve(home: Home) -> None:
             application(world, clouds, home, done, code=code), access_log=None, shutdown_timeout=2.0
         )
         await runner.setup()
+        registry = Registry(home)
+        await registry.start()
         await web.SockSite(runner, listener).start()
         await _first(done.wait(), leave.wait(), _wait_deleted(home.lock, held))
+        await registry.stop()
         await runner.cleanup()
         if deleted(home.lock, held):
             logging.warning("%s was deleted; what runs for it ends", home.root)  # noqa: LOG015

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.charts import ChartUnavailableError, resolve
 from dra_fleet.rehearsal.providers.kubernetes import helm_options
 from dra_fleet.rehearsal.providers.kubernetes.diffing import changes
 from dra_fleet.rehearsal.providers.kubernetes.errors import InitFailedError, RefusedError
@@ -15,6 +14,8 @@ from dra_fleet.rehearsal.providers.kubernetes.helm_record import inputs_now, sta
 from dra_fleet.rehearsal.providers.kubernetes.naming import NamingMode, parse_id, random_digits
 from dra_fleet.rehearsal.providers.kubernetes.operation import Difference
 from dra_fleet.rehearsal.providers.properties import has_unknown, plain, without_nulls
+from dra_fleet.rehearsal.registry.archives import ChartUnavailableError
+from dra_fleet.rehearsal.registry.charts import resolve
 
 if TYPE_CHECKING:
     from pathlib import Path

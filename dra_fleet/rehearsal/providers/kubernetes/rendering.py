@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
-from dra_fleet.rehearsal.charts import ChartUnavailableError, resolve
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.helm_command import HelmCommand
+from dra_fleet.rehearsal.registry.archives import ChartUnavailableError
+from dra_fleet.rehearsal.registry.charts import resolve
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

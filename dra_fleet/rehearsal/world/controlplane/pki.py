@@ -12,6 +12,7 @@ import ssl
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -26,6 +27,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.files import write_private
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 VALID_FOR = dt.timedelta(days=3650)
 CLOCK_SKEW = dt.timedelta(minutes=5)
@@ -100,21 +104,48 @@ class Serving:
 @cache
 def loopback_serving() -> Serving:
     """The certificate of this process's own servers, by an authority that lives as long as it."""
-    authority, key = _Authority("rehearsal-webhooks"), ec.generate_private_key(ec.SECP256R1())
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with TemporaryDirectory() as folder:
-        certificate, private = Path(folder) / "server.crt", Path(folder) / "server.key"
-        write_private(certificate, authority.sign_server(key))
-        write_private(private, _pem(key))
-        context.load_cert_chain(certificate, private)
-    return Serving(context, authority.certificate.public_bytes(Encoding.PEM))
+    authority = LoopbackAuthority("rehearsal-webhooks")
+    return Serving(authority.context(SERVER_NAMES, SERVER_ADDRESSES), authority.certificate)
+
+
+class LoopbackAuthority:
+    """An authority for servers on the loopback; its key is never written and lives as long as the object."""
+
+    def __init__(self, name: str) -> None:
+        self._authority = _Authority(name)
+        self._contexts: dict[str, ssl.SSLContext] = {}
+        self.certificate = self._authority.certificate.public_bytes(Encoding.PEM)
+
+    def context(self, names: Iterable[str], addresses: Iterable[str] = ()) -> ssl.SSLContext:
+        """A server's context with a certificate for these names and addresses."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with TemporaryDirectory() as folder:
+            certificate, private = Path(folder) / "server.crt", Path(folder) / "server.key"
+            write_private(certificate, self._authority.sign_server(key, names, addresses))
+            write_private(private, _pem(key))
+            context.load_cert_chain(certificate, private)
+        return context
+
+    def context_by_name(self) -> ssl.SSLContext:
+        """A server's context that shows each client a certificate for the name that it asks for."""
+
+        def choose(socket: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+            if name:
+                if name not in self._contexts:
+                    self._contexts[name] = self.context([name])
+                socket.context = self._contexts[name]
+
+        context = self.context(["localhost"])
+        context.sni_callback = choose
+        return context
 
 
 def _make(pki: Pki) -> None:
     authority = _Authority("rehearsal-ca")
     write_private(pki.ca, authority.certificate.public_bytes(Encoding.PEM))
     key = ec.generate_private_key(ec.SECP256R1())
-    write_private(pki.certificate("server"), authority.sign_server(key))
+    write_private(pki.certificate("server"), authority.sign_server(key, SERVER_NAMES, SERVER_ADDRESSES))
     write_private(pki.key("server"), _pem(key))
     for name, (user, group) in USERS.items():
         key = ec.generate_private_key(ec.SECP256R1())
@@ -151,12 +182,14 @@ class _Authority:
             .sign(self._key, hashes.SHA256())
         )
 
-    def sign_server(self, key: ec.EllipticCurvePrivateKey) -> bytes:
-        """A serving certificate for the loopback and the names of the `kubernetes` Service."""
-        names = [x509.DNSName(name) for name in SERVER_NAMES]
-        addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in SERVER_ADDRESSES]
-        builder = self._builder(_name("kube-apiserver", None), key.public_key()).add_extension(
-            x509.SubjectAlternativeName([*names, *addresses]), critical=False
+    def sign_server(
+        self, key: ec.EllipticCurvePrivateKey, names: Iterable[str], addresses: Iterable[str]
+    ) -> bytes:
+        """A serving certificate for names and addresses."""
+        known = [x509.DNSName(name) for name in names]
+        numbers = [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
+        builder = self._builder(_name("rehearsal-server", None), key.public_key()).add_extension(
+            x509.SubjectAlternativeName([*known, *numbers]), critical=False
         )
         return self._sign(builder, ExtendedKeyUsageOID.SERVER_AUTH)
 

@@ -1,1 +1,0 @@
-../../0.5.0/templates/_names.tpl

@@ -1,1 +1,0 @@
-../../../dra-driver-nvidia-gpu/0.5.0/templates/_names.tpl

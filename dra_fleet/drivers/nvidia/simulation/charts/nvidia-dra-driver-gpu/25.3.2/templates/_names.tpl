@@ -1,1 +1,0 @@
-../../25.8.1/templates/_names.tpl

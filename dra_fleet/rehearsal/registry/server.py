@@ -1,0 +1,305 @@
+"""Serve charts as OCI registries and chart repositories do, under the hosts that publish them.
+
+A published chart comes first, if the network allows it; published content is kept. Otherwise the registry
+serves the chart of the driver's Go module, or an imitation. Protocols:
+https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md,
+https://helm.sh/docs/topics/chart_repository/.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import aiohttp
+import yaml
+from aiohttp import web
+
+from dra_fleet.plain import dataclass
+from dra_fleet.rehearsal.refused import refusal, remember_refusal
+from dra_fleet.rehearsal.registry import addresses, charts
+from dra_fleet.rehearsal.registry.archives import Chart, ChartUnavailableError
+from dra_fleet.rehearsal.registry.proxy import Proxy, outer_proxy
+from dra_fleet.rehearsal.tools.cache import ToolsError
+from dra_fleet.rehearsal.world.controlplane.pki import LoopbackAuthority
+from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, keep_or_choose
+from dra_fleet.rehearsal.world.files import write_private
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.registry.addresses import Address
+
+_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
+_CONFIG: Final = "application/vnd.cncf.helm.config.v1+json"
+_ARCHIVE: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+_BINARY: Final = "application/octet-stream"
+_OCI_PATH: Final = re.compile(r"/v2/(?P<path>.+)/(?P<kind>manifests|blobs|tags)/(?P<reference>[^/]+)")
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_NETWORK: Final = aiohttp.ClientTimeout(total=120.0, sock_connect=5.0, sock_read=20.0)
+_SENT_ON: Final = ("Accept", "Authorization", "Range", "User-Agent")
+_SENT_BACK: Final = ("Content-Type", "Docker-Content-Digest", "Link", "Location", "WWW-Authenticate")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """What a host outside answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Registry:
+    """The registry of one home and the proxy that leads to it."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._authority = LoopbackAuthority("rehearsal-registry")
+        self._blobs: dict[str, tuple[bytes, str]] = {}
+
+    async def start(self) -> None:
+        """Listen, and write the proxy's port and the authorities that clients have to trust."""
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, LOOPBACK, 0, ssl_context=self._authority.context_by_name())
+        await site.start()
+        self._network = aiohttp.ClientSession(timeout=_NETWORK, auto_decompress=False)
+        self._proxy = Proxy(self._serves, self._runner.addresses[0][1])
+        recorded = charts.proxy_port(self._home)
+        port = keep_or_choose(recorded)
+        await self._proxy.start(LOOPBACK, port)
+        write_private(self._home.authorities, charts.system_authorities() + self._authority.certificate)
+        write_private(self._home.proxy_port, str(port))
+
+    async def stop(self) -> None:
+        """End."""
+        await self._proxy.stop()
+        await self._runner.cleanup()
+        await self._network.close()
+
+    def _serves(self, host: str) -> bool:
+        return any(address.host == host for address in addresses.all_of(self._home))
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return await self._answer(request)
+        except (ChartUnavailableError, ToolsError) as error:
+            return _refused(request, str(error))
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        here = [one for one in addresses.all_of(self._home) if one.host == request.host]
+        if request.path == "/v2/" and any(one.is_oci for one in here):
+            return web.json_response({})
+        if found := _OCI_PATH.fullmatch(request.path):
+            chart = next((one for one in here if one.is_oci and one.path == found["path"]), None)
+            if chart is not None:
+                return await self._oci(request, chart, found["kind"], found["reference"])
+        for one in here:
+            if not one.is_oci and (path := f"/{one.path}/") and request.path.startswith(path):
+                rest = request.path.removeprefix(path)
+                if rest == "index.yaml":
+                    return await self._index(request, one, here)
+                if (found := _archive_of(one, rest)) is not None:
+                    return await self._archive(request, one, found)
+        answer = await self._outside(request)
+        if answer is None:
+            return _refused(request, f"{request.url} is not available: {self._why(request)}")
+        return _relayed(request, answer)
+
+    async def _oci(self, request: web.Request, chart: Address, kind: str, reference: str) -> web.Response:
+        if kind == "tags":
+            answer = await self._outside(request)
+            if answer is not None and answer.status == HTTPStatus.OK:
+                return _relayed(request, answer)
+            return web.json_response({"name": chart.path, "tags": charts.versions(chart.chart, self._home)})
+        if not _DIGEST.fullmatch(reference):
+            manifest = await self._manifest(request, chart, reference)
+            if isinstance(manifest, _Answer):
+                return _relayed(request, manifest)
+            reference = manifest
+        return await self._blob(request, f"{chart}@{reference}", reference)
+
+    async def _blob(self, request: web.Request, name: str, digest: str) -> web.Response:
+        if kept := self._blobs.get(digest) or self._kept(digest):
+            return _content(request, *kept)
+        answer = await self._outside(request)
+        if answer is None:
+            return _refused(request, f"{name} is not available: {self._why(request)}")
+        if answer.status == HTTPStatus.OK:
+            self._keep(digest, answer, name)
+        return _relayed(request, answer)
+
+    async def _manifest(self, request: web.Request, chart: Address, tag: str) -> str | _Answer:
+        """The digest of a version's manifest, or an answer that asks the client for credentials."""
+        name = f"{chart}:{tag}"
+        if (digest := self._kept_digest(name)) is not None:
+            return digest
+        answer = await self._outside(request)
+        if answer is not None and answer.status == HTTPStatus.UNAUTHORIZED:
+            return answer
+        if answer is not None and answer.status == HTTPStatus.OK:
+            digest = f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
+            self._keep(digest, answer, name)
+            charts.record(self._home, chart.chart, tag, "published")
+            return digest
+        found = await self._local(request, chart, tag)
+        config = json.dumps(found.metadata).encode()
+        layers = [(_CONFIG, config), (_ARCHIVE, found.content)]
+        config, *layers = [
+            {"mediaType": kind, "digest": self._put(body, kind), "size": len(body)} for kind, body in layers
+        ]
+        manifest = {"schemaVersion": 2, "mediaType": _MANIFEST, "config": config, "layers": layers}
+        return self._put(json.dumps(manifest).encode(), _MANIFEST)
+
+    async def _index(self, request: web.Request, repository: Address, here: list[Address]) -> web.Response:
+        answer = await self._outside(request)
+        if answer is not None and answer.status == HTTPStatus.OK:
+            return _relayed(request, answer)
+        names = {one.chart for one in here if one.path == repository.path}
+        entries: dict[str, list[dict[str, Any]]] = {name: [] for name in sorted(names)}
+        for name, found in entries.items():
+            for version in charts.versions(name, self._home):
+                file = quote(f"{name}-{version}.tgz")
+                found.append({"apiVersion": "v2", "name": name, "version": version, "urls": [file]})
+        body = yaml.safe_dump({"apiVersion": "v1", "entries": entries}, sort_keys=False)
+        return _content(request, body.encode(), "application/yaml")
+
+    async def _archive(self, request: web.Request, chart: Address, version: str) -> web.Response:
+        name = str(request.url)
+        if (digest := self._kept_digest(name)) and (kept := self._kept(digest)):
+            return _content(request, *kept)
+        answer = await self._outside(request)
+        if answer is not None and answer.status == HTTPStatus.OK:
+            published = Chart(name=chart.chart, version=version, content=answer.body, origin="published")
+            if not published.metadata:
+                raise ChartUnavailableError(
+                    f"the archive of chart {chart} {version} is broken: it has no Chart.yaml"
+                )
+            self._keep(f"sha256:{hashlib.sha256(answer.body).hexdigest()}", answer, name)
+            charts.record(self._home, chart.chart, version, "published")
+            return _relayed(request, answer)
+        found = await self._local(request, chart, version)
+        return _content(request, found.content, _BINARY)
+
+    async def _local(self, request: web.Request, chart: Address, version: str) -> Chart:
+        """The chart of a Go module, or an imitation.
+
+        Raises:
+            ChartUnavailableError: there is neither.
+        """
+        found = await asyncio.to_thread(charts.local, chart.chart, version, self._home)
+        if found is None:
+            available = ", ".join(charts.versions(chart.chart, self._home)) or "none"
+            raise ChartUnavailableError(
+                f"chart {chart} {version} is not available: {self._why(request)}; available: {available}"
+            )
+        charts.record(self._home, chart.chart, version, found.origin)
+        return found
+
+    async def _outside(self, request: web.Request) -> _Answer | None:
+        """The published answer; None where the network does not let it through, which is remembered."""
+        memory = self._home.charts / "refused" / request.host
+        if refusal(memory) is not None:
+            return None
+        headers = {name: request.headers[name] for name in _SENT_ON if name in request.headers}
+        method = "GET" if request.method == "HEAD" else request.method
+        try:
+            async with self._network.request(
+                method,
+                request.url,
+                headers={**headers, "Accept-Encoding": "identity"},
+                data=await request.read(),
+                proxy=outer_proxy(request.host),
+            ) as answer:
+                return _Answer(status=answer.status, headers=answer.headers, body=await answer.read())
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            logger.info("%s: %s", request.host, reason)
+            remember_refusal(memory, reason)
+            return None
+
+    def _why(self, request: web.Request) -> str:
+        reason = refusal(self._home.charts / "refused" / request.host)
+        if reason is None:
+            return f"{request.host} does not have it"
+        return f"{request.host} cannot be reached ({reason.strip()})"
+
+    def _put(self, body: bytes, kind: str) -> str:
+        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        self._blobs[digest] = body, kind
+        return digest
+
+    def _keep(self, digest: str, answer: _Answer, name: str) -> None:
+        """Keep published content.
+
+        Raises:
+            ChartUnavailableError: it is not what its digest says.
+        """
+        if hashlib.sha256(answer.body).hexdigest() != digest.removeprefix("sha256:"):
+            raise ChartUnavailableError(f"{name} is broken: its content does not have the digest {digest}")
+        place = self._home.charts / "published"
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(place / digest.removeprefix("sha256:"), answer.body)
+        told = {"digest": digest, "type": answer.headers.get("Content-Type", _BINARY)}
+        for key in (name, digest):
+            write_private(place / f"{_key(key)}.json", json.dumps(told))
+
+    def _kept_digest(self, name: str) -> str | None:
+        try:
+            told = (self._home.charts / "published" / f"{_key(name)}.json").read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        return str(json.loads(told)["digest"])
+
+    def _kept(self, digest: str) -> tuple[bytes, str] | None:
+        place = self._home.charts / "published"
+        try:
+            told = json.loads((place / f"{_key(digest)}.json").read_text("utf-8"))
+            return (place / digest.removeprefix("sha256:")).read_bytes(), str(told["type"])
+        except FileNotFoundError:
+            return None
+
+
+def _key(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _archive_of(chart: Address, path: str) -> str | None:
+    """The version of a chart whose archive is at a path of its repository; None for other files."""
+    file = path.rpartition("/")[2]
+    found = re.fullmatch(rf"{re.escape(chart.chart)}-(v?\d+\.\d+\.\d+.*)\.tgz", file)
+    return found[1] if found else None
+
+
+def _content(request: web.Request, body: bytes, kind: str) -> web.Response:
+    """Content with its digest; a HEAD request gets the length alone."""
+    digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+    headers = {"Content-Type": kind, "Docker-Content-Digest": digest, "Content-Length": str(len(body))}
+    return web.Response(body=None if request.method == "HEAD" else body, headers=headers)
+
+
+def _relayed(request: web.Request, answer: _Answer) -> web.Response:
+    headers = {name: answer.headers[name] for name in _SENT_BACK if name in answer.headers}
+    headers["Content-Length"] = str(len(answer.body))
+    body = None if request.method == "HEAD" else answer.body
+    return web.Response(status=answer.status, body=body, headers=headers)
+
+
+def _refused(request: web.Request, sentence: str) -> web.Response:
+    """The error in the form that clients of registries print; of status 404 they would not print the text."""
+    logger.warning("%s %s: %s", request.method, request.url, sentence)
+    line = " ".join(sentence.split())
+    body = {"errors": [{"code": "DENIED", "message": line}]}
+    return web.json_response(body, status=HTTPStatus.FORBIDDEN, reason=line)
