@@ -1,4 +1,4 @@
-"""A driver of another package is rehearsed: its chart stands in, its plugin publishes and prepares."""
+"""A driver of another package is rehearsed: its chart is served, its plugin publishes and prepares."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.rehearsal import charts, drivers
+from dra_fleet.rehearsal import drivers
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
+from dra_fleet.rehearsal.registry import addresses, archives
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 from tests.contracts.registering import MADE_UP, installed
 
@@ -23,8 +24,11 @@ POD: dict[str, Any] = {"spec": {"containers": [{"name": "lanes", "command": ["ac
 
 
 def forget() -> None:
-    for found in (drivers.node_sides, drivers.chart_folders, charts.stand_ins):
+    for found in (drivers.node_sides, drivers.chart_folders):
         found.cache_clear()
+    archives.catalogue.cache_clear()
+    archives.packed.cache_clear()
+    addresses.known.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -52,15 +56,12 @@ def test_its_plugin_publishes_what_a_machine_has_and_prepares_it() -> None:
         plugin.prepare(claim("lane-2"), published)
 
 
-def test_its_chart_stands_in() -> None:
+def test_the_registry_serves_its_chart() -> None:
     with installed():
-        assert charts.stand_ins()["acme-lanes", "1.0.0"].parts[-5:] == (
-            "acme_driver",
-            "simulation",
-            "charts",
-            "acme-lanes",
-            "1.0.0",
-        )
+        chart = archives.packed("acme-lanes", "1.0.0")
+        assert chart is not None
+        assert (chart.metadata["version"], chart.origin) == ("1.0.0", "imitated")
+        assert "registry.example.com" in {address.host for address in addresses.known()}
 
 
 def test_a_driver_without_a_node_side_names_the_method_to_write(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dra_fleet.clusters.pending import explain, read_state
-from dra_fleet.rehearsal import charts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -28,8 +27,6 @@ PRESENT = {"nvidia.com/gpu.present": "true"}
 DRIVER = {"driverVersion": "580.126.9"}
 GPUS = {"model": "A100-SXM4-40GB", "count": 2}
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
-NVIDIA = charts.stand_ins()["dra-driver-nvidia-gpu", "0.5.0"]
-EXAMPLE = charts.stand_ins()["dra-example-driver", "0.4.0"]
 GUARD = 300.0
 """Seconds after which a test gives up that follows events; no measure of anything."""
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.rehearsal.agent.agent_cluster import HARDWARE, NVIDIA, AgentCluster
+from tests.charts import NVIDIA, chart_folder
+from tests.rehearsal.agent.agent_cluster import HARDWARE, AgentCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="package")
 def agent_cluster(rehearsal_world: RehearsalWorld, tools: Toolset) -> Iterator[AgentCluster]:
-    """Seven machines and the NVIDIA driver's stand-in chart."""
+    """Seven machines and the NVIDIA driver's chart."""
     cluster = rehearsal_world.new_cluster(HARDWARE)
     made = AgentCluster(cluster=cluster, helm_binary=tools.helm)
     made.helm(
-        *("install", "nvidia", str(NVIDIA), "--namespace", "nvidia-dra-driver", "--create-namespace"),
-        *("--set", "gpuResourcesEnabledOverride=true", "--set", "resources.computeDomains.enabled=false"),
+        *("install", "nvidia", str(chart_folder(*NVIDIA)), "--namespace", "nvidia-dra-driver"),
+        *("--create-namespace", "--set", "gpuResourcesEnabledOverride=true"),
+        *("--set", "resources.computeDomains.enabled=false"),
     )
     yield made
     rehearsal_world.remove(cluster)

@@ -8,8 +8,8 @@ import pytest
 
 from dra_fleet.clusters.pending import Cause
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
+from tests.charts import EXAMPLE, chart_folder
 from tests.rehearsal.agent.agent_cluster import (
-    EXAMPLE,
     POOL,
     RESOURCE_API,
     TAINT,
@@ -228,7 +228,7 @@ def install_example(cluster: AgentCluster, *values: str) -> None:
     """Install the example driver, once no slice of one before it can be allocated from any more."""
     cluster.eventually("no slices are left over", lambda: not example_slices(cluster))
     cluster.helm(
-        *("upgrade", "--install", "example", str(EXAMPLE), "--namespace", "example-driver"),
+        *("upgrade", "--install", "example", str(chart_folder(*EXAMPLE)), "--namespace", "example-driver"),
         *("--create-namespace", "--set", "kubeletPlugin.numDevices=2"),
         *("--set", "kubeletPlugin.nodeSelector.example\\.com/pool=plain"),
         *(part for value in values for part in ("--set", value)),

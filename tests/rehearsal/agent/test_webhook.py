@@ -11,7 +11,8 @@ import pytest
 
 from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.drivers.nvidia.simulation.webhook import response
-from tests.rehearsal.agent.agent_cluster import NVIDIA, template
+from tests.charts import NVIDIA, chart_folder
+from tests.rehearsal.agent.agent_cluster import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,16 +126,17 @@ def test_configuration_for_compute_domains_is_judged_from_0_5_0_on(version: str,
 
 @pytest.fixture
 def with_webhook(agent_cluster: AgentCluster) -> Iterator[AgentCluster]:
-    upgrade = ("upgrade", "nvidia", str(NVIDIA), "--namespace", "nvidia-dra-driver", "--reuse-values")
+    upgrade = ("upgrade", "nvidia", str(chart_folder(*NVIDIA)), "--namespace", "nvidia-dra-driver")
+    certificate = ("--set", "webhook.tls.mode=secret", "--set", "webhook.tls.secret.name=webhook-cert")
 
     def available() -> bool:
         deployments = agent_cluster.items("apps/v1", "Deployment", "nvidia-dra-driver")
         return any(item["status"].get("availableReplicas") for item in deployments)
 
-    agent_cluster.helm(*upgrade, "--set", "webhook.enabled=true")
+    agent_cluster.helm(*upgrade, "--reuse-values", *certificate, "--set", "webhook.enabled=true")
     agent_cluster.eventually("the webhook is available", available)
     yield agent_cluster
-    agent_cluster.helm(*upgrade, "--set", "webhook.enabled=false")
+    agent_cluster.helm(*upgrade, "--reuse-values", "--set", "webhook.enabled=false")
 
 
 @pytest.mark.engine

@@ -9,8 +9,9 @@ import pytest
 from dra_fleet import drivers
 from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.facts.own import NAME, VARIABLE
-from dra_fleet.rehearsal import charts
 from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.registry import archives, charts
+from tests.charts import chart_folder
 from tests.plan.plan_helpers import dev, planned
 
 if TYPE_CHECKING:
@@ -33,13 +34,14 @@ def facts_as_before() -> Iterator[None]:
     driver_facts.cache_clear()
     yield
     driver_facts.cache_clear()
+    archives.packed.cache_clear()
 
 
 def likeness(version: str, home: Path) -> Path:
     fleet = dev()
     fleet["clusters"]["lab"]["drivers"]["nvidia"] |= {"version": version, "values": {}}
     charts.write_likenesses(planned(fleet), Home(home))
-    return charts.made_charts(Home(home)) / CHART / version
+    return charts.made(Home(home)) / CHART / version
 
 
 def values(chart: Path) -> str:
@@ -48,9 +50,11 @@ def values(chart: Path) -> str:
 
 def test_a_version_that_nobody_knows_is_rehearsed_as_the_newest_before_it(tmp_path: Path) -> None:
     made = likeness("0.6.0", tmp_path)
-    assert "\nversion: 0.6.0\nappVersion: 0.6.0\n" in (made / "Chart.yaml").read_text()
-    assert values(made) == values(charts.stand_ins()[CHART, "0.5.0"])
-    assert charts.is_stand_in(made, Home(tmp_path))
+    served = charts.local(CHART, "0.6.0", Home(tmp_path))
+    assert served is not None
+    assert (served.metadata["version"], served.metadata["appVersion"]) == ("0.6.0", "0.6.0")
+    assert served.origin == "imitated"
+    assert values(made) == values(chart_folder(CHART, "0.5.0"))
 
 
 def test_a_version_of_one_s_own_is_rehearsed_as_what_it_is_like(
@@ -65,8 +69,8 @@ def test_a_version_of_one_s_own_is_rehearsed_as_what_it_is_like(
     told = nvidia.facts.judged_version("0.7.0")
     assert told is not None
     assert (told.like, told.judged_by) == ("0.6.0", "")
-    assert values(made) == values(charts.stand_ins()[CHART, "0.4.1"])
+    assert values(made) == values(chart_folder(CHART, "0.4.1"))
 
 
-def test_a_known_version_has_its_own_stand_in(tmp_path: Path) -> None:
+def test_a_known_version_is_not_made_again(tmp_path: Path) -> None:
     assert not likeness("0.5.0", tmp_path).exists()

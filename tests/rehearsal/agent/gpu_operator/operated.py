@@ -1,11 +1,11 @@
-"""A cluster with the GPU Operator's stand-in charts, and verbs that follow what it does."""
+"""A cluster with the GPU Operator's charts, and verbs that follow what it does."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.rehearsal.charts import stand_ins
+from tests.charts import chart_folder
 from tests.rehearsal.agent.agent_cluster import RESOURCE_API, AgentCluster
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Operated(AgentCluster):
         """Install the operator, or change its values."""
         file = files / "operator.json"
         file.write_text(json.dumps(values))
-        chart = stand_ins()["gpu-operator", version]
+        chart = chart_folder("gpu-operator", version)
         self.helm(
             *("upgrade", "--install", "gpu-operator", str(chart), "--namespace", "gpu-operator"),
             *("--create-namespace", "--values", str(file)),

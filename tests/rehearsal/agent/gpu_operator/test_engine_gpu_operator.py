@@ -1,4 +1,4 @@
-"""The GPU Operator's stand-in charts on a real control plane: real DaemonSets and RBAC, no real machines."""
+"""The GPU Operator's charts on a real control plane: real DaemonSets and RBAC, no real machines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.charts import stand_ins
+from tests.charts import NVIDIA, chart_folder
 from tests.rehearsal.agent.agent_cluster import claiming_pod, machine, template
 from tests.rehearsal.agent.gpu_operator.operated import STATE, Operated, runs, without_leave
 
@@ -85,7 +85,7 @@ def operated(rehearsal_world: RehearsalWorld, tools: Toolset, files: Path) -> It
     plugin = {"affinity": AFTER_PARTITIONING}
     values.write_text(json.dumps({"nvidiaDriverRoot": "/run/nvidia/driver", "kubeletPlugin": plugin}))
     cluster.helm(
-        *("install", "nvidia", str(stand_ins()["dra-driver-nvidia-gpu", "0.5.0"]), "--namespace", "dra"),
+        *("install", "nvidia", str(chart_folder(*NVIDIA)), "--namespace", "dra"),
         *("--create-namespace", "--values", str(values), "--set", "gpuResourcesEnabledOverride=true"),
         *("--set", "resources.computeDomains.enabled=false"),
     )
@@ -225,7 +225,7 @@ def test_a_plugin_that_started_before_the_partitions_goes_on_publishing_whole_gp
 ) -> None:
     early = made(rehearsal_world, tools, [HOSTED[0], HOSTED[2]])
     early.helm(
-        *("install", "nvidia", str(stand_ins()["dra-driver-nvidia-gpu", "0.5.0"]), "--namespace", "dra"),
+        *("install", "nvidia", str(chart_folder(*NVIDIA)), "--namespace", "dra"),
         *("--create-namespace", "--set", "gpuResourcesEnabledOverride=true"),
         *("--set", "resources.computeDomains.enabled=false"),
     )
