@@ -249,6 +249,7 @@ def _up_json(report: UpReport) -> dict[str, Any]:
         "simulated": True,
         "changes": engine.changes,
         "kubernetes_provider": report.kubernetes_provider,
+        "charts": dict(report.charts),
         "drivers": dict(report.drivers),
         "seconds": round(report.seconds, 2),
         "policy": {"rules": sorted(engine.rules), "findings": findings},

@@ -69,6 +69,7 @@ def up_caption(report: UpReport) -> str:
         _count(engine.changes, "change"),
         f"policy: {_count(len(engine.rules), 'rule')}, {_count(len(engine.findings), 'finding')}",
         f"kubernetes provider: {report.kubernetes_provider}",
+        *(f"chart {name}: {origin}" for name, origin in report.charts.items()),
         *(f"driver {name}: {_served(by)}" for name, by in report.drivers.items()),
         f"{report.seconds:.1f} s",
     )

@@ -99,6 +99,14 @@ def outside(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {**kept, **json.loads(variables[OUTSIDE])}
 
 
+def leave() -> None:
+    """Restore the caller's own proxy and authorities in this process, if `rehearse env` changed them."""
+    found = outside()
+    for name in (*NETWORK, OUTSIDE):
+        os.environ.pop(name, None)
+    os.environ.update({name: found[name] for name in NETWORK if name in found})
+
+
 def outside_variables(variables: Mapping[str, str] = os.environ) -> str:
     """The caller's own proxy and authorities, for the variable that keeps them in a rehearsal."""
     return json.dumps({name: value for name, value in outside(variables).items() if name in NETWORK})

@@ -74,6 +74,8 @@ class UpReport:
     notes: tuple[str, ...]
     kubernetes_provider: str
     """Which plugin served: `published` or `stand-in`."""
+    charts: Mapping[str, Origin]
+    """What the registry served as each chart and version."""
     drivers: Mapping[str, str]
     """What serves as node plugin of each driver and version: `simulated`, or its own program's path."""
     seconds: float
@@ -125,6 +127,7 @@ def up(
         engine=engine,
         status=status,
         notes=(*of_drivers, *notes),
+        charts=served_charts(plan, home),
         drivers=chosen_drivers.told(plan, served),
         kubernetes_provider=providers.kubernetes_served_by(home.pulumi_home),
         seconds=timed.seconds(),
@@ -173,7 +176,7 @@ def _bring_up(
             with reporter.step("preflight"):
                 asyncio.run(refuse_unready(plan, home))
             cleared, engine = run_program(source, plan, home, toolset, reporter)
-    return [*notes, *cleared, *imitated_charts(plan, home)], engine
+    return [*notes, *cleared], engine
 
 
 def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
@@ -190,21 +193,12 @@ def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
 
 
 def served_charts(plan: FleetPlan, home: Home) -> dict[str, Origin]:
-    """Which kind of each of the fleet's charts the registry served, by name and version."""
+    """Return what the registry served as each of the fleet's charts, by name and version."""
     served = charts.served(home)
     releases = {
         f"{item.chart.rpartition('/')[2]} {item.version}" for one in plan.clusters for item in one.releases
     }
     return {release: served[release] for release in sorted(releases & served.keys())}
-
-
-def imitated_charts(plan: FleetPlan, home: Home) -> list[str]:
-    """A note for each chart that is an imitation."""
-    return [
-        f"chart {chart} is an imitation: it cannot be downloaded here, and no Go module contains it"
-        for chart, origin in served_charts(plan, home).items()
-        if origin == "imitated"
-    ]
 
 
 def run_program(

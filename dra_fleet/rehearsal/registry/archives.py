@@ -14,6 +14,7 @@ import json
 import subprocess
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from functools import cache
@@ -57,20 +58,17 @@ class Chart:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The content of Chart.yaml.
+        """The content of Chart.yaml."""
+        return cast("dict[str, Any]", yaml.safe_load(unpacked(self)[_METADATA]))
 
-        Raises:
-            ChartUnavailableError: the archive is broken.
-        """
+    def problem(self) -> str:
+        """Return why the archive cannot be used, or "" if it can."""
         try:
-            with tarfile.open(fileobj=io.BytesIO(self.content), mode="r:gz") as archive:
-                file = archive.extractfile(f"{self.name}/{_METADATA}")
-                found = yaml.safe_load(file.read()) if file else None
-        except (OSError, EOFError, KeyError, tarfile.TarError, yaml.YAMLError) as error:
-            raise ChartUnavailableError(
-                f"the archive of chart {self.name} {self.version} is broken: {error}"
-            ) from error
-        return cast("dict[str, Any]", found or {})
+            return "" if self.metadata else f"its {_METADATA} is empty"
+        except KeyError:
+            return f"it has no {_METADATA}"
+        except (OSError, EOFError, zlib.error, tarfile.TarError, yaml.YAMLError) as error:
+            return str(error)
 
 
 class _Model(BaseModel):

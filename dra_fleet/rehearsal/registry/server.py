@@ -13,6 +13,7 @@ import hashlib
 import json
 import logging
 import re
+import ssl
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -22,11 +23,11 @@ import yaml
 from aiohttp import web
 
 from dra_fleet.plain import dataclass
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.refused import refusal, remember_refusal
 from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.registry.archives import Chart, ChartUnavailableError
 from dra_fleet.rehearsal.registry.proxy import Proxy, outer_proxy
-from dra_fleet.rehearsal.tools.cache import ToolsError
 from dra_fleet.rehearsal.world.controlplane.pki import LoopbackAuthority
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, keep_or_choose
 from dra_fleet.rehearsal.world.files import write_private
@@ -75,7 +76,10 @@ class Registry:
         await self._runner.setup()
         site = web.TCPSite(self._runner, LOOPBACK, 0, ssl_context=self._authority.context_by_name())
         await site.start()
-        self._network = aiohttp.ClientSession(timeout=_NETWORK, auto_decompress=False)
+        trusted = ssl.create_default_context(cadata=charts.system_authorities().decode() or None)
+        self._network = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=trusted), timeout=_NETWORK, auto_decompress=False
+        )
         self._proxy = Proxy(self._serves, self._runner.addresses[0][1])
         recorded = charts.proxy_port(self._home)
         port = keep_or_choose(recorded)
@@ -95,7 +99,7 @@ class Registry:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         try:
             return await self._answer(request)
-        except (ChartUnavailableError, ToolsError) as error:
+        except ChartUnavailableError as error:
             return _refused(request, str(error))
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
@@ -183,10 +187,8 @@ class Registry:
         answer = await self._outside(request)
         if answer is not None and answer.status == HTTPStatus.OK:
             published = Chart(name=chart.chart, version=version, content=answer.body, origin="published")
-            if not published.metadata:
-                raise ChartUnavailableError(
-                    f"the archive of chart {chart} {version} is broken: it has no Chart.yaml"
-                )
+            if problem := published.problem():
+                raise ChartUnavailableError(f"{name} is a broken archive: {problem}")
             self._keep(f"sha256:{hashlib.sha256(answer.body).hexdigest()}", answer, name)
             charts.record(self._home, chart.chart, version, "published")
             return _relayed(request, answer)
@@ -199,7 +201,10 @@ class Registry:
         Raises:
             ChartUnavailableError: there is neither.
         """
-        found = await asyncio.to_thread(charts.local, chart.chart, version, self._home)
+        try:
+            found = await asyncio.to_thread(charts.local, chart.chart, version, self._home)
+        except RehearsalError as error:
+            raise ChartUnavailableError(f"chart {chart} {version} is not available: {error}") from error
         if found is None:
             available = ", ".join(charts.versions(chart.chart, self._home)) or "none"
             raise ChartUnavailableError(
@@ -248,7 +253,7 @@ class Registry:
             ChartUnavailableError: it is not what its digest says.
         """
         if hashlib.sha256(answer.body).hexdigest() != digest.removeprefix("sha256:"):
-            raise ChartUnavailableError(f"{name} is broken: its content does not have the digest {digest}")
+            raise ChartUnavailableError(f"{name} is broken: its content has another digest")
         place = self._home.charts / "published"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(place / digest.removeprefix("sha256:"), answer.body)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from dra_fleet.plain import dataclass
+from dra_fleet.rehearsal.passed_on import leave
 from dra_fleet.rehearsal.tools.cache import ToolsError
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def client(timeout: httpx2.Timeout | None = None) -> httpx2.Client:
     Raises:
         UnavailableError: what the variables say is nothing that can be used.
     """
+    leave()
     of_downloads = httpx2.Timeout(STALL_SECONDS, connect=ANSWER_SECONDS * 5)
     try:
         return httpx2.Client(follow_redirects=True, timeout=timeout or of_downloads)
