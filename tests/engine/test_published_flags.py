@@ -1,7 +1,6 @@
 """The published recipes, flags and manifests unchanged: what becomes of their pods, and the words for it.
 
-Installed with Helm as the articles do, on simulated machines such as AKS gives. Where the stand-in chart is
-stricter than the published one (a key it does not know), that is turned off, for Helm would ignore the key.
+Installed with Helm as the articles do, on simulated machines such as AKS gives.
 """
 
 from __future__ import annotations
@@ -211,7 +210,7 @@ def test_s1_s_gate_alone_on_a_newer_chart_crash_loops_and_the_pod_says_so(on: Ca
 
 def test_s2_s_taint_keeps_the_driver_away_and_the_job_s_pod_says_so(on: Callable[..., Recipe]) -> None:
     recipe = on(**A100, taints=[SKU])
-    assert recipe.install(OLD, "s2", "--skip-schema-validation").returncode == 0
+    assert recipe.install(OLD, "s2").returncode == 0
 
     reason = recipe.wait(*published("s2"), until=because(Cause.DRIVER_TAINT_NOT_TOLERATED))
 
@@ -229,7 +228,7 @@ def test_s2_s_class_hands_out_a_whole_gpu_and_the_ignored_key_leaves_compute_dom
     refused = recipe.install(OLD, "s2")
     assert refused.returncode != 0
     assert "resources-computeDomains" in refused.stderr
-    assert recipe.install(OLD, "s2", "--skip-schema-validation").returncode == 0
+    assert recipe.install(OLD, "s2").returncode == 0
 
     recipe.wait(*published("s2"), until=is_bound)
 
@@ -245,7 +244,7 @@ def test_s2_without_partitions_leaves_a_pod_that_asks_for_one_waiting_and_says_w
     on: Callable[..., Recipe],
 ) -> None:
     recipe = on(**A100)
-    assert recipe.install(OLD, "s2", "--skip-schema-validation").returncode == 0
+    assert recipe.install(OLD, "s2").returncode == 0
 
     reason = recipe.wait(*asking("mig.nvidia.com"), until=because(Cause.SELECTOR_FALSE))
 
@@ -258,7 +257,7 @@ def test_s2_s_operator_makes_no_partitions_and_the_job_holds_a_whole_gpu(on: Cal
     recipe = on(**DRIVERLESS)
     operator = recipe.install(OPERATOR, "s2")
     assert operator.returncode == 0, operator.stderr
-    assert recipe.install(OLD, "s2", "--skip-schema-validation").returncode == 0
+    assert recipe.install(OLD, "s2").returncode == 0
 
     recipe.wait(*published("s2"), until=is_bound_and_its_node_has_a_layout)
 
@@ -273,7 +272,7 @@ def test_s2_s_operator_makes_no_partitions_and_the_job_holds_a_whole_gpu(on: Cal
 def test_s2_s_operator_tolerates_no_taint_of_its_own_pool(on: Callable[..., Recipe]) -> None:
     recipe = on(**DRIVERLESS, taints=[SKU])
     assert recipe.install(OPERATOR, "s2").returncode == 0
-    assert recipe.install(OLD, "s2", "--skip-schema-validation").returncode == 0
+    assert recipe.install(OLD, "s2").returncode == 0
 
     reason = recipe.wait(*published("s2"), until=because(Cause.DRIVER_LABEL_MISSING))
 

@@ -1,4 +1,4 @@
-"""The drivers' side of simulated nodes: a folder each, with its node side and the charts that stand in.
+"""The drivers' side of simulated nodes: a folder each, with its node side and its charts.
 
 A plugin is recognised by what its container would run, and decides from the container's own specification and
 the host's hardware, as the real binary would.
@@ -63,7 +63,7 @@ def node_models() -> tuple[type[NodeHardware], ...]:
 
 @cache
 def chart_folders() -> tuple[Path, ...]:
-    """Return the folders of the drivers' imitated charts."""
+    """Return the folders with a folder per chart, which holds `versions.yaml`."""
     return tuple(side.charts for side in node_sides().values() if side.charts.is_dir())
 
 

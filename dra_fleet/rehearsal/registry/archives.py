@@ -86,7 +86,7 @@ class Version(_Model):
     """How one version differs from its base: the module's chart, the template set, or another version.
 
     Attributes:
-        like: the version that this one is based on, or CHART VERSION; then it has no module of its own.
+        like: the version that this one is based on, or CHART VERSION; then it has no module.
         also: files of the template set that it has in place of the base's.
         module: the version of the Go module, with its leading v.
         sum: the module's checksum, as go.sum writes it.
@@ -147,7 +147,7 @@ def packed(name: str, version: str) -> Chart | None:
 
 
 def matching(versions: Mapping[str, Any], version: str) -> str | None:
-    """The version among these that Helm takes for the wanted one: a leading v makes no difference."""
+    """The version among these that equals another one, with or without a leading v; None if there is none."""
     return next((one for one in versions if one.removeprefix("v") == version.removeprefix("v")), None)
 
 
@@ -225,11 +225,11 @@ def _files(folder: Path, known: Versions, name: str) -> tuple[dict[str, bytes], 
         files[_VALUES] = yaml.safe_dump(values, sort_keys=False).encode()
     metadata = {**yaml.safe_load(files[_METADATA]), "appVersion": name, **version.chart}
     files[_METADATA] = yaml.safe_dump(metadata, sort_keys=False).encode()
-    kept = {path: content for path, content in files.items() if not _left_out(path, version)}
+    kept = {path: content for path, content in files.items() if not _excluded(path, version)}
     return kept, cast("Origin", origin)
 
 
-def _left_out(path: str, version: Version) -> bool:
+def _excluded(path: str, version: Version) -> bool:
     return any(fnmatch(path, pattern) for pattern in version.without)
 
 
@@ -250,11 +250,11 @@ def _module_folder(module: Module, version: Version) -> Path:
     Raises:
         ChartUnavailableError: the module cannot be fetched, or is not what was pinned.
     """
-    wanted = f"{module.path}@{version.module}"
+    pinned = f"{module.path}@{version.module}"
     entry = f"chart-{module.path}-{version.module}-{hashlib.sha256(version.sum.encode()).hexdigest()[:12]}"
 
     def fill(directory: Path) -> None:
-        source = _downloaded(wanted, version.sum) / module.folder
+        source = _downloaded(pinned, version.sum) / module.folder
         for path, content in folder_files(source).items():
             (directory / path).parent.mkdir(parents=True, exist_ok=True)
             (directory / path).write_bytes(content)
@@ -262,11 +262,11 @@ def _module_folder(module: Module, version: Version) -> Path:
     return Cache.default().make(entry.replace("/", "-"), fill, lambda: None)
 
 
-def _downloaded(wanted: str, checksum: str) -> Path:
+def _downloaded(pinned: str, checksum: str) -> Path:
     go = GoToolchain.find()
     with tempfile.TemporaryDirectory() as elsewhere:
         done = subprocess.run(
-            [str(go.program), "mod", "download", "-json", wanted],
+            [str(go.program), "mod", "download", "-json", pinned],
             cwd=elsewhere,
             env=build_environment(),
             capture_output=True,
@@ -276,9 +276,9 @@ def _downloaded(wanted: str, checksum: str) -> Path:
     answer = json.loads(done.stdout or "{}")
     if done.returncode != 0 or "Dir" not in answer:
         reason = str(answer.get("Error") or done.stderr).strip().replace("\n", " ")
-        raise ChartUnavailableError(f"Go module {wanted} cannot be fetched: {reason}")
+        raise ChartUnavailableError(f"Go module {pinned} cannot be fetched: {reason}")
     if answer["Sum"] != checksum:
         raise ChartUnavailableError(
-            f"Go module {wanted} has the checksum {answer['Sum']}, not {checksum}; it is not used"
+            f"Go module {pinned} has the checksum {answer['Sum']}, not {checksum}; it is not used"
         )
     return Path(answer["Dir"])

@@ -1,6 +1,6 @@
 """Serve charts as OCI registries and chart repositories do, under the hosts that publish them.
 
-A published chart comes first, if the network allows it; published content is kept. Otherwise the registry
+The registry prefers the published chart, if the network allows it, and keeps it. Otherwise the registry
 serves the chart of the driver's Go module, or an imitation. Protocols:
 https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md,
 https://helm.sh/docs/topics/chart_repository/.
@@ -257,22 +257,22 @@ class Registry:
         place = self._home.charts / "published"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(place / digest.removeprefix("sha256:"), answer.body)
-        told = {"digest": digest, "type": answer.headers.get("Content-Type", _BINARY)}
+        entry = {"digest": digest, "type": answer.headers.get("Content-Type", _BINARY)}
         for key in (name, digest):
-            write_private(place / f"{_key(key)}.json", json.dumps(told))
+            write_private(place / f"{_key(key)}.json", json.dumps(entry))
 
     def _kept_digest(self, name: str) -> str | None:
         try:
-            told = (self._home.charts / "published" / f"{_key(name)}.json").read_text("utf-8")
+            entry = (self._home.charts / "published" / f"{_key(name)}.json").read_text("utf-8")
         except FileNotFoundError:
             return None
-        return str(json.loads(told)["digest"])
+        return str(json.loads(entry)["digest"])
 
     def _kept(self, digest: str) -> tuple[bytes, str] | None:
         place = self._home.charts / "published"
         try:
-            told = json.loads((place / f"{_key(digest)}.json").read_text("utf-8"))
-            return (place / digest.removeprefix("sha256:")).read_bytes(), str(told["type"])
+            entry = json.loads((place / f"{_key(digest)}.json").read_text("utf-8"))
+            return (place / digest.removeprefix("sha256:")).read_bytes(), str(entry["type"])
         except FileNotFoundError:
             return None
 

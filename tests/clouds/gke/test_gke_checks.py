@@ -210,7 +210,7 @@ DRANET = {"machine": "a3-ultragpu-8g", "dranet": True}
         ),
         (
             "cluster",
-            {"drivers": {"dranet": {"version": "v1.4.0"}}},
+            {"drivers": {"dranet": {"version": "1.4.0"}}},
             "dranet",
             (
                 "runs GKE's own build of dranet beside the stack's; both publish under one name, and a node "

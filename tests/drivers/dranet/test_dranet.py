@@ -24,7 +24,7 @@ CONTAINER = {"name": "dranet", "image": "dranet:v1.4.0", "args": ["/dranet", "--
 def stack(*devices: dict[str, Any], copies: int = 2) -> dict[str, Any]:
     return fleet(
         {"cards": pool(MACHINE, "cards", devices=list(devices)), "others": pool(MACHINE, "others")},
-        drivers={"dranet": {"version": "v1.4.0"}},
+        drivers={"dranet": {"version": "1.4.0"}},
         classes={"rdma": RDMA},
         claims={"one": {"requests": {"card": {"class": "rdma"}}}},
         workloads={"smoke": ("one", copies)},

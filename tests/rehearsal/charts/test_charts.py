@@ -221,8 +221,8 @@ def test_chart_rejects_values(
 @pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE, TPU], ids=["nvidia", "example", "tpu"])
 def test_chart_rejects_the_default_namespace(tools: Toolset, chart: tuple[str, str]) -> None:
     values = GPUS_ONLY if chart is NVIDIA else ()
-    told = refusal(tools, chart_folder(*chart), *values, server=(*SERVER[:-1], "default"))
-    assert "Running in the 'default' namespace is not recommended." in told
+    text = refusal(tools, chart_folder(*chart), *values, server=(*SERVER[:-1], "default"))
+    assert "Running in the 'default' namespace is not recommended." in text
 
 
 @pytest.mark.engine

@@ -205,12 +205,12 @@ def test_an_atomic_release_that_fails_leaves_nothing(project: TinyProject, chart
     assert project.destroy().code == 0
 
 
-def test_a_chart_that_nothing_stands_in_for_is_refused_with_the_versions_that_are_there(
+def test_unknown_chart_version_is_refused_with_the_available_versions(
     project: TinyProject,
 ) -> None:
     reference = "oci://registry.invalid/charts/dra-driver-nvidia-gpu"
     project.declare("tiny", "helm.sh/v3:Release", {"chart": reference, "version": "9.9.9", "values": {}})
     preview = project.preview()
     assert preview.code != 0
-    assert f"chart {reference} 9.9.9 cannot be pulled" in preview.output
-    assert "versions that have a stand-in: 0.4.0, 0.4.1, 0.5.0" in preview.output
+    assert f"chart {reference} 9.9.9 is not available here" in preview.output
+    assert "available: 0.4.0, 0.4.1, 0.5.0" in preview.output

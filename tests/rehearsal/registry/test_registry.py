@@ -43,7 +43,7 @@ PUBLISHED = pack(CHART, "0.1.0", {"Chart.yaml": b"apiVersion: v2\n"}, "published
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home on a machine whose network reaches nobody."""
+    """A home on a machine whose network reaches no host."""
     monkeypatch.setenv("HTTPS_PROXY", f"http://{LOOPBACK}:{free_port()}")
     monkeypatch.setenv("https_proxy", os.environ["HTTPS_PROXY"])
     for name in ("NO_PROXY", "no_proxy"):
@@ -151,9 +151,9 @@ def test_unknown_version_is_refused_with_the_address_and_the_available_versions(
             assert status == 403
             return refusal(body)
 
-    told = asyncio.run(run())
-    assert told.startswith(f"chart {OCI} 9.9.9 is not available: registry.k8s.io cannot be reached (")
-    assert told.endswith("; available: 0.1.0, 0.2.0")
+    answer = asyncio.run(run())
+    assert answer.startswith(f"chart {OCI} 9.9.9 is not available: registry.k8s.io cannot be reached (")
+    assert answer.endswith("; available: 0.1.0, 0.2.0")
 
 
 def test_unknown_chart_of_a_known_host_is_refused_with_its_address(home: Home) -> None:
@@ -162,9 +162,9 @@ def test_unknown_chart_of_a_known_host_is_refused_with_its_address(home: Home) -
             _, body = await get("https://registry.k8s.io/v2/others/charts/lanes/manifests/1.0.0")
             return refusal(body)
 
-    told = asyncio.run(run())
+    answer = asyncio.run(run())
     address = "https://registry.k8s.io/v2/others/charts/lanes/manifests/1.0.0"
-    assert told.startswith(f"{address} is not available: registry.k8s.io cannot be reached (")
+    assert answer.startswith(f"{address} is not available: registry.k8s.io cannot be reached (")
 
 
 def test_host_without_charts_that_cannot_be_reached_is_named(home: Home) -> None:
@@ -180,7 +180,7 @@ def test_host_without_charts_that_cannot_be_reached_is_named(home: Home) -> None
 def published(request: web.Request) -> web.Response:
     """A registry that has one chart and wants a token first, as ghcr.io does."""
     if request.host == "example.com":
-        return web.Response(text="somebody else's page")
+        return web.Response(text="a page of another site")
     if request.headers.get("Authorization") != "Bearer token":
         return web.Response(
             status=401, headers={"WWW-Authenticate": 'Bearer realm="https://registry.k8s.io/t"'}
@@ -194,7 +194,7 @@ def published(request: web.Request) -> web.Response:
     return web.Response(body=PUBLISHED.content) if request.path.endswith(digest) else web.Response(status=404)
 
 
-def test_published_chart_comes_first_and_is_kept(
+def test_published_chart_is_preferred_and_kept(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run() -> None:
@@ -221,7 +221,7 @@ def test_published_chart_comes_first_and_is_kept(
 def test_other_hosts_are_tunnelled(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         async with internet(published, monkeypatch, tmp_path), registry(home) as get:
-            assert await get("https://example.com/") == (200, b"somebody else's page")
+            assert await get("https://example.com/") == (200, b"a page of another site")
 
     asyncio.run(run())
 
@@ -231,11 +231,13 @@ def test_broken_archive_is_refused(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
     async def run() -> str:
-        answer = web.Response
-        async with internet(lambda _: answer(body=body), monkeypatch, tmp_path), registry(home) as get:
-            status, told = await get(f"{REPOSITORY}/charts/gpu-operator-v26.7.0.tgz")
+        async with (
+            internet(lambda _: web.Response(body=body), monkeypatch, tmp_path),
+            registry(home) as get,
+        ):
+            status, answer = await get(f"{REPOSITORY}/charts/gpu-operator-v26.7.0.tgz")
             assert status == 403
-            return refusal(told)
+            return refusal(answer)
 
     address = f"{REPOSITORY}/charts/gpu-operator-v26.7.0.tgz"
     assert asyncio.run(run()).startswith(f"{address} is a broken archive: ")
@@ -248,8 +250,8 @@ def test_content_that_is_not_what_its_digest_says_is_refused(
 
     async def run() -> str:
         async with internet(lambda _: web.Response(body=b"x"), monkeypatch, tmp_path), registry(home) as get:
-            _, told = await get(f"{MANIFESTS.removesuffix('manifests')}blobs/{digest}")
-            return refusal(told)
+            _, answer = await get(f"{MANIFESTS.removesuffix('manifests')}blobs/{digest}")
+            return refusal(answer)
 
     assert asyncio.run(run()) == f"{OCI}@{digest} is broken: its content has another digest"
 
@@ -269,9 +271,9 @@ def test_module_that_cannot_be_fetched_is_named_with_the_chart(
             )
             return refusal((await get(address))[1])
 
-    told = asyncio.run(run())
+    answer = asyncio.run(run())
     archives.packed.cache_clear()
-    assert told.startswith(
+    assert answer.startswith(
         "chart oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu 0.5.0 is not available: "
         "Go module sigs.k8s.io/dra-driver-nvidia-gpu@v0.5.0 cannot be fetched: "
     )
@@ -317,9 +319,9 @@ def test_helm_and_pip_work_through_the_proxy(home: Home, tmp_path: Path, tools: 
         process = await asyncio.create_subprocess_exec(
             *command, env={**os.environ, **network(home)}, cwd=tmp_path, stdout=-1, stderr=-2
         )
-        told, _ = await process.communicate()
-        assert process.returncode == 0, told.decode()
-        return told.decode()
+        answer, _ = await process.communicate()
+        assert process.returncode == 0, answer.decode()
+        return answer.decode()
 
     async def all_of_it() -> None:
         async with registry(home):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DescribedPlugin(NodePlugin):
-    """Publishes a machine's devices under its name, or under the one that the stand-in chart gives it."""
+    """Publishes a machine's devices under its name, or under the one that the imitated chart sets."""
 
     command: ClassVar[str] = "described-devices-plugin"
     publisher: ClassVar[str] = ""
