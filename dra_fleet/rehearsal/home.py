@@ -107,8 +107,8 @@ class Home:
 
     @property
     def charts_served(self) -> Path:
-        """Which kind of each chart the registry served, as JSON."""
-        return self.root / "charts-served.json"
+        """What the registry served: a file per chart and version, with the chart's origin."""
+        return self.charts / "served"
 
     @property
     def proxy_port(self) -> Path:

@@ -32,6 +32,8 @@ from dra_fleet.rehearsal.tools.go import GoToolchain, build_environment
 
 Origin = Literal["published", "from its module", "imitated"]
 VERSIONS: Final = "versions.yaml"
+DOWNLOAD_SECONDS: Final = 120.0
+"""Seconds for the network to deliver a Go module."""
 _METADATA: Final = "Chart.yaml"
 _VALUES: Final = "values.yaml"
 
@@ -265,14 +267,21 @@ def _module_folder(module: Module, version: Version) -> Path:
 def _downloaded(pinned: str, checksum: str) -> Path:
     go = GoToolchain.find()
     with tempfile.TemporaryDirectory() as elsewhere:
-        done = subprocess.run(
-            [str(go.program), "mod", "download", "-json", pinned],
-            cwd=elsewhere,
-            env=build_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [str(go.program), "mod", "download", "-json", pinned]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=elsewhere,
+                env=build_environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=DOWNLOAD_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            raise ChartUnavailableError(
+                f"Go module {pinned} cannot be fetched: no answer within {DOWNLOAD_SECONDS:g} s"
+            ) from None
     answer = json.loads(done.stdout or "{}")
     if done.returncode != 0 or "Dir" not in answer:
         reason = str(answer.get("Error") or done.stderr).strip().replace("\n", " ")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import ssl
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet import drivers
 from dra_fleet.rehearsal.home import Home
@@ -85,15 +84,14 @@ def versions(name: str, home: Home) -> list[str]:
 
 def record(home: Home, name: str, version: str, origin: Origin) -> None:
     """Record which kind of a chart was served."""
-    write_private(home.charts_served, json.dumps({**served(home), f"{name} {version}": origin}))
+    home.charts_served.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(home.charts_served / f"{name} {version}", origin)
 
 
 def served(home: Home) -> dict[str, Origin]:
     """Which kind was served last, by the chart's name and version with a space between."""
-    try:
-        return json.loads(home.charts_served.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
+    files = sorted(home.charts_served.glob("[!.]*"))
+    return {file.name: cast("Origin", file.read_text("utf-8")) for file in files}
 
 
 def proxy_port(home: Home) -> int | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ROOMS = ("dra_fleet",)
 """What the world's process imports and reads."""
-KINDS = frozenset({".py", ".yaml"})
+KINDS = frozenset({".py", ".tpl", ".yaml"})
 
 
 def code_digest(project: Path = ROOT) -> str:
