@@ -15,6 +15,7 @@ ENGINE = Path(__file__).resolve().parents[1] / "engine"
 KUBERNETES = "k8s.io/kubernetes"
 ALLOCATOR = "k8s.io/dynamic-resource-allocation"
 PULUMI_SDK = "github.com/pulumi/pulumi/sdk/v3"
+_PROVIDER_MODULE = "github.com/pulumi/pulumi-kubernetes/provider/v4"
 _STRIP = "-s -w"
 _STAMP_KUBERNETES = (
     "-X k8s.io/component-base/version.gitVersion={version} "
@@ -161,6 +162,21 @@ LANGUAGE_HOST = Recipe(
         module=ENGINE / "pulumi",
         requirement=PULUMI_SDK,
         path="python/cmd/pulumi-language-python-exec",
+    ),
+)
+KUBERNETES_PROVIDER = Recipe(
+    name="pulumi-resource-kubernetes",
+    title="Pulumi's Kubernetes provider",
+    module=ENGINE / "kubernetes-provider",
+    package=".",
+    requirement=_PROVIDER_MODULE,
+    stamp=f"-X {_PROVIDER_MODULE}/pkg/version.Version={{version}}",
+    sources=("main.go", "sdk/**/*.go", "sdk/go.mod"),
+    # Imports and `get` read the schema.
+    beside=ModuleFile(
+        module=ENGINE / "kubernetes-provider",
+        requirement=_PROVIDER_MODULE,
+        path="cmd/pulumi-resource-kubernetes/schema.json",
     ),
 )
 KUEUE = Recipe(
