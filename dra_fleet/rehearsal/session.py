@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.described.simulation.stand_ins import write_charts
@@ -73,7 +71,7 @@ class UpReport:
     status: StackStatus
     notes: tuple[str, ...]
     kubernetes_provider: str
-    """Which plugin served: `published` or `stand-in`."""
+    """The provider's origin: `published`, or the version of the Go module that it is built from."""
     charts: Mapping[str, Origin]
     """What the registry served as each chart and version."""
     drivers: Mapping[str, str]
@@ -120,7 +118,9 @@ def up(
     proof.require()
     with own_turn(home, timed):
         served, of_drivers = choose_programs(plan, chosen, home, timed)
-        notes, engine = _bring_up(source, plan, hardware, home, timed, own_schedulers=own_schedulers)
+        notes, engine, provider = _bring_up(
+            source, plan, hardware, home, timed, own_schedulers=own_schedulers
+        )
     status = asyncio.run(wait_for_devices(plan, home, timed, wait_seconds))
     return UpReport(
         stack=source.name,
@@ -129,7 +129,7 @@ def up(
         notes=(*of_drivers, *notes),
         charts=served_charts(plan, home),
         drivers=chosen_drivers.told(plan, served),
-        kubernetes_provider=providers.kubernetes_served_by(home.pulumi_home),
+        kubernetes_provider=provider,
         seconds=timed.seconds(),
         timings=timed.timings(),
     )
@@ -156,8 +156,12 @@ def _bring_up(
     reporter: Timed,
     *,
     own_schedulers: bool,
-) -> tuple[list[str], EngineResult]:
-    """Everything of `up` that changes the home; returns notes for the user and what the engine did."""
+) -> tuple[list[str], EngineResult, str]:
+    """Run the part of `up` that changes the home.
+
+    Returns:
+        Notes for the user, the engine's result, and the origin of the Kubernetes provider.
+    """
     minors = {cluster.kubernetes for cluster in plan.clusters}
     with reporter.part("tools"):
         toolset = tools.ensure(reporter.told, minors=minors, schedulers_of=minors if own_schedulers else ())
@@ -168,7 +172,8 @@ def _bring_up(
         with started_ahead(plan, home):
             start_clusters(plan, hardware, home, toolset, reporter)
             with reporter.part("plugins"):
-                notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
+                prepare_engine(home, toolset)
+                notes = [*plan.warnings, *toolset.emulated(minors)]
                 addresses.remember(plan, home)
                 write_charts(plan, charts.made(home))
                 charts.write_likenesses(plan, home)
@@ -176,20 +181,17 @@ def _bring_up(
             with reporter.step("preflight"):
                 asyncio.run(refuse_unready(plan, home))
             cleared, engine = run_program(source, plan, home, toolset, reporter)
-    return [*notes, *cleared], engine
+    return [*notes, *cleared], engine, toolset.kubernetes_provider_version
 
 
-def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
-    """Give the engine its home: passphrase, backend, the Kubernetes plugin or its stand-in."""
+def prepare_engine(home: Home, toolset: Toolset) -> None:
+    """Prepare the engine's home: passphrase, backend and Kubernetes provider."""
     home.backend.mkdir(parents=True, exist_ok=True, mode=0o700)
     home.pulumi_home.mkdir(exist_ok=True, mode=0o700)
     if not home.engine_logs.exists():
         home.engine_logs.touch()
     write_private(home.passphrase_file, PASSPHRASE)
-    providers.install(home.pulumi_home, Path(sys.executable), published=toolset.kubernetes_provider)
-    if providers.kubernetes_served_by(home.pulumi_home) == "published":
-        return []
-    return ["the kubernetes provider is a stand-in: the published plugin cannot be downloaded here"]
+    providers.install_kubernetes(home.pulumi_home, toolset.kubernetes_provider)
 
 
 def served_charts(plan: FleetPlan, home: Home) -> dict[str, Origin]:

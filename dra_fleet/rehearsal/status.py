@@ -21,13 +21,13 @@ from dra_fleet.clusters.allocation import (
 from dra_fleet.clusters.client import ANSWER_WITHIN
 from dra_fleet.clusters.objects import without_collections
 from dra_fleet.clusters.pending import read_state
+from dra_fleet.clusters.pending.drivers import pod_trouble
 from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
 from dra_fleet.rehearsal.drivers import plugins_of
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.providers.kubernetes.readiness import pod_trouble
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping
@@ -230,8 +230,7 @@ def plugin_not_started(pod: Object) -> str:
     who = f"the plugin of {drivers} {f'on node {node}' if node else '(on no node yet)'}"
     if is_ready(pod):
         return f"{who} runs, but its devices are missing, for the API server refuses its slices: {refused}"
-    why = pod_trouble(pod) or f"the Pod is {pod.get('status', {}).get('phase', 'Pending')}"
-    return f"{who} has not started, so its devices are missing: {why}"
+    return f"{who} has not started, so its devices are missing: {pod_trouble(pod)}"
 
 
 def devices_by_node(workload: WorkloadAllocation) -> dict[str, list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +42,7 @@ class YamlProgram:
             "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
             "PULUMI_CONFIG_PASSPHRASE": "test",
         }
-        providers.install(folder / "home", Path(sys.executable))
+        providers.install_kubernetes(folder / "home", tools.kubernetes_provider)
         assert self.run("stack", "init", "dev").returncode == 0
 
     def write(self, resources: dict[str, Any], **outputs: str) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.providers import install
-from dra_fleet.rehearsal.providers.installing import KUBERNETES
 from dra_fleet.rehearsal.tools import releases
 from tests.engine.rehearsed import PROJECT, Rehearsed
 from tests.rehearsal.tools.release_server import ReleaseServer, serving
@@ -29,7 +26,7 @@ MINOR = "1.34"
 STACK = str(PROJECT / "examples" / f"floor-{MINOR}.yaml")
 
 
-def publish(server: ReleaseServer, tools: Toolset, folder: Path) -> None:
+def publish(server: ReleaseServer, tools: Toolset) -> None:
     """Serve what was built here as the projects serve what they release."""
     host, scheduler = tools.language_host_dir, tools.schedulers[MINOR]
     servers = releases.kubernetes(MINOR)
@@ -37,8 +34,7 @@ def publish(server: ReleaseServer, tools: Toolset, folder: Path) -> None:
         name: f'#!/bin/sh\nCONTROLPLANE_GIT_VERSION={servers.version} exec {tools.controlplane} {name} "$@"\n'
         for name in releases.COMPONENTS
     }
-    install(folder, Path(sys.executable))
-    plugin = folder / "plugins" / KUBERNETES.directory / KUBERNETES.executable
+    plugin = f'#!/bin/sh\nexec {tools.kubernetes_provider} "$@"\n'.encode()
     server.publish(
         servers,
         {
@@ -52,7 +48,7 @@ def publish(server: ReleaseServer, tools: Toolset, folder: Path) -> None:
     server.publish(releases.kwok(), {"kwok": tools.kwok.read_bytes()})
     hosts = {item.name: item.read_bytes() for item in host.iterdir()}
     server.publish(releases.pulumi(), {"pulumi": tools.pulumi.read_bytes(), **hosts})
-    server.publish(releases.kubernetes_provider(), {releases.PROVIDER: plugin.read_bytes()})
+    server.publish(releases.kubernetes_provider(), {releases.PROVIDER: plugin})
 
 
 @pytest.fixture
@@ -67,7 +63,7 @@ def downloaded(
     assert shutil.which("go") is None
     monkeypatch.setenv("DRA_FLEET_CACHE", str(tmp_path / "cache"))
     with serving() as server:
-        publish(server, tools, tmp_path / "published")
+        publish(server, tools)
         monkeypatch.setenv("DRA_FLEET_TOOLS", server.url)
         found = Rehearsed(home=tmp_path / "home", files=tmp_path)
         yield found, server
@@ -78,9 +74,7 @@ def test_a_rehearsal_runs_on_what_was_downloaded(downloaded: tuple[Rehearsed, Re
     rehearsed, server = downloaded
     shown: dict[str, Any] = rehearsed.up(STACK)
     assert shown["kubernetes_provider"] == "published"
-    assert not [
-        note for note in shown["notes"] if "emulates" in note or "stand-in: the published plugin" in note
-    ]
+    assert not [note for note in shown["notes"] if "emulates" in note]
     assert shown["clusters"]["floor"]["kubernetes"] == releases.kubernetes(MINOR).version
     cache = str(Path(os.environ["DRA_FLEET_CACHE"]))
     running = {Path(item.cmdline()[0]).name: item.cmdline()[0] for item in rehearsed.started()}

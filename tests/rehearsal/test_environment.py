@@ -27,6 +27,8 @@ TOOLS = Toolset(
     language_host_dir=Path("/tools/langhost"),
     helm=Path("/tools/helm/helm"),
     kwok=Path("/tools/kwok/kwok"),
+    kubernetes_provider=Path("/tools/provider/pulumi-resource-kubernetes"),
+    kubernetes_provider_version="published",
     controlplane=Path("/tools/controlplane/controlplane"),
 )
 CREDENTIALS = (

@@ -24,7 +24,7 @@ def plugin(*, ready: bool) -> dict[str, Any]:
 def test_a_plugin_that_never_started_is_named_with_its_node_and_its_cause() -> None:
     assert plugin_not_started(plugin(ready=False)) == (
         "the plugin of gpu.nvidia.com on node n1 has not started, so its devices are missing: "
-        "container gpus: CrashLoopBackOff: no driver"
+        "CrashLoopBackOff: no driver"
     )
 
 

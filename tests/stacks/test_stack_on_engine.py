@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,7 @@ class Stack:
             "PULUMI_BACKEND_URL": f"file://{backend}",
             "PULUMI_CONFIG_PASSPHRASE": "test",
         }
-        providers.install(folder / "home", Path(sys.executable))
+        providers.install_kubernetes(folder / "home", tools.kubernetes_provider)
         self.write()
         self.run("stack", "init", "dev")
 

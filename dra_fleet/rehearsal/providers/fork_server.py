@@ -29,13 +29,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import httpx2
 
-from dra_fleet.rehearsal.providers import clouds, kubernetes
+from dra_fleet.rehearsal.providers import clouds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from types import ModuleType
 
-MODULES: Final = (kubernetes.__name__, clouds.__name__)
+MODULE: Final = clouds.__name__
 END_WITHIN: Final = 5.0
 """Seconds for a plugin whose launcher has ended."""
 
@@ -51,7 +50,7 @@ def serve_forks(listening: Path) -> None:
     running: dict[int, int] = {}
     with socket.socket(socket.AF_UNIX) as listener:
         _listen(listener, listening)
-        plugins = {name: importlib.import_module(f"{name}.__main__") for name in MODULES}
+        plugin = importlib.import_module(f"{MODULE}.__main__")
         asyncio.run(_load_the_rest())
         gc.freeze()  # collections in forked processes leave shared memory alone
         while sys.stdin not in (ready := select.select([listener, sys.stdin, *running], [], [])[0]):
@@ -63,7 +62,7 @@ def serve_forks(listening: Path) -> None:
                 with asking:
                     if not (child := os.fork()):
                         listener.close()
-                        _plugin(asking, plugins)
+                        _plugin(asking, plugin)
                     running[os.pidfd_open(child)] = child
         listening.unlink(missing_ok=True)
     for child in running.values():
@@ -87,7 +86,7 @@ def _listen(listener: socket.socket, listening: Path) -> None:
     listener.listen(socket.SOMAXCONN)
 
 
-def _plugin(asking: socket.socket, plugins: Mapping[str, ModuleType]) -> NoReturn:
+def _plugin(asking: socket.socket, plugin: ModuleType) -> NoReturn:
     """Be the plugin that a launcher asks for, in a process of its own."""
     code = 1
     try:
@@ -96,11 +95,11 @@ def _plugin(asking: socket.socket, plugins: Mapping[str, ModuleType]) -> NoRetur
             request: dict[str, Any] = json.loads(lines.readline())
         python, module, *arguments = request["command"]
         path = request["environment"]["PYTHONPATH"]
-        if [python, path] == [sys.executable, os.environ["PYTHONPATH"]] and module in plugins:
+        if [python, path] == [sys.executable, os.environ["PYTHONPATH"]] and module == MODULE:
             _become(request, streams)
             asking.send(b"\0")
             threading.Thread(target=_end_with, args=(asking,), daemon=True).start()
-            plugins[module].main(arguments)
+            plugin.main(arguments)
             asking.send(b"\0")
         code = 0
     except BrokenPipeError:

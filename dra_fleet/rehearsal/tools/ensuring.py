@@ -45,13 +45,14 @@ def ensure(
     search = _Search(reporter=reporter or Silent())
     wanted = sorted(set(minors)) or search.minors() or [own_minor()]
     servers = {minor: releases.kubernetes(minor) for minor in wanted}
-    etcd, provider = releases.etcd(), releases.kubernetes_provider()
+    etcd = releases.etcd()
     kubernetes = _Wanted(releases=(*servers.values(), etcd), builds=(recipes.CONTROL_PLANE,))
     found = {"helm": on_path.find(on_path.HELM), "kwok": on_path.find(on_path.KWOK)}
     found["pulumi"] = on_path.find_pulumi()
     tools = _tools()
     missing = [tools[name] for name, path in found.items() if not isinstance(path, Path)]
-    search.download([kubernetes, *missing, _Wanted(releases=(provider,), builds=())])
+    provider = _Wanted(releases=(releases.kubernetes_provider(),), builds=(recipes.KUBERNETES_PROVIDER,))
+    search.download([kubernetes, *missing, provider])
 
     planes = {
         minor: ReleasedPlane(directory=place, version=release.version)
@@ -64,8 +65,8 @@ def ensure(
     [helm] = search.get(tools["helm"], "helm", found["helm"])
     [kwok] = search.get(tools["kwok"], "kwok", found["kwok"])
     pulumi, *language_host = search.get(tools["pulumi"], "pulumi", found["pulumi"])
-    plugin = search.released(provider, "kubernetes_provider")
-    search.require(provider)
+    published = search.released(provider.releases[0], "kubernetes_provider")
+    plugin = published / releases.PROVIDER if published else search.build(provider, "kubernetes_provider")[0]
     return Toolset(
         pulumi=pulumi,
         language_host_dir=(language_host[0] if language_host else pulumi).parent,
@@ -75,7 +76,8 @@ def ensure(
         etcd=store / "etcd" if store else None,
         planes=planes,
         schedulers=search.schedulers(frozenset(schedulers_of), frozenset(planes)),
-        kubernetes_provider=plugin / releases.PROVIDER if plugin else None,
+        kubernetes_provider=plugin,
+        kubernetes_provider_version="published" if published else recipes.KUBERNETES_PROVIDER.version,
         origins=search.origins,
         notes=tuple(search.notes),
     )

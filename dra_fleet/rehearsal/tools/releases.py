@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COMPONENTS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-PROVIDER: Final = "pulumi-resource-kubernetes"
+PROVIDER: Final = recipes.KUBERNETES_PROVIDER.name
 _EVERYWHERE: Final = ("linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64")
 _SERVERS: Final = ("linux/amd64", "linux/arm64")
 _MACHINES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
@@ -163,7 +163,7 @@ def kubernetes_provider() -> ReleasedTool:
     at = f"{_GITHUB}/pulumi/pulumi-kubernetes/releases/download/{version}"
     return _one_file(
         "kubernetes-provider",
-        "Pulumi's Kubernetes provider",
+        recipes.KUBERNETES_PROVIDER.title,
         version,
         ReleasedFile(
             address=f"{at}/{PROVIDER}-{version}-{_dashed()}.tar.gz",

@@ -36,6 +36,10 @@ class Toolset:
     """Holds pulumi-language-python and pulumi-language-python-exec; belongs on PATH."""
     helm: Path
     kwok: Path
+    kubernetes_provider: Path
+    """The plugin of the Kubernetes provider."""
+    kubernetes_provider_version: str
+    """`published`, or the version of the Go module that the plugin is built from."""
     controlplane: Path | None
     """etcd and the Kubernetes components in one, built, chosen by the first argument. What it reports as its
     version is `$CONTROLPLANE_GIT_VERSION`; what it does is chosen by `--emulated-version`. None where
@@ -47,8 +51,6 @@ class Toolset:
     schedulers: Mapping[str, Path] = field(default_factory=dict[str, Path])
     """The schedulers of other minors that are built, by minor. Without it the control plane's own emulates a
     minor, with `--emulated-version`, which changes gates, not code."""
-    kubernetes_provider: Path | None = None
-    """The published plugin; None where the stand-in serves."""
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
     """Where each tool is from, by the names of `as_json`."""
     notes: tuple[str, ...] = ()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.rehearsal.providers import install
-from tests.rehearsal.providers.tiny_project import engine_environment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.rehearsal.providers import Plugin
     from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
@@ -76,3 +78,26 @@ class CloudProgram:
         """What a credential helper hands out to whoever asks."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["status"]["token"]
+
+
+def engine_environment(
+    directory: Path, *, first: Sequence[Path], home: Path, pulumi_home: Path
+) -> dict[str, str]:
+    """The variables of an engine whose backend lies in a project's directory; it fetches nothing by itself.
+
+    Args:
+        directory: of the project.
+        first: what stands before everything else on PATH.
+        home: of the rehearsal.
+        pulumi_home: where the engine finds its plugins.
+    """
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
+        "DRA_FLEET_HOME": str(home),
+        "PULUMI_HOME": str(pulumi_home),
+        "PULUMI_BACKEND_URL": f"file://{directory / 'backend'}",
+        "PULUMI_CONFIG_PASSPHRASE": "tiny",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+    }

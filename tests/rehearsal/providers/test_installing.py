@@ -1,16 +1,13 @@
-"""Install the Kubernetes provider: the published plugin, or the simulated one."""
+"""Install the Kubernetes provider and the simulated plugins."""
 
 from __future__ import annotations
 
-import os
+import importlib.metadata
 import stat
 import sys
 from pathlib import Path
 
-from dra_fleet.rehearsal.providers import install, kubernetes_served_by
-
-PLUGIN = "plugins/resource-kubernetes-v4.34.2"
-EXECUTABLE = f"{PLUGIN}/pulumi-resource-kubernetes"
+from dra_fleet.rehearsal.providers import cloud_plugin, install, install_kubernetes
 
 
 def fake_program(directory: Path, name: str, script: str) -> Path:
@@ -21,32 +18,36 @@ def fake_program(directory: Path, name: str, script: str) -> Path:
     return program
 
 
-def test_the_stand_in_is_installed_once_and_renewed_when_the_interpreter_changes(tmp_path: Path) -> None:
-    install(tmp_path, Path(sys.executable))
-    program = tmp_path / EXECUTABLE
+def test_a_simulated_plugin_is_installed_once_and_renewed_when_the_interpreter_changes(
+    tmp_path: Path,
+) -> None:
+    plugin = cloud_plugin("aks")
+    install(tmp_path, Path(sys.executable), plugin)
+    program = tmp_path / "plugins" / plugin.directory / plugin.executable
     assert program.stat().st_mode & stat.S_IXUSR
     written = program.stat().st_mtime_ns
-    install(tmp_path, Path(sys.executable))
+    install(tmp_path, Path(sys.executable), plugin)
     assert program.stat().st_mtime_ns == written
-    install(tmp_path, Path("/other/python"))
+    install(tmp_path, Path("/other/python"), plugin)
     assert "/other/python" in program.read_text()
-    assert [entry.name for entry in (tmp_path / "plugins").iterdir()] == [Path(PLUGIN).name]
+    assert [entry.name for entry in (tmp_path / "plugins").iterdir()] == [plugin.directory]
 
 
-def test_a_published_plugin_is_never_replaced(tmp_path: Path) -> None:
-    (tmp_path / PLUGIN).mkdir(parents=True)
-    install(tmp_path, Path(sys.executable))
-    assert not (tmp_path / EXECUTABLE).exists()
-    assert kubernetes_served_by(tmp_path) == "published"
+def test_a_published_plugin_of_a_cloud_is_never_replaced(tmp_path: Path) -> None:
+    plugin = cloud_plugin("aks")
+    published = tmp_path / "plugins" / plugin.directory
+    published.mkdir(parents=True)
+    install(tmp_path, Path(sys.executable), plugin)
+    assert list(published.iterdir()) == []
 
 
-def test_the_published_plugin_takes_the_place_of_the_stand_in_and_stays(tmp_path: Path) -> None:
-    install(tmp_path, Path(sys.executable))
-    assert kubernetes_served_by(tmp_path) == "stand-in"
-    published = fake_program(tmp_path / "released", "pulumi-resource-kubernetes", "echo published")
-    install(tmp_path, Path(sys.executable), published=published)
-    install(tmp_path, Path(sys.executable))
-    assert kubernetes_served_by(tmp_path) == "published"
-    assert (tmp_path / EXECUTABLE).read_text() == published.read_text()
-    assert os.access(tmp_path / EXECUTABLE, os.X_OK)
-    assert [entry.name for entry in (tmp_path / "plugins").iterdir()] == [Path(PLUGIN).name]
+def test_the_kubernetes_provider_follows_the_tools(tmp_path: Path) -> None:
+    plugins = tmp_path / "plugins"
+    old = plugins / f"resource-kubernetes-v{importlib.metadata.version('pulumi-kubernetes')}"
+    old.mkdir(parents=True)
+    (old / "pulumi-resource-kubernetes").write_text("#!/bin/sh\n")
+    for name in ("first", "second", "second"):
+        program = fake_program(tmp_path / name, "pulumi-resource-kubernetes", f"echo {name}")
+        install_kubernetes(tmp_path, program)
+        assert (old / "pulumi-resource-kubernetes").resolve() == program
+        assert [entry.name for entry in plugins.iterdir()] == [old.name]
