@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
-from dra_fleet.drivers.nvidia.objects.compute_domain import (
+
+from dra_fleet import drivers
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA_DRIVER
+from dra_fleet.drivers.nvidia.objects import (
     ChannelTemplate,
     ComputeDomainChannel,
     ComputeDomainSpec,
 )
-
-from dra_fleet import drivers
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA_DRIVER
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from tests.charts import EFA, EXAMPLE, NVIDIA, TPU, chart_folder
 from tests.rehearsal.agent.agent_cluster import DRIVER, GPUS, PRESENT, RESOURCE_API, AgentCluster, machine
 
