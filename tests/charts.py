@@ -18,7 +18,7 @@ EFA = ("aws-dranet", "1.0.0")
 
 @cache
 def chart_folder(name: str, version: str) -> Path:
-    """A chart's folder, named after the chart; its Go module is fetched when a test first needs it."""
+    """Return a chart's folder, named after the chart; its Go module is fetched when a test first needs it."""
     chart = packed(name, version)
     assert chart is not None, f"no driver has chart {name} {version}"
     place = Path(tempfile.mkdtemp()) / name

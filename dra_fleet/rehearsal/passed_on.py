@@ -92,7 +92,7 @@ def passed_on(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def outside(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables with the caller's own proxy and authorities, not those of `rehearse env`."""
+    """Return the variables with the caller's own proxy and authorities, not those of `rehearse env`."""
     if OUTSIDE not in variables:
         return dict(variables)
     kept = {name: value for name, value in variables.items() if name not in NETWORK and name != OUTSIDE}
@@ -108,7 +108,7 @@ def leave() -> None:
 
 
 def outside_variables(variables: Mapping[str, str] = os.environ) -> str:
-    """The caller's own proxy and authorities, for the variable that keeps them in a rehearsal."""
+    """Return the caller's own proxy and authorities, for the variable that keeps them in a rehearsal."""
     return json.dumps({name: value for name, value in outside(variables).items() if name in NETWORK})
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.registry.charts import resolve
+from tests.charts import chart_folder
 from tests.engine.arrival_mixes import DEVICES, HARDWARE, draw
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _install(cluster: SimulatedCluster, tools: Toolset, values: Path) -> None:
     """Install the driver that the plan releases, by helm."""
     (release,) = draw(0).cluster.releases
     values.write_text(json.dumps(release.values))
-    chart = resolve(release.chart, release.version, home=cluster.home)
+    chart = chart_folder(release.chart.rpartition("/")[2], release.version)
     command = [str(tools.helm), "install", release.name, str(chart), "--values", str(values)]
     command += ["--namespace", release.namespace, "--create-namespace"]
     done = subprocess.run(

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from dra_fleet.clusters.pending import Cause, explain, explain_pending, read_state
 from dra_fleet.clusters.pending.state import results_of
-from dra_fleet.rehearsal.registry.charts import resolve
+from tests.charts import chart_folder
 from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Recipe:
 
     def install(self, chart: tuple[str, str], recipe: str, *options: str) -> subprocess.CompletedProcess[str]:
         """Install a chart with the published values."""
-        found = resolve(*chart, home=self.cluster.home)
+        found = chart_folder(*chart)
         command = [str(self._helm), "upgrade", "--install", chart[0], str(found)]
         operator = chart == OPERATOR
         where = ["--namespace", "gpu-operator" if operator else NAMESPACE, "--create-namespace"]

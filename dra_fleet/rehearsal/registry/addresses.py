@@ -39,7 +39,7 @@ class Address:
 
     @classmethod
     def of(cls, chart: str, repository: str) -> Address | None:
-        """The address of a chart reference; None for a local path or an address without TLS."""
+        """Return the address of a chart reference; None for a local path or an address without TLS."""
         url = urlsplit(repository or chart)
         if url.scheme not in {"oci", "https"} or not url.netloc:
             return None
@@ -53,7 +53,7 @@ class Address:
 
     @property
     def arguments(self) -> list[str]:
-        """The chart and its repository as arguments of helm."""
+        """Return the chart and its repository as arguments of helm."""
         if self.is_oci:
             return [f"{OCI}{self.host}/{self.path}"]
         return [self.chart, "--repo", f"https://{self.host}/{self.path}"]
@@ -61,7 +61,7 @@ class Address:
 
 @cache
 def known() -> tuple[Address, ...]:
-    """The addresses of all charts in the catalogues."""
+    """Return the addresses of all charts in the catalogues."""
     entries = [version for driver in drivers.known() for version in driver.facts.versions]
     operators = [driver.resources.operator for driver in drivers.known() if driver.resources.operator]
     references = [(entry.chart, entry.repository) for entry in [*entries, *kueue.versions().values()]]
@@ -77,7 +77,7 @@ def remember(plan: FleetPlan, home: Home) -> None:
 
 
 def all_of(home: Home) -> tuple[Address, ...]:
-    """The addresses in the catalogues and those of the stack that was rehearsed last."""
+    """Return the addresses in the catalogues and those of the stack that was rehearsed last."""
     try:
         references: list[tuple[str, str]] = json.loads(home.chart_addresses.read_text("utf-8"))
     except FileNotFoundError:

@@ -60,7 +60,7 @@ class Chart:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The content of Chart.yaml."""
+        """Return the content of Chart.yaml."""
         return cast("dict[str, Any]", yaml.safe_load(unpacked(self)[_METADATA]))
 
     def problem(self) -> str:
@@ -109,7 +109,7 @@ class Version(_Model):
 
 
 class Versions(_Model):
-    """The content of a `versions.yaml`."""
+    """Return the content of a `versions.yaml`."""
 
     module: Module | None = None
     versions: Mapping[str, Version]
@@ -117,7 +117,7 @@ class Versions(_Model):
 
 @cache
 def catalogue() -> Mapping[str, tuple[Path, Versions]]:
-    """The folder and versions of each chart that can be packed, by the chart's name.
+    """Return the folder and versions of each chart that can be packed, by the chart's name.
 
     Raises:
         RehearsalError: a versions.yaml is not valid.
@@ -149,7 +149,7 @@ def packed(name: str, version: str) -> Chart | None:
 
 
 def matching(versions: Mapping[str, Any], version: str) -> str | None:
-    """The version among these that equals another one, with or without a leading v; None if there is none."""
+    """Return the one of these versions that equals another, with or without a leading v."""
     return next((one for one in versions if one.removeprefix("v") == version.removeprefix("v")), None)
 
 
@@ -184,7 +184,7 @@ def pack(
 
 
 def unpacked(chart: Chart) -> dict[str, bytes]:
-    """The content of an archive by the path in the chart."""
+    """Return the content of an archive by the path in the chart."""
     with tarfile.open(fileobj=io.BytesIO(chart.content), mode="r:gz") as archive:
         return {
             member.name.partition("/")[2]: file.read()
@@ -194,7 +194,7 @@ def unpacked(chart: Chart) -> dict[str, bytes]:
 
 
 def folder_files(folder: Path) -> dict[str, bytes]:
-    """The files of a chart's folder by their path in it, without those that Helm would ignore."""
+    """Return the files of a chart's folder by their path in it, without those that Helm would ignore."""
     ignored = [*_ignored(folder / ".helmignore"), VERSIONS]
     files = {
         file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob("*")) if file.is_file()
@@ -247,7 +247,7 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _module_folder(module: Module, version: Version) -> Path:
-    """The chart's folder in its module, from the tool cache once it was fetched.
+    """Return the chart's folder in its module, from the tool cache once it was fetched.
 
     Raises:
         ChartUnavailableError: the module cannot be fetched, or is not what was pinned.

@@ -37,7 +37,7 @@ BUNDLES: Final = (
 
 
 def local(name: str, version: str, home: Home) -> Chart | None:
-    """A chart of a Go module, or an imitation; None if there is neither.
+    """Return a chart of a Go module, or an imitation; None if there is neither.
 
     Raises:
         ChartUnavailableError: the Go module cannot be fetched.
@@ -54,7 +54,7 @@ def local(name: str, version: str, home: Home) -> Chart | None:
 def resolve(
     chart: str, version: str | None, _repository: str | None = None, *, home: Home | None = None
 ) -> Path:
-    """The folder or archive of a chart reference, for the simulated Kubernetes provider.
+    """Return the folder or archive of a chart reference, for the simulated Kubernetes provider.
 
     Raises:
         ChartUnavailableError: there is none.
@@ -76,7 +76,7 @@ def resolve(
 
 
 def versions(name: str, home: Home) -> list[str]:
-    """The versions of a chart that are available without the network, newest last."""
+    """Return the versions of a chart that are available without the network, newest last."""
     known = archives.catalogue().get(name)
     found = {path.name for folder, _ in _folders(home) for path in (folder / name).glob("*")}
     return sorted({*(known[1].versions if known else ()), *found})
@@ -95,7 +95,7 @@ def served(home: Home) -> dict[str, Origin]:
 
 
 def proxy_port(home: Home) -> int | None:
-    """The port of the rehearsal's proxy; None before the rehearsal was started."""
+    """Return the port of the rehearsal's proxy; None before the rehearsal was started."""
     try:
         return int(home.proxy_port.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
@@ -103,7 +103,7 @@ def proxy_port(home: Home) -> int | None:
 
 
 def system_authorities() -> bytes:
-    """The certificates that this user's programs trust, as PEM."""
+    """Return the certificates that this user's programs trust, as PEM."""
     named = {path for name in AUTHORITIES if (path := os.environ.get(name)) and Path(path).is_file()}
     usual = (path for path in (ssl.get_default_verify_paths().cafile, *BUNDLES) if path)
     found = named or {path for path in usual if Path(path).is_file()}
@@ -139,7 +139,7 @@ def write_likenesses(plan: FleetPlan, home: Home) -> None:
 
 
 def _likeness(release: ReleasePlan) -> Chart | None:
-    """The chart of the version that a release's version is based on."""
+    """Return the chart of the version that a release's version is based on."""
     facts = next((each.facts for each in drivers.known() if each.facts.driver == release.driver), None)
     version = facts.judged_version(release.version) if facts is not None else None
     while facts is not None and version is not None:

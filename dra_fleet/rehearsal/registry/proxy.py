@@ -36,12 +36,12 @@ class UnreachableError(OSError):
 
 
 def outer_proxy(host: str) -> str | None:
-    """The proxy that this user's own environment names for a host."""
+    """Return the proxy that this user's own environment names for a host."""
     return None if proxy_bypass(host) else getproxies().get("https")
 
 
 class Proxy:
-    """The proxy.
+    """Return the proxy.
 
     Args:
         serves: whether the registry serves a host.
@@ -112,7 +112,7 @@ class Proxy:
 
 
 async def _outside(host: str, port: int) -> Streams:
-    """A connection to a host outside, through this user's own proxy where one is set."""
+    """Return a connection to a host outside, through this user's own proxy where one is set."""
     proxy = outer_proxy(host)
     if proxy is None:
         return await asyncio.open_connection(host, port)

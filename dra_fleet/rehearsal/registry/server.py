@@ -146,7 +146,7 @@ class Registry:
         return _relayed(request, answer)
 
     async def _manifest(self, request: web.Request, chart: Address, tag: str) -> str | _Answer:
-        """The digest of a version's manifest, or an answer that asks the client for credentials."""
+        """Return the digest of a version's manifest, or an answer that asks the client for credentials."""
         name = f"{chart}:{tag}"
         if (digest := self._kept_digest(name)) is not None:
             return digest
@@ -196,7 +196,7 @@ class Registry:
         return _content(request, found.content, _BINARY)
 
     async def _local(self, request: web.Request, chart: Address, version: str) -> Chart:
-        """The chart of a Go module, or an imitation.
+        """Return the chart of a Go module, or an imitation.
 
         Raises:
             ChartUnavailableError: there is neither.
@@ -214,7 +214,7 @@ class Registry:
         return found
 
     async def _outside(self, request: web.Request) -> _Answer | None:
-        """The published answer; None where the network does not let it through, which is remembered."""
+        """Return the published answer, or None if the host cannot be reached; that is remembered."""
         memory = self._home.charts / "refused" / request.host
         if refusal(memory) is not None:
             return None
@@ -282,7 +282,7 @@ def _key(name: str) -> str:
 
 
 def _archive_of(chart: Address, path: str) -> str | None:
-    """The version of a chart whose archive is at a path of its repository; None for other files."""
+    """Return the version of a chart whose archive is at a path of its repository; None for other files."""
     file = path.rpartition("/")[2]
     found = re.fullmatch(rf"{re.escape(chart.chart)}-(v?\d+\.\d+\.\d+.*)\.tgz", file)
     return found[1] if found else None
@@ -303,7 +303,7 @@ def _relayed(request: web.Request, answer: _Answer) -> web.Response:
 
 
 def _refused(request: web.Request, sentence: str) -> web.Response:
-    """The error in the form that clients of registries print; of status 404 they would not print the text."""
+    """Return an error in the form of registries; clients do not print the text of a 404."""
     logger.warning("%s %s: %s", request.method, request.url, sentence)
     line = " ".join(sentence.split())
     body = {"errors": [{"code": "DENIED", "message": line}]}

@@ -43,7 +43,7 @@ PUBLISHED = pack(CHART, "0.1.0", {"Chart.yaml": b"apiVersion: v2\n"}, "published
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home on a machine whose network reaches no host."""
+    """Return a home on a machine whose network reaches no host."""
     monkeypatch.setenv("HTTPS_PROXY", f"http://{LOOPBACK}:{free_port()}")
     monkeypatch.setenv("https_proxy", os.environ["HTTPS_PROXY"])
     for name in ("NO_PROXY", "no_proxy"):
@@ -57,7 +57,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 async def internet(
     answer: Callable[[web.Request], web.Response], monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> AsyncGenerator[list[str]]:
-    """A network outside whose every host gives these answers; yields what was asked of it."""
+    """Run a network outside whose every host gives these answers; yield what was requested."""
     asked: list[str] = []
 
     async def handle(request: web.Request) -> web.Response:
@@ -85,7 +85,7 @@ Get = "Callable[[str], Coroutine[Any, Any, tuple[int, bytes]]]"
 
 @asynccontextmanager
 async def registry(home: Home) -> AsyncGenerator[Get]:
-    """A registry; yields what gets an address through its proxy, as clients in a rehearsal do."""
+    """Run a registry; yield a function that gets an address through its proxy."""
     served = Registry(home)
     await served.start()
     variables = network(home)
@@ -106,7 +106,7 @@ def refusal(body: bytes) -> str:
 
 
 async def archive_by_oci(get: Get, version: str) -> bytes:
-    """The archive as clients of OCI registries get it: by the manifest of a tag, then by its digest."""
+    """Get the archive as clients of OCI registries get it: by the manifest of a tag, then by its digest."""
     status, body = await get(f"{MANIFESTS}/{version}")
     assert status == 200, body
     (layer,) = json.loads(body)["layers"]
@@ -178,7 +178,7 @@ def test_host_without_charts_that_cannot_be_reached_is_named(home: Home) -> None
 
 
 def published(request: web.Request) -> web.Response:
-    """A registry that has one chart and wants a token first, as ghcr.io does."""
+    """Answer as a registry that has one chart and wants a token first, as ghcr.io does."""
     if request.host == "example.com":
         return web.Response(text="a page of another site")
     if request.headers.get("Authorization") != "Bearer token":

@@ -117,7 +117,7 @@ class LoopbackAuthority:
         self.certificate = self._authority.certificate.public_bytes(Encoding.PEM)
 
     def context(self, names: Iterable[str], addresses: Iterable[str] = ()) -> ssl.SSLContext:
-        """A server's context with a certificate for these names and addresses."""
+        """Return a server's context with a certificate for these names and addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with TemporaryDirectory() as folder:
@@ -128,7 +128,7 @@ class LoopbackAuthority:
         return context
 
     def context_by_name(self) -> ssl.SSLContext:
-        """A server's context that shows each client a certificate for the name that it asks for."""
+        """Return a server's context that shows each client a certificate for the name that it asks for."""
 
         def choose(socket: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
             if name:
@@ -185,7 +185,7 @@ class _Authority:
     def sign_server(
         self, key: ec.EllipticCurvePrivateKey, names: Iterable[str], addresses: Iterable[str]
     ) -> bytes:
-        """A serving certificate for names and addresses."""
+        """Return a serving certificate for names and addresses."""
         known = [x509.DNSName(name) for name in names]
         numbers = [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
         builder = self._builder(_name("rehearsal-server", None), key.public_key()).add_extension(
