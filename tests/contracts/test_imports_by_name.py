@@ -7,7 +7,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAM = ("dra_fleet", "components", "stacks", "policies")
-BY_STRING = {"import_module", "resolve_name", "__import__", "find_spec"}
+BY_STRING = {"import_module", "resolve_name", "__import__"}
 ALLOWED = {
     "components/__main__.py": "serves components under their installed name",
     "dra_fleet/__init__.py": "finds the top folders of a checkout under their installed names",
