@@ -31,8 +31,10 @@ from dra_fleet.rehearsal.world.controlplane.pki import LoopbackAuthority
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Coroutine
     from pathlib import Path
+
+    Get = Callable[[str], Coroutine[Any, Any, tuple[int, bytes]]]
 
 CHART = "dra-driver-google-tpu"
 OCI = "oci://registry.k8s.io/dra-driver-google/charts/dra-driver-google-tpu"
@@ -78,9 +80,6 @@ async def internet(
     yield asked
     await proxy.stop()
     await runner.cleanup()
-
-
-Get = "Callable[[str], Coroutine[Any, Any, tuple[int, bytes]]]"
 
 
 @asynccontextmanager
