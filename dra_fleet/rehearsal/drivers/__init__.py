@@ -44,8 +44,8 @@ def node_sides() -> Mapping[str, NodeSide]:
     from dra_fleet.drivers.nvidia.simulation.node_side import NODE_SIDE as NVIDIA
     from dra_fleet.drivers.tpu.simulation.node_side import NODE_SIDE as TPU
 
-    built_in = (NVIDIA, AMD, INTEL, TPU, DRANET, DRACPU, EXAMPLE)
-    found = dict(zip(drivers.BUILT_IN, built_in, strict=True))
+    built_in: tuple[NodeSide, ...] = (NVIDIA, AMD, INTEL, TPU, DRANET, DRACPU, EXAMPLE)
+    found: dict[str, NodeSide] = dict(zip(drivers.BUILT_IN, built_in, strict=True))
     for driver in drivers.known():
         if driver.name not in found:
             side = driver.node_side()

@@ -225,7 +225,14 @@ def test_other_hosts_are_tunnelled(home: Home, tmp_path: Path, monkeypatch: pyte
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("body", [b"<html>", gzip.compress(b"no tar"), PUBLISHED.content[:-30]])
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<html>", id="a page"),
+        pytest.param(gzip.compress(b"no tar", mtime=0), id="not a tar archive"),
+        pytest.param(PUBLISHED.content[:-30], id="a cut archive"),
+    ],
+)
 def test_broken_archive_is_refused(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
