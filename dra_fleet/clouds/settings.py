@@ -1,7 +1,7 @@
 """Settings of a cluster and of its node pools that all clouds have; each cloud extends them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -77,12 +77,13 @@ class PoolSettings(CommonPoolSettings):
     ] = "host"
 
 
+class _OnCloud(Protocol):
+    @property
+    def cloud(self) -> str: ...
+
+
 class CommonClusterSettings(SettingsModel):
     """A cluster with its drivers. Each cloud adds the fields `cloud` and `pools`."""
-
-    if TYPE_CHECKING:
-        cloud: str
-        pools: Mapping[str, CommonPoolSettings]
 
     kubernetes: KubernetesMinor | None = None
     # No default: {} says that others install the drivers, and the proof counts on theirs. A stack that forgot
@@ -95,11 +96,11 @@ class CommonClusterSettings(SettingsModel):
     ]
 
     @property
-    def makes_nodes(self) -> bool:
+    def makes_nodes(self: _OnCloud) -> bool:
         """True if the stack creates the nodes of its pools."""
         return clouds.named(self.cloud).makes_nodes
 
     @property
-    def machine_types(self) -> "Mapping[str, Machine]":
+    def machine_types(self: _OnCloud) -> "Mapping[str, Machine]":
         """Machine types that its cloud offers, by name."""
         return clouds.named(self.cloud).machines

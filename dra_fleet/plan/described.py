@@ -9,10 +9,9 @@ from dra_fleet import drivers
 from dra_fleet.drivers.common.told_devices import type_of
 
 if TYPE_CHECKING:
-    from dra_fleet.clouds.settings import CommonPoolSettings
     from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.clusters import ClusterSettings, PoolView
     from dra_fleet.settings.pools import DescribedDevices
 
 MOST_ENTRIES: Final = 32
@@ -53,7 +52,7 @@ def _check_devices(
     at: tuple[str, ...],
     cluster: ClusterSettings,
     publishing: list[str],
-    pool: CommonPoolSettings,
+    pool: PoolView,
     findings: Findings,
 ) -> None:
     names = Counter((item.driver, item.name) for item in pool.devices)
