@@ -12,8 +12,13 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 600
 """Lines of a Python file."""
-OWN_MODULES = ("replace dra-fleet.invalid/", "replace github.com/NVIDIA/go-nvfm => ./nvfm")
-"""Modules of this project; go-nvfm is required by NVIDIA's driver and is not published as a module."""
+OWN_MODULES = (
+    "replace dra-fleet.invalid/",
+    "replace github.com/NVIDIA/go-nvfm => ./nvfm",
+    "replace github.com/pulumi/pulumi-kubernetes/sdk/v4 => ./sdk",
+)
+"""Modules of this project; go-nvfm is required by NVIDIA's driver and is not published as a module, and
+the generated SDK would be most of the Kubernetes provider's build."""
 
 
 def program(name: str) -> str:

@@ -24,8 +24,6 @@ LONGEST_FIRST = (
     "tests/review/page/test_review_browser.py",
     "tests/engine/test_review_on_engine.py",
     "tests/engine/test_examples.py",
-    "tests/rehearsal/providers/test_engine_objects.py",
-    "tests/rehearsal/providers/test_engine_releases.py",
     "tests/engine/test_gke_situations.py",
     "tests/policy/test_gate_on_engine.py",
     "tests/package/test_wheel.py",

@@ -10,7 +10,6 @@ import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal
 
-from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.resources import DriverResources
@@ -158,6 +157,8 @@ class Driver(ABC):
         Raises:
             ExpectedError: The folder has no such file.
         """
+        from dra_fleet.drivers.common.facts import driver_facts  # noqa: PLC0415 - pydantic takes long to load
+
         return driver_facts(self.name, self.package)
 
     # Chart values

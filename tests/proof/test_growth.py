@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dra_fleet.clouds.gke.plan import gke_devices
+from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.proof.prove import prove
 from tests.proof.proof_helpers import fleet, plan_of, pool
 
@@ -41,7 +42,10 @@ def warning(
     (cluster,) = plan.clusters
     (only,) = cluster.pools
     machine = only.machine.model_copy(update={"accelerator": accelerator})
-    changed = replace(cluster, cloud=cloud, pools=(replace(only, machine=machine),))
+    on_cloud = cluster.settings
+    if cloud == "gke":  # asks its pools whether they have DRANET
+        on_cloud = GkeClusterSettings.model_construct(drivers=cluster.settings.drivers, pools={})
+    changed = replace(cluster, cloud=cloud, settings=on_cloud, pools=(replace(only, machine=machine),))
     [told] = [item for item in prove(replace(plan, clusters=(changed,))).warnings if "workload train" in item]
     return told.partition("least number of nodes: ")[2]
 

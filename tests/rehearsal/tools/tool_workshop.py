@@ -66,6 +66,9 @@ class Workshop:
         source = self.bin / "sdk" / "python" / "cmd" / "pulumi-language-python-exec"
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text("exec", encoding="utf-8")
+        schema = self.bin / "sdk" / "cmd" / "pulumi-resource-kubernetes" / "schema.json"
+        schema.parent.mkdir(parents=True, exist_ok=True)
+        schema.write_text("{}", encoding="utf-8")
         go = self.bin / "go"
         go.write_text(FAKE_GO, encoding="utf-8")
         go.chmod(0o755)

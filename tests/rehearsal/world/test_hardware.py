@@ -100,13 +100,12 @@ def test_what_a_cloud_lacks_stands_below_its_name_and_is_checked_with_the_rest()
     assert read.limits_of("aks") == {}
     with pytest.raises(HardwareInvalid) as refused:
         Hardware.parse({"clusters": [], "aks": {"quotas": {"f": -1}}, "moon": {}, "existing": {}}, "t.yaml")
-    wanted = "write dra_fleet/clouds/existing/simulation.py with SIMULATION"
     assert str(refused.value).splitlines() == [
         "t.yaml describes no hardware:",
         "  clusters: Input should be a valid dictionary (got [])",
         "  moon: Extra inputs are not permitted (got {})",
         "  aks.quotas.f: Input should be greater than or equal to 0 (got -1)",
-        f"  existing: cloud existing has no simulation: {wanted}",
+        "  existing: cloud existing has no simulation: write Existing.simulation",
     ]
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.gke.account import AccessState, questions
+from dra_fleet import clouds
+from dra_fleet.clouds.gke.account import AccessState
 from dra_fleet.fleet import parse
 from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
@@ -169,7 +170,8 @@ def test_a_right_that_is_missing_is_told_with_the_role_that_has_it(gke: Project)
 
 
 def test_a_right_that_google_cannot_tell_is_unknown() -> None:
-    asked = questions(make_plan(parse(l4())).clusters[0])
+    cluster = make_plan(parse(l4())).clusters[0]
+    asked = clouds.named("gke").questions(cluster)
     login = asked[0].then(asked[0].answer.model_validate([{"account": "ann@example.com"}]))
     permitted = [
         question
@@ -198,7 +200,8 @@ def test_a_project_that_the_login_does_not_reach_is_one_refusal(gke: Project) ->
 
 
 def test_nobody_logged_in_is_one_sentence() -> None:
-    (first,) = questions(make_plan(parse(l4())).clusters[0])
+    cluster = make_plan(parse(l4())).clusters[0]
+    (first,) = clouds.named("gke").questions(cluster)
     nobody = first.answer.model_validate([])
     (found,) = first.judge(nobody)
     assert found.message == "GKE was not asked for quota, machines and permissions: nobody is logged in"
