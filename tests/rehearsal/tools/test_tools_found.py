@@ -108,7 +108,7 @@ def test_hosts_that_do_not_answer_are_not_asked_again_for_a_day(workshop: Worksh
     assert len(asked) == 4
     old = time.time() - refused.VALID - 1
     os.utime(workshop.cache.root / "refused" / "github.com", (old, old))
-    for built in workshop.cache.root.glob("kwok-v*"):
+    for built in list(workshop.cache.root.rglob("kwok-v*")):
         shutil.rmtree(built) if built.is_dir() else built.unlink()
     ensure()
     assert asked[4:] == ["github.com"]
