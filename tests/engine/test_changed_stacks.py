@@ -18,7 +18,6 @@ import pytest
 from dra_fleet.clusters.objects import entries
 from dra_fleet.rehearsal.access import NothingRunsError, connect
 from dra_fleet.rehearsal.home import Home
-from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed, Settings
@@ -215,6 +214,7 @@ def test_a_run_that_was_killed_while_helm_worked_names_the_release_and_the_way_o
     assert own_rehearsed.up(stack)["all_allocated"] is True
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_run_that_stops_during_a_helm_install_converges(own_rehearsed: Rehearsed, number: int) -> None:
     stack = str(own_rehearsed.stack_file())
@@ -275,39 +275,3 @@ def pid_session(pid: int) -> int | None:
         return os.getsid(pid)
     except ProcessLookupError:
         return None
-
-
-EARLIER = PROJECT / "tests" / "data" / "earlier"
-
-
-def test_stack_file_and_state_of_an_earlier_version_preview_without_a_change(rehearsed: Rehearsed) -> None:
-    """Both are of d24141a, before there was a package. The stand-in of the chart has changed since then."""
-    file = rehearsed.stack_file()
-    files: dict[str, str] = json.loads(gzip.decompress((EARLIER / "stack-files.json.gz").read_bytes()))
-    file.write_text(files["tests/data/stacks/lab.yaml"], encoding="utf-8")
-    rehearsed.up(file)
-    project = rehearsed.home / "projects" / "dra-fleet" / file.stem
-    exported = rehearsed.shell(f"pulumi stack export --stack {file.stem} --file now.json", project)
-    assert exported.code == 0, exported.err
-    state = gzip.decompress((EARLIER / "lab-state.json.gz").read_bytes()).decode()
-    state = state.replace(checksum(state), checksum((project / "now.json").read_text()))
-    state = state.replace("urn:pulumi:lab::", f"urn:pulumi:{file.stem}::")
-    (project / "earlier.json").write_text(state.replace("dra-fleet-lab", f"dra-fleet-{file.stem}"))
-
-    done = rehearsed.shell(
-        f"pulumi stack import --stack {file.stem} --file earlier.json && "
-        f"pulumi preview --stack {file.stem} --expect-no-changes --json",
-        project,
-    )
-    back = rehearsed.shell(f"pulumi stack import --stack {file.stem} --file now.json", project)
-
-    assert done.code == 0, done.out + done.err
-    assert json.loads(done.out[done.out.index("{") :])["changeSummary"] == {"same": 17}
-    assert back.code == 0, back.err
-
-
-def checksum(state: str) -> str:
-    """That of the content of the one chart in a state."""
-    resources = json.loads(state)["deployment"]["resources"]
-    [found] = {item["inputs"]["checksum"] for item in resources if "checksum" in item.get("inputs", {})}
-    return found

@@ -17,7 +17,7 @@ from dra_fleet.clouds.common.machines import (
     planned,
     short_hash,
 )
-from dra_fleet.drivers.common.affinity import node_affinity, node_label
+from dra_fleet.drivers.common.affinity import any_linux_node, node_affinity, node_label
 from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.model.labels import POOL
 
@@ -107,8 +107,8 @@ def ack_driver_values(
         affinity = node_affinity([[node_label(SCHEDULING, LEFT_ALONE)]])
         chosen = merged(chosen, nested({driver.plugin_key("affinity"): affinity}))
     if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
-        # null unsets the older charts' affinity for control plane nodes, which ACK does not show.
-        chosen = merged(chosen, {"controller": {"affinity": None}})
+        # Replaces the older charts' affinity for control plane nodes, which ACK does not show.
+        chosen = merged(chosen, {"controller": {"affinity": any_linux_node()}})
     if settings.registry is not None and IMAGE in release.version.values:
         chosen = merged(chosen, nested({IMAGE: f"{settings.registry}/{release.version.chart}"}))
     return chosen

@@ -29,6 +29,7 @@ from dra_fleet.clouds.gke import (
 )
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.resources import chips_of, in_slice
+from dra_fleet.drivers.common.affinity import any_linux_node
 from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import POOL
@@ -254,8 +255,8 @@ def gke_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> 
     chosen = nested({driver.plugin_key("tolerations"): _EVERY_TAINT})
     chosen = merged(chosen, nested(dict.fromkeys(driver.priority_keys(values, release.version), "")))
     if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
-        # null unsets the older charts' affinity for control plane nodes, which GKE does not show.
-        chosen = merged(chosen, {"controller": {"affinity": None}})
+        # Replaces the older charts' affinity for control plane nodes, which GKE does not show.
+        chosen = merged(chosen, {"controller": {"affinity": any_linux_node()}})
     return chosen
 
 

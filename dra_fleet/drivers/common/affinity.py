@@ -54,3 +54,12 @@ def away_from(affinity: object, pools: Sequence[Mapping[str, str]]) -> dict[str,
     return merged(
         mapping(affinity), node_affinity([[*term, *without] for term in terms for without in others])
     )
+
+
+def any_linux_node() -> dict[str, Any]:
+    """Return an affinity that replaces a chart's own and matches every Linux node.
+
+    A null would remove the chart's default, but the Kubernetes provider drops nulls from `values`, also with
+    `allowNullValues` (pulumi-kubernetes, `provider/pkg/provider/helm_release.go`: SkipNulls, 2026-11-24).
+    """
+    return node_affinity([[node_label("kubernetes.io/os", "linux")]])

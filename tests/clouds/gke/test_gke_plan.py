@@ -14,6 +14,7 @@ from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
 from dra_fleet.clouds.gke.plan import node_pool_name, region_of
 from dra_fleet.clouds.gke.resources import chips_of
+from dra_fleet.drivers.common.affinity import any_linux_node
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.kubernetes.scheduling.taints import Taint
@@ -181,7 +182,10 @@ def test_the_installer_follows_from_machine_and_image(change: dict[str, Any], wa
 
 @pytest.mark.parametrize(
     ("version", "controller"),
-    [("0.5.0", {"priorityClassName": ""}), ("25.8.1", {"priorityClassName": "", "affinity": None})],
+    [
+        ("0.5.0", {"priorityClassName": ""}),
+        ("25.8.1", {"priorityClassName": "", "affinity": any_linux_node()}),
+    ],
 )
 def test_driver_pods_are_not_critical_and_bear_every_taint(version: str, controller: dict[str, Any]) -> None:
     fleet = l4()

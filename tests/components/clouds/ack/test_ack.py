@@ -11,6 +11,7 @@ import pulumi
 import pytest
 
 from components.fleet import build
+from dra_fleet.drivers.common.affinity import any_linux_node
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.plan import make_plan
 from tests.clouds.ack.ack_fleets import CLUSTER_ID, GIVEN, a10, adopted, cluster, pool
@@ -244,7 +245,7 @@ def test_null_unsets_the_controller_s_affinity_and_the_plugin_stays_on_pools_lef
     declare(alibaba, fleet_plan(a10()))
     release = alibaba.only(RELEASE).inputs
     assert release["allowNullValues"] is True
-    assert release["values"]["controller"] == {"affinity": None}
+    assert release["values"]["controller"] == {"affinity": any_linux_node()}
     terms = release["values"]["kubeletPlugin"]["affinity"]["nodeAffinity"]
     assert terms == {
         "requiredDuringSchedulingIgnoredDuringExecution": {
