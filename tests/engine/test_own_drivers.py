@@ -105,8 +105,7 @@ def test_what_a_program_by_path_does_wrong_is_named_and_nothing_of_it_stays(shor
 
     short.up(FLOOR)
     for how, words in {
-        "crashes": "container plugin: CrashLoopBackOff: back-off restarting failed container plugin: "
-        "panic: out of luck",
+        "crashes": "CrashLoopBackOff: back-off restarting failed container plugin: panic: out of luck",
         "silent": "plugin: it has made no socket to register with yet",
         "old": "plugin: it registers with v1alpha4.Node; this kubelet speaks v1.DRAPlugin",
         "other": "plugin: a plugin of this node registers as other.example.com, none as gpu.example.com",
