@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not i
 from twins.arguments import parser
 from twins.goals import print_beside_goal, print_measured
 
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.rehearsal.tools import oracle
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet import drivers
-from dra_fleet.cel import ONE_OF, UNKNOWN
 from dra_fleet.drivers.installed import Installed
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.modes import MEDIA_EXTENSIONS
 from dra_fleet.drivers.nvidia.settings import MigSharing
+from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.settings.sharing import ExclusiveSharing
 from scripts.recorded_cases import STATIC, Case, cases, read_recording, same_hardware, served_machines

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import asked
 from dra_fleet.checking.contents import contents_of
 from dra_fleet.checking.device_objects import all_expressions, validated
 from dra_fleet.checking.inventory import clusters
@@ -14,6 +13,7 @@ from dra_fleet.checking.leaving_out import comments, counted
 from dra_fleet.checking.on_cluster import judged_on
 from dra_fleet.checking.rendering import check_rendered
 from dra_fleet.checking.rules import NO_OWN_RULES, RULES
+from dra_fleet.kubernetes.cel import asked
 from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.messages import STRICT
 

@@ -9,10 +9,10 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.cel import asked
 from dra_fleet.checking.class_names import tell_unknown_class
 from dra_fleet.checking.pods import containers
 from dra_fleet.checking.resources import at, mapping
+from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.minors import is_on, on_from
 from dra_fleet.plain import dataclass
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import clouds, drivers
-from dra_fleet.cel import UNKNOWN, CelDevice
 from dra_fleet.drivers.installed import drivers_of
+from dra_fleet.kubernetes.cel import UNKNOWN, CelDevice
 from dra_fleet.kubernetes.minors import is_on
 from dra_fleet.plain import dataclass
 from dra_fleet.proof.supply.prediction import predict

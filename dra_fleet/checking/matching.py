@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import TRUE, CelDevice, clauses
+from dra_fleet.kubernetes.cel import TRUE, CelDevice, clauses
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.cel import CelVerdict
-    from dra_fleet.cel.program import DeviceCel, Program
     from dra_fleet.checking.inventory import ClusterInventory, FleetDevice
+    from dra_fleet.kubernetes.cel import CelVerdict
+    from dra_fleet.kubernetes.cel.program import DeviceCel, Program
 
 FOREIGN = CelDevice.of({"name": "foreign"}, "other.example.com")
 """A device of a driver that nobody thought of, such as a NIC: no selector may fail on it."""

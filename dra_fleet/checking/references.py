@@ -6,9 +6,9 @@ from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import asked
 from dra_fleet.checking.device_objects import all_expressions, class_name, requests
 from dra_fleet.checking.resources import keyed
+from dra_fleet.kubernetes.cel import asked
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.cel import CelInvalid, CelUnsupported
-from dra_fleet.cel.clauses import split
-from dra_fleet.cel.semver import as_semver
 from dra_fleet.drivers.common.selectors import quoted
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported
+from dra_fleet.kubernetes.cel.clauses import split
+from dra_fleet.kubernetes.cel.semver import as_semver
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.program import DeviceCel
+    from dra_fleet.kubernetes.cel.program import DeviceCel
 
 STANDARD = "resource.kubernetes.io"
 # The patterns are compiled by their first use: most files need none of them.

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import environment
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.matching import FOREIGN, devices, verdict
 from dra_fleet.checking.selectors import never_published
+from dra_fleet.kubernetes.cel import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.cel.program import DeviceCel, Program
     from dra_fleet.checking.inventory import ClusterInventory, FleetDevice
     from dra_fleet.checking.matching import Judged, Programs
     from dra_fleet.findings.finding import Subject
+    from dra_fleet.kubernetes.cel.program import DeviceCel, Program
     from dra_fleet.yaml_text import Path
 
 

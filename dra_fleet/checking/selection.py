@@ -8,7 +8,6 @@ from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from dra_fleet.cel import asked, environment
 from dra_fleet.checking.class_names import tell_unknown_class
 from dra_fleet.checking.device_objects import class_name, expressions, requests
 from dra_fleet.checking.matching import Judged, Programs, counted, devices, judge, why_none
@@ -17,16 +16,17 @@ from dra_fleet.checking.resources import Key
 from dra_fleet.checking.robustness import check_robustness
 from dra_fleet.checking.selectors import compiled
 from dra_fleet.checking.widths import check_claim_width, check_class_width
+from dra_fleet.kubernetes.cel import asked, environment
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.cel.program import Program
     from dra_fleet.checking.device_objects import ClassRequest
     from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.resources import FileObject
     from dra_fleet.findings.finding import Subject
+    from dra_fleet.kubernetes.cel.program import Program
     from dra_fleet.yaml_text import Path
 
     class _Tell(Protocol):

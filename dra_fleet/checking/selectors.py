@@ -9,20 +9,20 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.cel import CelInvalid, CelUnsupported, asked, messages
-from dra_fleet.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.rewriting import STANDARD
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked, messages
+from dra_fleet.kubernetes.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.cel.intent import Access, Asked
-    from dra_fleet.cel.program import DeviceCel, Program
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.findings.finding import Subject
+    from dra_fleet.kubernetes.cel.intent import Access, Asked
+    from dra_fleet.kubernetes.cel.program import DeviceCel, Program
     from dra_fleet.yaml_text import Path
 
 _READERS = {"quantity": messages.quantity, "semver": messages.version}

@@ -20,7 +20,6 @@ from dra_fleet.plain import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.cel.intent import Asked
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from dra_fleet.findings.refusal import Refusal
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.kubernetes.cel.intent import Asked
     from dra_fleet.model.nodes import Object
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.settings.base import SettingsModel

@@ -9,17 +9,17 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from dra_fleet import drivers
-from dra_fleet.cel import CelInvalid, environment, judgeable_clauses
-from dra_fleet.cel.clauses import split
+from dra_fleet.kubernetes.cel import CelInvalid, environment, judgeable_clauses
+from dra_fleet.kubernetes.cel.clauses import split
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.cel import CelDevice
-    from dra_fleet.cel.program import Program
     from dra_fleet.drivers.resources import Dividable
+    from dra_fleet.kubernetes.cel import CelDevice
+    from dra_fleet.kubernetes.cel.program import Program
 
 MINOR: Final = kubernetes_facts().newest
 """The minor whose CEL judges; what older ones lack makes an expression invalid there, not wider."""

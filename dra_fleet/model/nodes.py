@@ -8,7 +8,7 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from dra_fleet.cel import CelDevice
+from dra_fleet.kubernetes.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.plain import dataclass
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import clouds, drivers
-from dra_fleet.cel import asked
+from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.model.plan import ClaimPlan, ClaimTemplatePlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import CelInvalid
+from dra_fleet.kubernetes.cel import CelInvalid
 from dra_fleet.proof.search.packing import Packing, Undecidable
 from dra_fleet.proof.search.suitability import suitability_of
 from dra_fleet.review.kinds import device_kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.review.model import DeviceKind
 
 if TYPE_CHECKING:

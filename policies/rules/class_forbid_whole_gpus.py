@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet import drivers
-from dra_fleet.cel import CelUnsupported
 from dra_fleet.declared.resources import Stack
 from dra_fleet.drivers.divided_devices import dividable, known_whole_taken, partitions_taken
+from dra_fleet.kubernetes.cel import CelUnsupported
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from dra_fleet.policy.reading.partitions import divides
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools

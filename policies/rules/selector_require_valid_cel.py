@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.cel import CelInvalid, CelUnsupported, environment
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, environment
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.claims import SELECTING_TYPES, all_selectors
 from dra_fleet.policy.reading.minors import KUBERNETES, Minors

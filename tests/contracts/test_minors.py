@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.cel import CelDevice, environment, minors
+from dra_fleet.kubernetes.cel import CelDevice, environment, minors
 from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.places import ROOT
@@ -110,7 +110,7 @@ def test_the_data_of_minors_is_read_nowhere_else() -> None:
     files = (file for file in (ROOT / "dra_fleet").rglob("minors.*") if file.suffix in (".py", ".yaml"))
     found = {str(file.relative_to(ROOT)) for file in files}
     assert found == {
-        "dra_fleet/cel/minors.py",
+        "dra_fleet/kubernetes/cel/minors.py",
         "dra_fleet/kubernetes/minors.py",
         "dra_fleet/kubernetes/minors.yaml",
         "dra_fleet/policy/reading/minors.py",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.cel import UNKNOWN, CelInvalid, environment
 from dra_fleet.drivers.divided_devices import MINOR, dividable
+from dra_fleet.kubernetes.cel import UNKNOWN, CelInvalid, environment
 from dra_fleet.policy.rule_cases import Declared
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.class_expressions import DRIVER, ClassExpressions

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.proof.allocator import (
     Allocation,
     CandidateNode,

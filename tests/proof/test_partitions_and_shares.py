@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.installed import drivers_of
+from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.proof.supply.node_slices import inventory_of
 from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.proof.supply.stored import stored

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.proof.errors import RecordingInvalid
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.supply.prediction import predict

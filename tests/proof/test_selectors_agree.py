@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.cel import CelDevice, CelInvalid, CelUnsupported, environment
-from dra_fleet.cel.declarations import list_signatures, signatures
+from dra_fleet.kubernetes.cel import CelDevice, CelInvalid, CelUnsupported, environment
+from dra_fleet.kubernetes.cel.declarations import list_signatures, signatures
 from dra_fleet.rehearsal.tools import recipes
 from tests.proof.kubernetes_oracle import MINORS, ask
 from tests.proof.selector_cases import SelectorCases

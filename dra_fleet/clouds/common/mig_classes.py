@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.cel import CelUnsupported
 from dra_fleet.drivers.divided_devices import known_whole_taken
+from dra_fleet.kubernetes.cel import CelUnsupported
 from dra_fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import asked
 from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.plan import (
@@ -23,15 +22,16 @@ from dra_fleet.clouds.gke.resources import chips_of
 from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.findings.errors import choices
+from dra_fleet.kubernetes.cel import asked
 from dra_fleet.settings.classes import CelClass, IntentClass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from dra_fleet.cel.intent import Asked
     from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkePoolSettings
     from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.kubernetes.cel.intent import Asked
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.classes import ClassSettings
     from dra_fleet.settings.fleet import FleetSettings

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.cel import CelInvalid, CelUnsupported, asked
 from dra_fleet.clusters.pending.drivers import driver_problem
 from dra_fleet.clusters.pending.reason import Cause, WaitingReason
 from dra_fleet.clusters.pending.selectors import (
@@ -18,6 +17,7 @@ from dra_fleet.clusters.pending.selectors import (
     first_miss,
     value_named_in,
 )
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:

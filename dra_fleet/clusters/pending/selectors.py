@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import CelDevice, asked, clauses, environment, judgeable_clauses
+from dra_fleet.kubernetes.cel import CelDevice, asked, clauses, environment, judgeable_clauses
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.cel import CelDevice
+from dra_fleet.kubernetes.cel import CelDevice
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:

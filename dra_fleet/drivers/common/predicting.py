@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.cel import ONE_OF, UNKNOWN
+from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
 from dra_fleet.model.nodes import NodeDevice, Object, Origin
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel.semver import as_semver
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.kubernetes.cel.semver import as_semver
 from dra_fleet.model.published import (
     NUMA_NODE,
     PCI_BUS_ID,

@@ -6,11 +6,11 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.common.known_devices import KnownDevice
 from dra_fleet.drivers.common.predicting import one_of
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
+from dra_fleet.kubernetes.cel import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

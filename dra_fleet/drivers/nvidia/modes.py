@@ -10,9 +10,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.cel import ONE_OF, UNKNOWN
 from dra_fleet.drivers.nvidia.devices import nvidia_devices
 from dra_fleet.drivers.nvidia.shares import is_shared, with_parts
+from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from dra_fleet.model.labels import POOL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.cel.intent import Asked
     from dra_fleet.drivers.base import Release
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.kubernetes.cel.intent import Asked
     from dra_fleet.model.nodes import Object
     from dra_fleet.model.plan import ChartValues
     from dra_fleet.settings.sharing import Sharing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
@@ -16,6 +15,7 @@ from dra_fleet.drivers.nvidia.devices import (
 )
 from dra_fleet.drivers.nvidia.modes import dynamic_devices, with_shares
 from dra_fleet.drivers.nvidia.settings import MigSharing
+from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
 from dra_fleet.model.nodes import GIVE_SLICES, NodeDevice, Object, Origin, Published
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.cel import environment
+from dra_fleet.kubernetes.cel import environment
 from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import features
 from dra_fleet.proof.allocator.inventory import CandidateNode, InUse, Inventory
@@ -18,7 +18,7 @@ from dra_fleet.proof.allocator.search import MOST_STEPS, Search, Steps
 from dra_fleet.proof.allocator.selection import Selection
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.program import DeviceCel
+    from dra_fleet.kubernetes.cel.program import DeviceCel
     from dra_fleet.proof.allocator.features import Features
     from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.search import AnyOrder

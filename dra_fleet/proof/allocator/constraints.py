@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.proof.allocator.outcome import Failure, Stop, Undecided
 
 if TYPE_CHECKING:

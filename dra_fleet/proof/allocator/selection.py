@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import CelInvalid, CelUnsupported
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported
 from dra_fleet.proof.allocator import nodes
 from dra_fleet.proof.allocator.outcome import Failure, Stop, Undecided
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.program import DeviceCel, Program
+    from dra_fleet.kubernetes.cel.program import DeviceCel, Program
     from dra_fleet.proof.allocator.features import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, CandidateNode
     from dra_fleet.proof.allocator.requests import Request, Slot

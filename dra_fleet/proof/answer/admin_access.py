@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_fleet.cel import asked
+from dra_fleet.kubernetes.cel import asked
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.cel import UNKNOWN, asked
+from dra_fleet.kubernetes.cel import UNKNOWN, asked
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.published import mebibytes
 from dra_fleet.plain import dataclass

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from dra_fleet.cel import ONE_OF, UNKNOWN, asked, semver
+from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN, asked, semver
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.nodes import GIVE_SLICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.cel.intent import Bound
+    from dra_fleet.kubernetes.cel.intent import Bound
     from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.proof.answer.verdicts import PoolFit
     from dra_fleet.proof.demand.asks import Ask

@@ -6,13 +6,13 @@ import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from dra_fleet.cel import CelInvalid, CelUnsupported, environment, judgeable_clauses
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, environment, judgeable_clauses
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.cel.program import DeviceCel, Program
+    from dra_fleet.kubernetes.cel.program import DeviceCel, Program
     from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.proof.allocator.requests import Selector
     from dra_fleet.proof.demand.asks import Ask

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dra_fleet.cel import CelInvalid, CelUnsupported, environment
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, environment
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import (
     Allocation,

@@ -7,7 +7,7 @@ from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
-from dra_fleet.cel import ONE_OF, UNKNOWN
+from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel, all_labels, carries, some_labels
 from dra_fleet.kubernetes.scheduling.taints import untolerated_taints

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.cel import environment
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.drivers.dranet.devices import DRIVER, PRODUCT, efa_devices
 from dra_fleet.drivers.dranet.driver import DRIVER as EFA
 from dra_fleet.drivers.dranet.simulation.plugin import DranetPlugin
 from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.kubernetes.cel import environment
 from dra_fleet.model.published import PCIE_ROOT
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.cel import asked
 from dra_fleet.drivers.nvidia.nodes import awaits, undivided
+from dra_fleet.kubernetes.cel import asked
 
 CONFIG = "nvidia.com/mig.config"
 STATE = "nvidia.com/mig.config.state"

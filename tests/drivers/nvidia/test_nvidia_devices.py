@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.cel.semver import as_semver
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import (
     GpuOnHost,
@@ -14,6 +13,7 @@ from dra_fleet.drivers.nvidia.devices import (
     place,
 )
 from dra_fleet.drivers.nvidia.driver import DRIVER
+from dra_fleet.kubernetes.cel.semver import as_semver
 from dra_fleet.kubernetes.devices.resource_slice import SliceDevice
 from dra_fleet.model.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
 

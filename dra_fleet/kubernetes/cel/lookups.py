@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from dra_fleet.cel import syntax
-from dra_fleet.cel.verdict import CelUnsupported
+from dra_fleet.kubernetes.cel import syntax
+from dra_fleet.kubernetes.cel.verdict import CelUnsupported
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from dra_fleet.cel.device import Place
-    from dra_fleet.cel.syntax import Change, CheckedTree, Node
+    from dra_fleet.kubernetes.cel.device import Place
+    from dra_fleet.kubernetes.cel.syntax import Change, CheckedTree, Node
 
 _DOMAIN_MAPS = ("device.attributes", "device.capacity")
 _INDEX = "_[_]"

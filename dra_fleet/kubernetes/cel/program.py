@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.cel import (
+from dra_fleet.kubernetes.cel import (
     cost,
     declarations,
     equality,
@@ -22,13 +22,22 @@ from dra_fleet.cel import (
     typing_rules,
     words,
 )
-from dra_fleet.cel.clauses import split
-from dra_fleet.cel.minors import LIST_ATTRIBUTES_SINCE, number_of
-from dra_fleet.cel.thresholds import thresholds
-from dra_fleet.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, CelVerdict, error, unknown
+from dra_fleet.kubernetes.cel.clauses import split
+from dra_fleet.kubernetes.cel.minors import LIST_ATTRIBUTES_SINCE, number_of
+from dra_fleet.kubernetes.cel.thresholds import thresholds
+from dra_fleet.kubernetes.cel.verdict import (
+    BEYOND,
+    FALSE,
+    TRUE,
+    CelInvalid,
+    CelUnsupported,
+    CelVerdict,
+    error,
+    unknown,
+)
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.device import CelDevice
+    from dra_fleet.kubernetes.cel.device import CelDevice
 
 LONGEST = 10 * 1024
 """The most bytes an expression may have."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.cel import CelDevice, CelInvalid, environment
-from dra_fleet.cel.evaluator import oldest_alike
+from dra_fleet.kubernetes.cel import CelDevice, CelInvalid, environment
+from dra_fleet.kubernetes.cel.evaluator import oldest_alike
 
 PLAIN = "device.driver == 'a.example.com'"
 LIST: dict[str, Any] = {"name": "a", "attributes": {"sizes": {"ints": [1, 2]}}}

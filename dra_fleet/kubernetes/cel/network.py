@@ -10,13 +10,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import messages
-from dra_fleet.cel.implementation import Implementation, unary
+from dra_fleet.kubernetes.cel import messages
+from dra_fleet.kubernetes.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dra_fleet.cel.messages import Message
+    from dra_fleet.kubernetes.cel.messages import Message
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Range = ipaddress.IPv4Interface | ipaddress.IPv6Interface

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.cel import asked
-from dra_fleet.cel.intent import Bound
+from dra_fleet.kubernetes.cel import asked
+from dra_fleet.kubernetes.cel.intent import Bound
 
 MEMORY = "device.capacity['gpu.nvidia.com'].memory"
 

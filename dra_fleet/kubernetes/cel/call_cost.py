@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import list_cost
-from dra_fleet.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed, size_at
+from dra_fleet.kubernetes.cel import list_cost
+from dra_fleet.kubernetes.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed, size_at
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.list_cost import Result, Rule
-    from dra_fleet.cel.sizes import Sizes
-    from dra_fleet.cel.syntax import Node
+    from dra_fleet.kubernetes.cel.list_cost import Result, Rule
+    from dra_fleet.kubernetes.cel.sizes import Sizes
+    from dra_fleet.kubernetes.cel.syntax import Node
 
 _ONE = fixed(1)
 _TRAVERSAL, _PATTERN = 0.1, 0.25

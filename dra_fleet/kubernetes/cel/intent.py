@@ -9,14 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from dra_fleet.cel import evaluator, lookups, minors, syntax
+from dra_fleet.kubernetes.cel import evaluator, lookups, minors, syntax
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.cel.lookups import Lookup
-    from dra_fleet.cel.syntax import CheckedTree, Node
+    from dra_fleet.kubernetes.cel.lookups import Lookup
+    from dra_fleet.kubernetes.cel.syntax import CheckedTree, Node
 
 _COMPARISONS = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _BOUNDS = {"_<_": False, "_<=_": False, "_>_": True, "_>=_": True, "isLessThan": False, "isGreaterThan": True}

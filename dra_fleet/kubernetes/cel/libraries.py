@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.cel import (
+from dra_fleet.kubernetes.cel import (
     equality,
     formatting,
     loops,
@@ -28,13 +28,13 @@ from dra_fleet.cel import (
     text,
     urls,
 )
-from dra_fleet.cel.implementation import Implementation, binary, unary
-from dra_fleet.cel.verdict import BEYOND
+from dra_fleet.kubernetes.cel.implementation import Implementation, binary, unary
+from dra_fleet.kubernetes.cel.verdict import BEYOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dra_fleet.cel.messages import Message
+    from dra_fleet.kubernetes.cel.messages import Message
 
 Value = Any
 Pattern = Any

@@ -10,13 +10,13 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel.clauses import clauses
-from dra_fleet.cel.device import ONE_OF, UNKNOWN, CelDevice
-from dra_fleet.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, CelVerdict
+from dra_fleet.kubernetes.cel.clauses import clauses
+from dra_fleet.kubernetes.cel.device import ONE_OF, UNKNOWN, CelDevice
+from dra_fleet.kubernetes.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, CelVerdict
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.intent import Asked
-    from dra_fleet.cel.program import DeviceCel
+    from dra_fleet.kubernetes.cel.intent import Asked
+    from dra_fleet.kubernetes.cel.program import DeviceCel
 
 __all__ = [
     "FALSE",
@@ -41,7 +41,7 @@ def environment(minor: str) -> DeviceCel:
     Raises:
         ValueError: No environment is known for it.
     """
-    from dra_fleet.cel import program  # noqa: PLC0415 - native code and protobuf; many only need the words
+    from dra_fleet.kubernetes.cel import program  # noqa: PLC0415 - native code and protobuf; many only need the words
 
     return program.environment(minor)
 
@@ -49,7 +49,7 @@ def environment(minor: str) -> DeviceCel:
 @lru_cache(maxsize=4096)
 def asked(expression: str) -> Asked:
     """What an expression asks of a device, by its syntax tree; nothing if no server would take it."""
-    from dra_fleet.cel import intent  # noqa: PLC0415 - as above
+    from dra_fleet.kubernetes.cel import intent  # noqa: PLC0415 - as above
 
     return intent.asked(expression)
 

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.syntax import Node
+    from dra_fleet.kubernetes.cel.syntax import Node
 
 MOST = 2**64 - 1
 _ENTRIES, _DOMAIN, _ID, _VALUE, _DRIVER = 32, 63, 32, 64, 63

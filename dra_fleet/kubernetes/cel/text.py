@@ -8,7 +8,7 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel.implementation import Implementation, unary
+from dra_fleet.kubernetes.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

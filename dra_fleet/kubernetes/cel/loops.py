@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import syntax
+from dra_fleet.kubernetes.cel import syntax
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.syntax import Change, CheckedTree, Node
+    from dra_fleet.kubernetes.cel.syntax import Change, CheckedTree, Node
 
 INSERT = "cel.@mapInsert"
 """What `transformMap` and `transformMapEntry` call; the evaluator declares it without implementing it."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.cel import declarations, equality, libraries, messages, minors
+from dra_fleet.kubernetes.cel import declarations, equality, libraries, messages, minors
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.implementation import Implementation
+    from dra_fleet.kubernetes.cel.implementation import Implementation
 
 _Config = dict[str, Any]
 _EXTENSIONS: list[_Config] = [

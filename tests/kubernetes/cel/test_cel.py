@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.cel import UNKNOWN, CelDevice, CelInvalid, CelUnsupported, clauses, environment
+from dra_fleet.kubernetes.cel import UNKNOWN, CelDevice, CelInvalid, CelUnsupported, clauses, environment
 
 GPU = CelDevice.of(
     {

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.cel import syntax
-from dra_fleet.cel.verdict import BEYOND, CelUnsupported
+from dra_fleet.kubernetes.cel import syntax
+from dra_fleet.kubernetes.cel.verdict import BEYOND, CelUnsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dra_fleet.cel.implementation import Implementation
-    from dra_fleet.cel.syntax import CheckedTree, Node
+    from dra_fleet.kubernetes.cel.implementation import Implementation
+    from dra_fleet.kubernetes.cel.syntax import CheckedTree, Node
 
 Value = Any
 

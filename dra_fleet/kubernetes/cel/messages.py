@@ -9,7 +9,7 @@ import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.cel import declarations, semver
+from dra_fleet.kubernetes.cel import declarations, semver
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:

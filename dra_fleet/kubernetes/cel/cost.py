@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from dra_fleet.cel import call_cost, syntax
-from dra_fleet.cel.sizes import MOST, UNKNOWN_SIZE, Entries, Range, fixed, size_at
+from dra_fleet.kubernetes.cel import call_cost, syntax
+from dra_fleet.kubernetes.cel.sizes import MOST, UNKNOWN_SIZE, Entries, Range, fixed, size_at
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.sizes import Path
-    from dra_fleet.cel.syntax import CheckedTree, Node
+    from dra_fleet.kubernetes.cel.sizes import Path
+    from dra_fleet.kubernetes.cel.syntax import CheckedTree, Node
 
 LIMIT = 1_000_000
 """The highest cost the API server accepts."""

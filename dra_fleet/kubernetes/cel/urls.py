@@ -14,14 +14,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import messages
-from dra_fleet.cel.implementation import Implementation, unary
+from dra_fleet.kubernetes.cel import messages
+from dra_fleet.kubernetes.cel.implementation import Implementation, unary
 from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dra_fleet.cel.messages import Message
+    from dra_fleet.kubernetes.cel.messages import Message
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 _PORT = re.compile(r"(?::[0-9]*)?")

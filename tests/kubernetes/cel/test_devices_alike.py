@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.cel import ONE_OF, UNKNOWN, CelDevice, environment
+from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN, CelDevice, environment
 
 DOMAIN = "gpu.nvidia.com"
 ATTRIBUTES = f"device.attributes['{DOMAIN}']"

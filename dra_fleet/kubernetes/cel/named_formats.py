@@ -13,13 +13,13 @@ import calendar
 import re
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import messages, syntax, urls
-from dra_fleet.cel.implementation import Implementation, unary
+from dra_fleet.kubernetes.cel import messages, syntax, urls
+from dra_fleet.kubernetes.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dra_fleet.cel.syntax import Change, CheckedTree, Node
+    from dra_fleet.kubernetes.cel.syntax import Change, CheckedTree, Node
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"

@@ -11,11 +11,11 @@ import datetime as dt
 import math
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import messages, syntax
-from dra_fleet.cel.implementation import Implementation, unary
+from dra_fleet.kubernetes.cel import messages, syntax
+from dra_fleet.kubernetes.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.syntax import Change, CheckedTree, Node
+    from dra_fleet.kubernetes.cel.syntax import Change, CheckedTree, Node
 
 _HASHED = ("bool_value", "int64_value", "uint64_value", "double_value", "string_value")
 _IS_OPAQUE = "fleet.isOpaque"

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
-from dra_fleet.cel import messages
+from dra_fleet.kubernetes.cel import messages
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.plain import dataclass
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.cel import equality, evaluator, formatting, libraries, syntax, words
-from dra_fleet.cel.verdict import CelInvalid
+from dra_fleet.kubernetes.cel import equality, evaluator, formatting, libraries, syntax, words
+from dra_fleet.kubernetes.cel.verdict import CelInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.cel.syntax import CheckedTree, Node
+    from dra_fleet.kubernetes.cel.syntax import CheckedTree, Node
 
 _PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN = {1: "any", 2: "google.protobuf.Timestamp", 3: "google.protobuf.Duration"}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dra_fleet.cel.sizes import MOST, Range, Sizes, fixed
-from dra_fleet.cel.syntax import Node
+from dra_fleet.kubernetes.cel.sizes import MOST, Range, Sizes, fixed
+from dra_fleet.kubernetes.cel.syntax import Node
 
 Result = tuple[Range, Range | None]
 """What a call costs, and how long its result can be."""
