@@ -17,7 +17,7 @@ from dra_fleet.cli.output import print_json, print_lines, stdout_console
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from dra_fleet.checking import CheckResult, FileFinding, LeftOut, ValuesFile
+    from dra_fleet.check import CheckResult, FileFinding, LeftOut, ValuesFile
     from dra_fleet.model.plan import FleetPlan
 
 EXAMPLES = examples(
@@ -99,8 +99,8 @@ def check(  # noqa: PLR0917 - Typer names them
 
     One line per finding, FILE:LINE:COLUMN first. Exit code 1: there are errors. 0: none, or warnings only.
     """
-    from dra_fleet.checking import NO_OWN_RULES
-    from dra_fleet.checking import check as check_files
+    from dra_fleet.check import NO_OWN_RULES
+    from dra_fleet.check import check as check_files
     from dra_fleet.cli.manifests import manifests
     from dra_fleet.fleet import SettingsInvalid, read_stack_file
     from dra_fleet.plan import make_plan
@@ -130,7 +130,7 @@ def check(  # noqa: PLR0917 - Typer names them
     checked = check_files(plan, given_files, charts, cluster or (), left_out, own=own)
     found = [*unreadable, *checked.findings]
     if sarif is not None:
-        from dra_fleet.checking.report import to_sarif
+        from dra_fleet.check.report import to_sarif
 
         sarif.write_text(jsonlib.dumps(to_sarif(found, stack, own.about), indent=2) + "\n", encoding="utf-8")
     _print(found, checked, "json" if json else form)
@@ -159,7 +159,7 @@ def _values(text: str) -> tuple[str, str, Path]:
 
 
 def _chart(name: str, version: str, path: Path, unreadable: list[FileFinding]) -> ValuesFile | None:
-    from dra_fleet.checking import ValuesFile
+    from dra_fleet.check import ValuesFile
     from dra_fleet.cli.manifests import bytes_of, name_of
 
     data = bytes_of(path, unreadable)
@@ -167,7 +167,7 @@ def _chart(name: str, version: str, path: Path, unreadable: list[FileFinding]) -
 
 
 def _left_out(paths: Sequence[Path], unreadable: list[FileFinding], own: Collection[str]) -> list[LeftOut]:
-    from dra_fleet.checking import RULES, listed
+    from dra_fleet.check import RULES, listed
     from dra_fleet.cli.manifests import bytes_of
 
     return [
@@ -187,7 +187,7 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format) -> None
         print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
         return
     if form == "github":
-        from dra_fleet.checking.report import annotation
+        from dra_fleet.check.report import annotation
 
         for finding in found:
             typer.echo(annotation(finding))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_fleet.checking import FileFinding, ManifestFile
+from dra_fleet.check import FileFinding, ManifestFile
 from dra_fleet.yaml_text import MANIFEST_BYTES
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.checking import OwnRules
+from dra_fleet.check import OwnRules
 from dra_fleet.declared.resources import Resource, Stack
 from dra_fleet.declared.values import Secret
 from dra_fleet.findings.finding import FileFinding, dotted
@@ -16,7 +16,7 @@ from dra_fleet.policy.rule import ResourceRule, Settings, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.checking.resources import FileObject
+    from dra_fleet.check.resources import FileObject
     from dra_fleet.findings.finding import Found
     from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.own import Policies

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from dra_fleet.checking import ManifestFile
-from tests.checking.check_helpers import ROOT, check, cluster, plan_of, plan_on
+from dra_fleet.check import ManifestFile
+from tests.check.check_helpers import ROOT, check, cluster, plan_of, plan_on
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan

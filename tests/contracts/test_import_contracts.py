@@ -57,12 +57,12 @@ BREAKING = {
         "dra_fleet.drivers.dranet.driver",
     ),
     "a driver's folder is imported by itself alone, NVIDIA's by its component too": (
-        "dra_fleet/checking/breaking_driver.py",
+        "dra_fleet/check/breaking_driver.py",
         "dra_fleet.drivers.amd.driver",
     ),
     **{
         f"clouds/{name} is imported by its own folders alone": (
-            f"dra_fleet/checking/breaking_{name}.py",
+            f"dra_fleet/check/breaking_{name}.py",
             f"dra_fleet.clouds.{name}.resources",
         )
         for name in clouds.BUILT_IN

@@ -37,7 +37,7 @@ DOMAINS = re.compile(
 """Finds vendors' domains, also in a regular expression without its backslashes: `(amd|intel).com`."""
 LINK = re.compile(r"https?://\S+")
 ALLOWED_DOMAINS = {
-    "dra_fleet/checking/extended_resources.py": "vendors whose devices no driver here publishes",
+    "dra_fleet/check/extended_resources.py": "vendors whose devices no driver here publishes",
     "dra_fleet/kubernetes/devices/selector.py": "an example in a fix",
     "dra_fleet/policy/reading/unread.py": "clouds' resources as objects of a cluster, which no cloud reads",
     "dra_fleet/settings/classes.py": "an example in a description",

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dra_fleet.checking import ManifestFile, check
+from dra_fleet.check import ManifestFile, check
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.plan import make_plan

@@ -1,0 +1,161 @@
+"""Judges files against a stack's fleet: all files together, so that they may refer to each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dra_fleet.check.contents import contents_of
+from dra_fleet.check.device_objects import all_expressions, validated
+from dra_fleet.check.inventory import clusters
+from dra_fleet.check.leaving_out import comments, counted
+from dra_fleet.check.on_cluster import judged_on
+from dra_fleet.check.rendering import check_rendered
+from dra_fleet.check.rules import NO_OWN_RULES, RULES
+from dra_fleet.kubernetes.cel import asked
+from dra_fleet.plain import dataclass
+from dra_fleet.proof.answer.messages import STRICT
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from dra_fleet.check.inventory import ClusterInventory
+    from dra_fleet.check.leaving_out import LeftOut
+    from dra_fleet.check.on_cluster import Outcome
+    from dra_fleet.check.resources import FileObject
+    from dra_fleet.check.rules import OwnRules
+    from dra_fleet.findings.finding import FileFinding, Found
+    from dra_fleet.model.plan import FleetPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManifestFile:
+    """A file of Kubernetes objects.
+
+    Attributes:
+        name: Its name as findings say it.
+        data: Its bytes.
+        is_named: Whether somebody named it; else it was found in a folder, and may hold something else.
+    """
+
+    name: str
+    data: bytes
+    is_named: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValuesFile:
+    """A chart's values file, for a chart by name and version."""
+
+    chart: str
+    version: str
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """What came of a check.
+
+    Attributes:
+        findings: Everything wrong or doubtful, in the order of files and lines.
+        judged: How many objects and values files were judged against the fleet.
+        passed: How many were passed over, by why.
+        by_own_rules: How many objects a team's own rules judged, those that were passed over among them.
+    """
+
+    findings: tuple[FileFinding, ...]
+    judged: int
+    passed: Mapping[str, int]
+    by_own_rules: int = 0
+
+
+def check(
+    plan: FleetPlan,
+    manifests: Iterable[ManifestFile],
+    values: Iterable[ValuesFile] = (),
+    only: Collection[str] = (),
+    left_out: Iterable[LeftOut] = (),
+    *,
+    own: OwnRules = NO_OWN_RULES,
+) -> CheckResult:
+    """Judge files against a stack's fleet.
+
+    Args:
+        plan: the stack's plan, which says what pools, classes and claims there are.
+        manifests: files of Kubernetes objects. Kinds that have nothing to do with devices are passed over.
+        values: values files of driver charts.
+        only: the clusters that they are for; each of the stack if none is named.
+        left_out: rules that do not count in some files, beside those that comments leave out.
+        own: a team's own rules.
+    """
+    files, charts = list(manifests), list(values)
+    contents = [contents_of(file.name, file.data, is_named=file.is_named) for file in files]
+    found: Found = dict.fromkeys(item for content in contents for item in content.findings)
+    objects = [item for content in contents for item in content.objects]
+    everywhere = clusters(plan, _drivers_named(objects))
+    fleet = [cluster for cluster in everywhere if not only or cluster.plan.name in only]
+    if charts:
+        from dra_fleet.check.values_files import check_file  # noqa: PLC0415 - few runs judge any
+
+        for file in charts:
+            found |= _merged([check_file(file, cluster) for cluster in fleet], fleet)
+    for item in objects:
+        check_rendered(item)
+        found |= item.subject.found
+    every = [item for content in contents for item in (*content.objects, *content.others)]
+    if own.judge is not None:
+        found |= own.judge(every)
+    strict = plan.environment == STRICT
+    minors = {cluster.plan.kubernetes for cluster in fleet}
+    given = {minor: [validated(item, minor) for item in objects] for minor in minors}
+    outcomes = [
+        judged_on(cluster, everywhere, given[cluster.plan.kubernetes], is_production=strict)
+        for cluster in fleet
+    ]
+    for of_object in zip(*outcomes, strict=True):
+        found |= _merged(_where_it_runs(of_object), fleet)
+    unknown: list[FileFinding] = []
+    known = {**RULES, **own.about}
+    told = [
+        *left_out,
+        *(item for file in (*files, *charts) for item in comments(file.name, file.data, unknown, known)),
+    ]
+    order = {name: index for index, name in enumerate([*(f.name for f in files), *(f.name for f in charts)])}
+    passed: Counter[str] = Counter()
+    for content in contents:
+        passed.update(content.passed)
+    return CheckResult(
+        findings=tuple(sorted([*counted(found, told), *unknown], key=lambda item: (order[item.file], item))),
+        judged=len(objects) + len(charts),
+        passed=passed,
+        by_own_rules=len(every) if own.judge else 0,
+    )
+
+
+def _drivers_named(objects: Iterable[FileObject]) -> set[str]:
+    """The drivers that the selectors of files ask for: they tell which drivers a cluster of others has."""
+    texts = (text for item in objects if item.is_device_object for text in all_expressions(item))
+    return {name for text in texts for name in asked(text).drivers}
+
+
+def _merged(by_cluster: Sequence[Found], fleet: Sequence[ClusterInventory]) -> Found:
+    """What was found on each cluster, told once: what holds on some only, with their names."""
+    where: dict[FileFinding, list[str]] = {}
+    for found, cluster in zip(by_cluster, fleet, strict=True):
+        for finding in found:
+            where.setdefault(finding, []).append(cluster.plan.name)
+    return {
+        finding if len(names) == len(fleet) else replace(finding, clusters=tuple(names)): None
+        for finding, names in where.items()
+    }
+
+
+def _where_it_runs(outcomes: Sequence[Outcome]) -> list[Found]:
+    """What is told of an object: where a cluster runs it, errors on others are warnings."""
+    if not any(outcome.runs for outcome in outcomes):
+        return [dict.fromkeys(outcome.findings) for outcome in outcomes]
+    return [
+        dict.fromkeys(replace(item, severity="warning") for item in outcome.findings) for outcome in outcomes
+    ]

@@ -1,0 +1,144 @@
+"""Objects beside claims and pods that decide about devices: ComputeDomains, workload grouping, device taints.
+
+Sources: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, api/nvidia.com/resource/v1beta1;
+https://kubernetes.io/docs/concepts/workloads/workload-api/;
+https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet import drivers
+from dra_fleet.check.references import KnownClaim
+from dra_fleet.check.resources import at, mapping
+from dra_fleet.plain import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_fleet.check.inventory import ClusterInventory
+    from dra_fleet.check.resources import FileObject
+
+_TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")
+_CHANNEL = "channel"
+
+
+@dataclass(frozen=True)
+class _Served:
+    """The first and last minor that knows a version of an API, and whether it is on by default."""
+
+    version: str
+    first: int
+    last: int
+    is_default: bool = False
+
+    def knows(self, minor: int) -> bool:
+        return self.first <= minor <= self.last
+
+
+_WORKLOADS = (
+    _Served("scheduling.k8s.io/v1alpha1", 35, 35),
+    _Served("scheduling.k8s.io/v1alpha2", 36, 36),
+    _Served("scheduling.k8s.io/v1alpha3", 37, 37),
+    _Served("scheduling.k8s.io/v1beta1", 37, 42),
+)
+_SERVED = {
+    "Workload": _WORKLOADS,
+    "PodGroup": _WORKLOADS,
+    "DeviceTaintRule": (
+        _Served("resource.k8s.io/v1alpha3", 33, 38),
+        _Served("resource.k8s.io/v1beta2", 36, 41),
+        _Served("resource.k8s.io/v1", 37, 99, is_default=True),
+    ),
+}
+_WITHOUT = {
+    "Workload": "group pods with Kueue, or use a cluster whose minor serves it",
+    "PodGroup": "group pods with Kueue, or use a cluster whose minor serves it",
+    "DeviceTaintRule": "taint devices where the minor serves it, or cordon the node",
+}
+
+
+def is_compute_domain(resource: FileObject) -> bool:
+    """Whether an object is a ComputeDomain."""
+    group = resource.api_version.partition("/")[0]
+    return resource.kind == "ComputeDomain" and any(driver.api_group == group for driver in drivers.known())
+
+
+def is_companion(resource: FileObject) -> bool:
+    """Whether an object is one that is judged here."""
+    group = resource.api_version.partition("/")[0]
+    versions = _SERVED.get(resource.kind, ())
+    return is_compute_domain(resource) or any(item.version.partition("/")[0] == group for item in versions)
+
+
+def claims_of_domains(objects: Iterable[FileObject]) -> list[KnownClaim]:
+    """The templates that the driver's controller makes for ComputeDomains."""
+    return [
+        KnownClaim(
+            kind="ResourceClaimTemplate",
+            name=str(at(item.value, _TEMPLATE)),
+            namespace=item.namespace,
+            requests=frozenset({_CHANNEL}),
+        )
+        for item in objects
+        if is_compute_domain(item) and isinstance(at(item.value, _TEMPLATE), str)
+    ]
+
+
+def check_companions(
+    objects: Iterable[FileObject], claims: Iterable[FileObject], cluster: ClusterInventory
+) -> None:
+    """Tell what is wrong with ComputeDomains, the Workload API and device taints.
+
+    Args:
+        objects: all objects of the files.
+        claims: the claims and templates among them.
+        cluster: the cluster that they are for.
+    """
+    declared = {(item.namespace, item.name) for item in claims if item.kind == "ResourceClaimTemplate"}
+    for item in objects:
+        if is_compute_domain(item):
+            _check_domain(item, declared, cluster)
+        elif is_companion(item):
+            _check_served(item, cluster.plan.kubernetes)
+
+
+def _check_domain(item: FileObject, declared: set[tuple[str, str]], cluster: ClusterInventory) -> None:
+    group = item.api_version.partition("/")[0]
+    owner = next(driver for driver in drivers.known() if driver.api_group == group)
+    for refusal in owner.object_refusals(mapping(item.value.get("spec")), cluster.drivers):
+        item.subject.refuse(refusal, rule="compute-domain")
+    name = at(item.value, _TEMPLATE)
+    if (item.namespace, name) in declared:
+        item.subject.error(
+            *_TEMPLATE,
+            rule="compute-domain",
+            what="is made by the driver's controller, and the files declare a template of that name too",
+            got=str(name),
+            fix="remove the ResourceClaimTemplate",
+        )
+
+
+def _check_served(item: FileObject, minor: str) -> None:
+    number = int(minor.partition(".")[2])
+    served = [version for version in _SERVED[item.kind] if version.knows(number)]
+    found = next((version for version in served if version.version == item.api_version), None)
+    if found is None:
+        item.subject.error(
+            "apiVersion",
+            rule="api-version",
+            what=f"is not served by Kubernetes {minor}",
+            got=item.api_version,
+            allowed=", ".join(version.version for version in served),
+            fix=_WITHOUT[item.kind],
+        )
+    elif not found.is_default:
+        item.subject.warning(
+            "apiVersion",
+            rule="api-version",
+            what=f"is served by Kubernetes {minor} only where the API and its feature gate were turned on, "
+            "which managed clusters do not",
+            got=item.api_version,
+            fix=_WITHOUT[item.kind],
+        )

@@ -1,0 +1,217 @@
+"""DeviceClasses, claims, templates and slices: version, validation, dropped fields, selectors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet import drivers
+from dra_fleet.check.rendering import has_marks
+from dra_fleet.check.resources import GROUP, at, mapping, sequence
+from dra_fleet.kubernetes.devices.base import copied
+from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
+from dra_fleet.plain import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_fleet.check.resources import FileObject
+    from dra_fleet.findings.finding import Found
+    from dra_fleet.kubernetes.devices.problem import Problem
+    from dra_fleet.yaml_text import Path
+
+_REMOVED = {
+    "v1beta1": "removed in 1.38, and served before that only where it was turned on",
+    "v1beta2": "removed in 1.39, and served before that only where it was turned on",
+}
+_REQUEST_FIELDS = (
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+)
+_UNKNOWN_FIELD = "Extra inputs are not permitted"
+_DEVICES: dict[str, Path] = {
+    "ResourceClaim": ("spec", "devices"),
+    "ResourceClaimTemplate": ("spec", "spec", "devices"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassRequest:
+    """One class that a claim asks for, directly or as an alternative; `path` is its requirements' path."""
+
+    name: str
+    path: Path
+    value: dict[str, Any]
+    is_alternative: bool
+
+    @property
+    def result_name(self) -> str:
+        """As it stands in a claim's allocation: request, or request/alternative."""
+        return f"{self.name}/{self.value.get('name', '')}" if self.is_alternative else self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validated:
+    """An object as the API servers of one minor read it.
+
+    Attributes:
+        given: as it stands in its file.
+        as_v1: the same in the form of v1; None for what is none of Dynamic Resource Allocation's objects.
+        found: what is wrong with the object itself.
+        has_marks: whether a template left something in it.
+    """
+
+    given: FileObject
+    as_v1: FileObject | None
+    found: Found
+    has_marks: bool
+
+
+def validated(resource: FileObject, minor: str) -> Validated:
+    """What is wrong with an object itself on clusters of a minor, whatever else there is."""
+    if not resource.is_device_object:
+        return Validated(given=resource, as_v1=None, found={}, has_marks=has_marks(resource.value))
+    judged = replace(resource, subject=replace(resource.subject, found={}))
+    as_v1 = replace(judged, value=_as_v1(judged))
+    _check_version(judged)
+    told: set[tuple[str, str]] = set()
+    for problem in validate_object(as_v1.kind, as_v1.value, minor):
+        if (problem.path, problem.what) not in told:
+            told.add((problem.path, problem.what))
+            _tell(as_v1, problem)
+    if judged.kind == "DeviceClass":
+        _check_owner(judged)
+    found = judged.subject.found
+    return Validated(given=resource, as_v1=as_v1, found=found, has_marks=has_marks(resource.value))
+
+
+def config_path(resource: FileObject) -> Path:
+    """Where an object's `config` stands below."""
+    return ("spec",) if resource.kind == "DeviceClass" else devices_path(resource.kind)
+
+
+def devices_path(kind: str) -> Path:
+    """Where a claim or template holds what it asks for."""
+    return _DEVICES[kind]
+
+
+def expressions(resource: FileObject, path: Path) -> Iterator[tuple[Path, str]]:
+    """The CEL expressions of the `selectors` below a path, with their places."""
+    for index, selector in enumerate(sequence(at(resource.value, (*path, "selectors")))):
+        expression = at(selector, ("cel", "expression"))
+        if isinstance(expression, str) and expression.strip():
+            yield (*path, "selectors", index, "cel", "expression"), expression
+
+
+def all_expressions(resource: FileObject) -> Iterator[str]:
+    """Every CEL expression of a class, claim or template."""
+    yield from (text for _, text in expressions(resource, ("spec",)))
+    if resource.kind in _DEVICES:
+        for request in requests(resource):
+            yield from (text for _, text in expressions(resource, request.path))
+
+
+def requests(resource: FileObject) -> Iterator[ClassRequest]:
+    """What a claim or template asks for."""
+    base = (*_DEVICES[resource.kind], "requests")
+    for index, request in enumerate(sequence(at(resource.value, base))):
+        name = str(mapping(request).get("name", ""))
+        exactly = mapping(mapping(request).get("exactly"))
+        if exactly:
+            path = (*base, index, "exactly")
+            yield ClassRequest(name=name, path=path, value=exactly, is_alternative=False)
+        for position, item in enumerate(sequence(mapping(request).get("firstAvailable"))):
+            path = (*base, index, "firstAvailable", position)
+            yield ClassRequest(name=name, path=path, value=mapping(item), is_alternative=True)
+
+
+def _check_version(resource: FileObject) -> None:
+    version = resource.api_version.partition("/")[2]
+    if resource.api_version != API_VERSION:
+        removed = _REMOVED.get(version, "no longer served")
+        shape = "and write deviceClassName, selectors and count of a request under exactly"
+        old_shape = version not in ("v1beta2", "v1")
+        resource.subject.error(
+            "apiVersion",
+            rule="api-version",
+            what=f"{GROUP}/{version} is {removed}",
+            got=resource.api_version,
+            allowed=API_VERSION,
+            fix=f"apiVersion: {API_VERSION}"
+            + (f", {shape}" if old_shape and resource.kind in _DEVICES else ""),
+        )
+        return
+    for path, request in _old_requests(resource.value, resource.kind):
+        present = [name for name in _REQUEST_FIELDS if name in request]
+        resource.subject.error(
+            *path,
+            present[0],
+            rule="api-version",
+            what=f"unknown field: {', '.join(present)} directly under a request is the shape of v1beta1",
+            allowed="name with exactly or firstAvailable",
+            fix=f"exactly: {{{', '.join(f'{name}: …' for name in present)}}}",
+        )
+
+
+def _as_v1(resource: FileObject) -> dict[str, Any]:
+    """The object with requests in the form of v1, so that the rest of it can be judged too."""
+    value: dict[str, Any] = copied(resource.value)
+    value["apiVersion"] = API_VERSION
+    for _, request in list(_old_requests(value, resource.kind)):
+        request["exactly"] = {name: request.pop(name) for name in _REQUEST_FIELDS if name in request}
+    if resource.kind == "ResourceSlice":
+        for device in map(mapping, sequence(at(value, ("spec", "devices")))):
+            device.update(mapping(device.pop("basic", None)))
+    return value
+
+
+def _old_requests(value: dict[str, Any], kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    if kind not in _DEVICES:
+        return
+    base = (*_DEVICES[kind], "requests")
+    for index, request in enumerate(sequence(at(value, base))):
+        fields = mapping(request)
+        if "exactly" not in fields and any(name in fields for name in _REQUEST_FIELDS):
+            yield (*base, index), fields
+
+
+def _tell(resource: FileObject, problem: Problem) -> None:
+    what = problem.what.replace(
+        _UNKNOWN_FIELD, "unknown field; a server refuses it or drops it without a word"
+    )
+    what = (
+        what[:1].lower() + what[1:]
+        if re.match(r"(Input|Value|String|List|Field|Tuple|Object) ", what)
+        else what
+    )
+    dotted = problem.path.replace(".exactly.", ".") if not _has(resource, problem.path) else problem.path
+    resource.subject.error(*resource.subject.path(dotted), rule="object-refused", what=what, fix=problem.fix)
+
+
+def _has(resource: FileObject, dotted: str) -> bool:
+    path = resource.subject.path(dotted)
+    return (*resource.subject.base, *path) in resource.subject.document.places
+
+
+def _check_owner(resource: FileObject) -> None:
+    owner = drivers.of_class(resource.name)
+    if owner is not None:
+        resource.subject.error(
+            "metadata",
+            "name",
+            rule="class-of-chart",
+            what=f"is the name of a class that the {owner.name} driver's chart installs itself",
+            got=resource.name,
+            fix="choose another name; claims may request the chart's class without declaring it",
+        )
+
+
+def class_name(request: ClassRequest) -> str:
+    """The class a request names."""
+    return str(cast("object", request.value.get("deviceClassName")) or "")

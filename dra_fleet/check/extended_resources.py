@@ -1,0 +1,233 @@
+"""Devices asked for by the name of an extended resource: which class answers, and how many a node has.
+
+Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from dra_fleet import drivers
+from dra_fleet.check.class_names import tell_unknown_class
+from dra_fleet.check.pods import containers
+from dra_fleet.check.resources import at, mapping
+from dra_fleet.kubernetes.cel import asked
+from dra_fleet.kubernetes.minors import is_on, on_from
+from dra_fleet.plain import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dra_fleet.check.inventory import ClusterInventory
+    from dra_fleet.check.pods import Pod
+    from dra_fleet.check.references import References
+    from dra_fleet.check.resources import FileObject
+    from dra_fleet.check.selection import ClassSelection
+    from dra_fleet.yaml_text import Path
+
+IMPLICIT = "deviceclass.resource.kubernetes.io/"
+"""Before the name of any class it makes the name of an extended resource."""
+_GATE = "DRAExtendedResource"
+_UNSERVED = re.compile(r"(gpu\.)?(amd|intel)\.com/.+|aws\.amazon\.com/neuron.*")
+"""What device plugins of vendors advertise whose devices no driver here publishes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtendedResourceRequest:
+    """How many devices of a class a container asks for by an extended resource, and where.
+
+    `class_name` is empty where device plugins alone answer.
+    """
+
+    path: Path
+    resource: str
+    class_name: str
+    count: object
+
+
+class ExtendedResources:
+    """The extended resources of one cluster.
+
+    Args:
+        cluster: the cluster.
+        selection: the classes, and what they hold.
+        classes: the classes of the files.
+    """
+
+    def __init__(
+        self, cluster: ClusterInventory, selection: ClassSelection, classes: Iterable[FileObject]
+    ) -> None:
+        self._cluster = cluster
+        self._selection = selection
+        self._minor = cluster.plan.kubernetes
+        self._by_plugin = cluster.plugin_resources
+        self._answered = dict(cluster.extended_resources)
+        for item in classes if is_on(_GATE, self._minor) else ():
+            name = _extended_name(item)
+            if not name:
+                continue
+            other = self._answered.get(name)
+            if other is not None and other != item.name:
+                item.subject.warning(
+                    "spec",
+                    "extendedResourceName",
+                    rule="extended-resource-twice",
+                    what=f"is the name of class {other} too, and the class that was made last answers it",
+                    got=name,
+                    fix="give it to one class only",
+                )
+            self._answered[name] = item.name
+
+    def check(self, pod: Pod, references: References) -> list[ExtendedResourceRequest]:
+        """Tell what is wrong with the extended resources of a pod; those that a class answers."""
+        found: list[ExtendedResourceRequest] = []
+        for path, container in containers(pod):
+            resources = mapping(container.get("resources"))
+            limits, requested = mapping(resources.get("limits")), mapping(resources.get("requests"))
+            for name in sorted({*limits, *requested}):
+                if name in self._answered or name.startswith(IMPLICIT) or _is_advertised(name):
+                    field = "limits" if name in limits else "requests"
+                    where = (*path, "resources", field, name)
+                    class_name = self._class_of(pod, where, name, limits.get(name, requested.get(name)))
+                    if class_name or name in self._by_plugin:
+                        _check_pair(pod, where, limits.get(name), requested.get(name))
+                        count = (limits | requested)[name]
+                        found.append(
+                            ExtendedResourceRequest(
+                                path=where, resource=name, class_name=class_name, count=count
+                            )
+                        )
+        for item in found:
+            self._check_beside(pod, item, references)
+        return found
+
+    def pools(self, pod: Pod, asks: Sequence[ExtendedResourceRequest]) -> frozenset[str] | None:
+        """The pools of which one node has what a pod asks for; None where that cannot be told."""
+        served: frozenset[str] | None = None
+        for name in dict.fromkeys(item.class_name or item.resource for item in asks):
+            items = [item for item in asks if (item.class_name or item.resource) == name]
+            most = self._most(name, items)
+            if most is None:
+                return None
+            wanted = sum(_number(item.count) for item in items)
+            here = frozenset(pool for pool, number in most.items() if number >= wanted)
+            if not here:
+                pod.resource.subject.error(
+                    *items[0].path,
+                    rule="not-enough-devices",
+                    what=f"asks for {wanted} devices {'of class' if items[0].class_name else 'by'} {name} on "
+                    f"one node, where at most {max(most.values(), default=0)} match",
+                    got=str(items[0].count),
+                    fix="ask for fewer, or for a pool with larger machines",
+                )
+            served = here if served is None else served & here
+        return served
+
+    def _most(self, name: str, items: Sequence[ExtendedResourceRequest]) -> Mapping[str, int] | None:
+        """Per pool how many devices of one node answer; None where that cannot be told."""
+        names = {item.resource for item in items}
+        plugins = self._by_plugin.get(next(iter(names)), {}) if len(names) == 1 else {}
+        if not items[0].class_name:
+            return plugins
+        if name not in self._selection.classes or name in self._selection.broken:
+            return None
+        return {**self._selection.most_of(name), **plugins}
+
+    def _class_of(self, pod: Pod, where: Path, name: str, count: object) -> str:
+        """The class that answers, empty after it was told that none does."""
+        subject = pod.resource.subject
+        known = self._selection.known_classes()
+        if name.startswith(IMPLICIT) and is_on(_GATE, self._minor):
+            class_name = name.removeprefix(IMPLICIT)
+            if class_name not in known:
+                tell_unknown_class(subject, where, class_name, known)
+                return ""
+            return class_name
+        if name in self._answered:
+            return self._answered[name]
+        if name in self._by_plugin:
+            return ""
+        domain = name.partition("/")[0]
+        advertisers = [
+            item for item in self._cluster.drivers if item.driver.extended_resource.startswith(f"{domain}/")
+        ]
+        if name.startswith(IMPLICIT):
+            what = f"is answered from Kubernetes {on_from(_GATE)} on, and this cluster runs {self._minor}"
+        elif not advertisers:
+            subject.warning(
+                *where,
+                rule="device-plugin",
+                what="asks a device plugin that the stack knows nothing of: no pool is known to offer it",
+                got=str(count),
+                fix="install that plugin's driver on nodes of the cluster, or remove it",
+            )
+            return ""
+        else:
+            what = "asks a device plugin, and the pools of this stack publish their devices by DRA only"
+            what = f"{what}: the pod would wait for ever"
+        subject.error(
+            *where,
+            rule="device-plugin",
+            what=what,
+            got=str(count),
+            allowed=", ".join(sorted(self._answered)) or "no extended resource name on this stack",
+            fix="use resources.claims with a claim of the pod",
+        )
+        return ""
+
+    def _check_beside(self, pod: Pod, item: ExtendedResourceRequest, references: References) -> None:
+        """Tell where the pod's own claims are for the same driver's devices."""
+        texts = self._selection.classes.get(item.class_name, ())
+        wanted = {name for text in texts for name in asked(text).drivers}
+        claims = [references.of(key) for key in pod.keys.values()]
+        if any(claim is not None and claim.drivers and claim.drivers & wanted for claim in claims):
+            pod.resource.subject.warning(
+                *item.path,
+                rule="extended-resource-beside-claim",
+                what=f"makes a second claim, of class {item.class_name}, besides the pod's own",
+                got=str(item.count),
+                fix="remove it, or the pod's resourceClaims",
+            )
+
+
+def _is_advertised(name: str) -> bool:
+    """Whether device plugins advertise accelerators by a name."""
+    limits = (plugin.limits for one in drivers.known() if (plugin := one.resources.device_plugin) is not None)
+    return (
+        any(name == one.extended_resource for one in drivers.known())
+        or any(limit.fullmatch(name) for limit in limits)
+        or _UNSERVED.fullmatch(name) is not None
+    )
+
+
+def is_asked(pod: Pod) -> bool:
+    """Whether a container asks for something by the name of an extended resource."""
+    return any(
+        "/" in name
+        for _, container in containers(pod)
+        for field in ("limits", "requests")
+        for name in mapping(at(container, ("resources", field)))
+    )
+
+
+def _check_pair(pod: Pod, where: Path, limit: object, request: object) -> None:
+    """Extended resources are not overcommitted: core/v1 asks for a limit that equals the request."""
+    if limit is None or (request is not None and str(limit) != str(request)):
+        pod.resource.subject.error(
+            *where,
+            rule="extended-resource-pair",
+            what="must have a limit" if limit is None else "must be the same in limits and requests",
+            got=f"requests {request}" if limit is None else f"limits {limit}, requests {request}",
+            fix=f"limits: {{{where[-1]}: {request}}}",
+        )
+
+
+def _extended_name(item: FileObject) -> str:
+    name = at(item.value, ("spec", "extendedResourceName"))
+    return name if isinstance(name, str) else ""
+
+
+def _number(count: object) -> int:
+    text = str(count)
+    return int(text) if text.isdigit() else 1

@@ -1,0 +1,130 @@
+"""Which of a fleet's devices selectors choose, evaluated as the scheduler does: class first, then request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from dra_fleet.kubernetes.cel import TRUE, CelDevice, clauses
+from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.plain import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dra_fleet.check.inventory import ClusterInventory, FleetDevice
+    from dra_fleet.kubernetes.cel import CelVerdict
+    from dra_fleet.kubernetes.cel.program import DeviceCel, Program
+
+FOREIGN = CelDevice.of({"name": "foreign"}, "other.example.com")
+"""A device of a driver that nobody thought of, such as a NIC: no selector may fail on it."""
+
+
+Programs = dict[str, list["Program"]]
+"""Per cluster, compiled selectors in the order of evaluation."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judged:
+    """A device and what the selectors say about it; `program` is the one of them that decided."""
+
+    device: FleetDevice
+    verdict: CelVerdict
+    program: Program | None
+    programs: Sequence[Program]
+
+
+def verdict(programs: Sequence[Program], device: CelDevice) -> tuple[CelVerdict, Program | None]:
+    """What selectors say together, one after the other: the first that is not true decides.
+
+    After an unknown one the next are still asked, because a false one decides whatever the unknown is.
+    """
+    undecided: tuple[CelVerdict, Program | None] = (TRUE, None)
+    for program in programs:
+        found = program.evaluate(device)
+        if found.outcome in ("false", "error"):
+            return (found, program) if undecided[0] or found.outcome == "false" else undecided
+        if not found and undecided[0]:
+            undecided = (found, program)
+    return undecided
+
+
+def judge(programs: Sequence[Program], devices: Iterable[FleetDevice]) -> list[Judged]:
+    """What selectors say about each device."""
+    found: list[Judged] = []
+    for device in devices:
+        outcome, program = verdict(programs, device.cel)
+        found.append(Judged(device=device, verdict=outcome, program=program, programs=programs))
+    return found
+
+
+def devices(clusters: Iterable[ClusterInventory]) -> list[FleetDevice]:
+    """The devices of one node of every pool."""
+    return [device for cluster in clusters for pool in cluster.pools for device in pool.devices]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoMatch:
+    """Why no device matches.
+
+    Attributes:
+        expression: The selector that stops the nearest devices; empty where there are no devices.
+        what: In words the clause of it that is not true, and on which device.
+        found: The values that the devices have there.
+    """
+
+    expression: str = ""
+    what: str = ""
+    found: str = ""
+
+
+def why_none(judged: Sequence[Judged], environment: DeviceCel) -> NoMatch:
+    """Why no device matches: the nearest are those that meet the most clauses of all selectors."""
+    stops = [(_first_false(item, environment), item) for item in judged if item.program is not None]
+    if not stops:
+        return NoMatch()
+    (passed, clause), nearest = max(stops, key=lambda stop: stop[0][0])
+    stopped = [item.device for stop, item in stops if stop == (passed, clause)]
+    found = _values(clause, environment, stopped)
+    what = f"`{clause}` is not true on {nearest.device.name} of pool {nearest.device.pool}"
+    told = f"{what} ({found})" if found else what
+    return NoMatch(expression=nearest.program.expression if nearest.program else "", what=told, found=found)
+
+
+def counted(found: Iterable[FleetDevice]) -> str:
+    """Devices by pool and type: "8 of type gpu in pool h100"."""
+    groups = Counter((device.pool, device.type) for device in found)
+    return ", ".join(
+        f"{count}{f' of type {kind}' if kind else ''} in pool {pool}"
+        for (pool, kind), count in groups.items()
+    )
+
+
+def _first_false(item: Judged, environment: DeviceCel) -> tuple[int, str]:
+    """How many clauses of all selectors hold, or may hold, and the first one that does not."""
+    parts = [clause for program in item.programs for clause in clauses(program.expression)]
+    outcomes = {clause: environment.operand(clause).evaluate(item.device.cel).outcome for clause in parts}
+    missed = [clause for clause in parts if outcomes[clause] in ("false", "error")]
+    return len(parts) - len(missed), (missed or parts)[0]
+
+
+def _values(clause: str, environment: DeviceCel, stopped: Sequence[FleetDevice]) -> str:
+    reads = sorted(environment.operand(clause).lookups, key=str)
+    told = [
+        text
+        for read in reads
+        if read.domain and read.identity
+        for text in [_value(read.variable, read.domain, read.identity, stopped)]
+        if text
+    ]
+    return ", ".join(told)
+
+
+def _value(variable: str, domain: str, identity: str, stopped: Sequence[FleetDevice]) -> str:
+    """The value found; of capacities the largest among the devices that the clause stops."""
+    found = [text for device in stopped if (text := device.value(variable, domain, identity))]
+    if not found:
+        return ""
+    if variable == "device.capacity":
+        return f"{identity} {max(found, key=lambda text: Quantity.parse(text).amount)}"
+    return f"{identity} {found[0]}"

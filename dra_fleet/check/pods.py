@@ -1,0 +1,289 @@
+"""Pods and the pods of workloads: how they refer to claims, and what they ask of the device plugin.
+
+Rules: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/ and core/v1 validation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet import drivers
+from dra_fleet.check.resources import at, mapping, sequence
+from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.kubernetes.devices.names import dns_label
+from dra_fleet.kubernetes.pod_templates import VIRTUAL_MACHINES, places, pod_templates
+from dra_fleet.plain import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dra_fleet.check.references import References
+    from dra_fleet.check.resources import FileObject, Key
+    from dra_fleet.yaml_text import Path
+
+_NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
+_KINDS = {_NAME: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}
+_MOST_CONSUMERS = 256
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pod:
+    """A pod in a file: the object it is in, the path of its spec, and the claims it lists by name there."""
+
+    resource: FileObject
+    path: Path
+    spec: dict[str, Any]
+    claims: Mapping[str, tuple[str, str]]
+    """Per name in the pod: the field (`resourceClaimName`, …) and the object's name."""
+
+    @property
+    def keys(self) -> dict[str, Key]:
+        """Per name in the pod the claim or template that is meant."""
+        return {
+            name: (_KINDS[field], self.namespace, target) for name, (field, target) in self.claims.items()
+        }
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was read from a cluster, where the scheduler wrote its node into it."""
+        return "status" in self.resource.value or "uid" in mapping(self.resource.value.get("metadata"))
+
+    @property
+    def namespace(self) -> str:
+        """The namespace, empty where the file leaves it to whoever applies it."""
+        return self.resource.namespace
+
+
+def pods_of(resource: FileObject) -> list[Pod]:
+    """The pods, and machines in pods, that an object is or makes; none of a kind that is not known."""
+    group = resource.api_version.rpartition("/")[0]
+    machines = VIRTUAL_MACHINES.get(group, {}).get(resource.kind, ())
+    found = [
+        _pod(resource, base)
+        for template in (*pod_templates(resource.api_version, resource.kind), *machines)
+        for base in places(resource.value, template)
+    ]
+    return [pod for pod in found if pod.spec]
+
+
+def _pod(resource: FileObject, base: Path) -> Pod:
+    spec = mapping(at(resource.value, (*base, "spec")))
+    claims: dict[str, tuple[str, str]] = {}
+    for item in map(mapping, sequence(spec.get("resourceClaims"))):
+        for field in (_NAME, _TEMPLATE):
+            if isinstance(item.get(field), str):
+                claims[str(item.get("name"))] = (field, str(item[field]))
+    return Pod(resource=resource, path=(*base, "spec"), spec=spec, claims=claims)
+
+
+def check_claims(pod: Pod, references: References) -> None:
+    """Tell what is wrong with a pod's claims and with what its containers take of them."""
+    names: set[str] = set()
+    for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
+        _check_entry(pod, (*pod.path, "resourceClaims", index), mapping(item), names)
+        _check_reference(pod, (*pod.path, "resourceClaims", index), mapping(item), references)
+    used = _check_taken(pod, names, references)
+    for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
+        name = mapping(item).get("name")
+        if isinstance(name, str) and name not in used and _is_for_containers(pod, name, references):
+            pod.resource.subject.warning(
+                *pod.path,
+                "resourceClaims",
+                index,
+                rule="claim-not-taken",
+                what=f"no container takes claim {name}: its devices are held and nobody sees them",
+                fix=f"resources: {{claims: [{{name: {name}}}]}} in a container",
+            )
+    if pod.claims and pod.spec.get("nodeName") and not pod.is_running:
+        pod.resource.subject.error(
+            *pod.path,
+            "nodeName",
+            rule="node-name",
+            what="goes past the scheduler, which alone allocates claims; the pod would never start",
+            got=str(pod.spec["nodeName"]),
+            fix="use nodeSelector instead",
+        )
+    _check_copies(pod)
+
+
+def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The pod's containers, also those that run first, with their paths."""
+    for kind in ("initContainers", "containers"):
+        for index, item in enumerate(sequence(pod.spec.get(kind))):
+            yield (*pod.path, kind, index), mapping(item)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What a container, or a device of a machine, takes of a claim; `fields`: those of claim and request."""
+
+    path: Path
+    claim: str
+    request: str
+    fields: tuple[str, str] = ("name", "request")
+
+
+def taken(pod: Pod) -> Iterator[Taken]:
+    """What is taken of a pod's claims."""
+    for path, container in containers(pod):
+        for index, item in enumerate(sequence(at(container, ("resources", "claims")))):
+            fields = mapping(item)
+            yield Taken(
+                path=(*path, "resources", "claims", index),
+                claim=str(fields.get("name", "")),
+                request=str(fields.get("request") or ""),
+            )
+    for kind in ("gpus", "hostDevices"):
+        below = ("domain", "devices", kind)
+        for index, item in enumerate(sequence(at(pod.spec, below))):
+            if claim := mapping(item).get("claimName"):
+                yield Taken(
+                    path=(*pod.path, *below, index),
+                    claim=str(claim),
+                    request=str(mapping(item).get("requestName") or ""),
+                    fields=("claimName", "requestName"),
+                )
+
+
+def copies_of(pod: Pod) -> tuple[Path, int] | None:
+    """How many such pods run at the same time and where it says so, beside the template; else None."""
+    holder = pod.path[:-2]
+    for field in ("replicas", "parallelism") if len(pod.path) > 1 else ():
+        copies = at(pod.resource.value, (*holder, field))
+        if isinstance(copies, int) and not isinstance(copies, bool):
+            return (*holder, field), copies
+    return None
+
+
+def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str]) -> None:
+    subject = pod.resource.subject
+    name = item.get("name")
+    problem = dns_label(name) if isinstance(name, str) else "is required"
+    if problem:
+        subject.error(*path, "name", rule="claim-entry", what=problem, got=str(name or ""))
+    elif name in names:
+        subject.error(
+            *path, "name", rule="claim-entry", what="is the name of another claim of the pod", got=str(name)
+        )
+    names.add(str(name))
+    if "source" in item:
+        subject.error(
+            *path,
+            "source",
+            rule="claim-entry",
+            what="unknown field: `source` was removed in Kubernetes 1.31",
+            fix=f"write {' or '.join(mapping(item['source']) or [_NAME])} directly under the claim",
+        )
+        return
+    unknown = sorted({*item} - {"name", _NAME, _TEMPLATE})
+    for key in unknown:
+        subject.error(
+            *path,
+            key,
+            rule="claim-entry",
+            what="unknown field; a server refuses it or drops it without a word",
+            allowed=f"name, {_NAME}, {_TEMPLATE}",
+            fix=mistyped(key, ["name", _NAME, _TEMPLATE]),
+        )
+    given = [field for field in (_NAME, _TEMPLATE) if item.get(field)]
+    if len(given) != 1 and not unknown:
+        what = (
+            f"at most one of `{_NAME}` or `{_TEMPLATE}` may be specified"
+            if given
+            else (f"must specify one of: `{_NAME}`, `{_TEMPLATE}`")
+        )
+        subject.error(*path, rule="claim-entry", what=what, allowed="exactly one of the two")
+
+
+def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: References) -> None:
+    for field, kind in ((_NAME, "ResourceClaim"), (_TEMPLATE, "ResourceClaimTemplate")):
+        name = item.get(field)
+        if not isinstance(name, str):
+            continue
+        problem = references.problem(kind, name, pod.namespace)
+        if problem is not None:
+            known = references.names(kind)
+            pod.resource.subject.error(
+                *path,
+                field,
+                rule="claim-unknown",
+                what=problem.what,
+                got=name,
+                allowed=choices(name, known),
+                fix=problem.fix or mistyped(name, known),
+            )
+
+
+def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
+    used: set[str] = set()
+    seen: set[tuple[Path, str, str]] = set()
+    subject = pod.resource.subject
+    for item in taken(pod):
+        where, name, request = item.path, item.claim, item.request
+        used.add(name)
+        if name not in names:
+            subject.error(
+                *where,
+                item.fields[0],
+                rule="container-claim",
+                what="must be one of the names in pod.spec.resourceClaims",
+                got=name,
+                allowed=choices(name, names),
+                fix=mistyped(name, names) or "list the claim under resourceClaims of the pod",
+            )
+        holder = where[:-1]
+        if (holder, name, request) in seen or (holder, name, "") in seen:
+            subject.error(*where, rule="container-claim", what="takes the same claim twice", got=name)
+        seen.add((holder, name, request))
+        if request:
+            _check_request(pod, (*where, item.fields[1]), request, pod.keys.get(name), references)
+    return used
+
+
+def _is_for_containers(pod: Pod, name: str, references: References) -> bool:
+    """Whether a claim's devices reach only the containers that name it; network cards are the whole pod's."""
+    key = pod.keys.get(name)
+    claim = references.of(key) if key is not None else None
+    owners = [drivers.publishing(driver) for driver in (claim.drivers if claim is not None else None) or ()]
+    return bool(owners) and all(owner is not None and not owner.serves_pods for owner in owners)
+
+
+def _check_request(pod: Pod, path: Path, request: str, key: Key | None, references: References) -> None:
+    subject = pod.resource.subject
+    if (problem := dns_label(request)) is not None:
+        fix = f"name the request alone: {request.partition('/')[0]}" if "/" in request else ""
+        subject.error(*path, rule="container-claim", what=problem, got=request, fix=fix)
+        return
+    claim = references.of(key) if key is not None else None
+    if claim is not None and request not in claim.requests:
+        subject.error(
+            *path,
+            rule="container-claim",
+            what=f"is no request of claim {claim.name}",
+            got=request,
+            allowed=", ".join(sorted(claim.requests)),
+            fix=mistyped(request, claim.requests),
+        )
+
+
+def _check_copies(pod: Pod) -> None:
+    path, copies = copies_of(pod) or ((), None)
+    shared = [(name, target) for name, (field, target) in pod.claims.items() if field == _NAME]
+    one_pod_each = pod.resource.kind == "DaemonSet" or (copies is not None and copies > 1)
+    if not shared or not one_pod_each:
+        return
+    many = f"all {copies} pods" if copies is not None else "the pods of all nodes"
+    where = path or pod.path
+    if copies is not None and copies > _MOST_CONSUMERS:
+        what = (
+            f"a claim serves at most {_MOST_CONSUMERS} pods, this asks for {copies} of claim {shared[0][1]}"
+        )
+        pod.resource.subject.error(*where, rule="claim-shared", what=what, fix=f"use {_TEMPLATE}")
+        return
+    pod.resource.subject.warning(
+        *where,
+        rule="claim-shared",
+        what=f"{many} share the devices of the one claim {shared[0][1]}, and run on the node that has them",
+        got=str(copies) if copies is not None else "",
+        fix=f"use {_TEMPLATE} to give each pod its own",
+    )

@@ -1,0 +1,119 @@
+"""Where a pod with devices may run: node selectors and taints."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from dra_fleet import clouds, drivers
+from dra_fleet.check.pods import containers
+from dra_fleet.check.refused_tolerations import admitted_tolerations
+from dra_fleet.check.resources import mapping
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
+from dra_fleet.kubernetes.scheduling.taints import (
+    Toleration,
+    toleration_text,
+    untolerated_taints,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.check.inventory import ClusterInventory
+    from dra_fleet.check.pods import Pod
+    from dra_fleet.model.plan import PoolPlan
+
+_OF_KUBERNETES = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
+
+
+def check_scheduling(
+    pod: Pod, cluster: ClusterInventory, pools: Sequence[PoolPlan], *, is_placed: bool
+) -> list[PoolPlan]:
+    """Tell what keeps a pod that holds devices from every pool; the pools where it may run.
+
+    Args:
+        pod: the pod.
+        cluster: the cluster.
+        pools: the pools that may have its devices.
+        is_placed: whether it is known where its devices are; where its claims are not known, a pod that no
+            pool takes is doubted only.
+    """
+    left = _check_selection(pod, pools, is_placed=is_placed) if pools else []
+    return _check_taints(pod, left, admitted(pod, cluster), is_placed=is_placed) if left else []
+
+
+def admitted(pod: Pod, cluster: ClusterInventory) -> list[Toleration]:
+    """What the cloud's admission adds to a pod's tolerations."""
+    cloud = clouds.named(cluster.plan.cloud)
+    selector = mapping(pod.spec.get("nodeSelector"))
+    names = {key for key in cloud.tolerated_selectors if key in selector}
+    if cloud.tolerates_resources:
+        for _, container in containers(pod):
+            resources = mapping(container.get("resources"))
+            asked = {*mapping(resources.get("limits")), *mapping(resources.get("requests"))}
+            names |= {name for name in asked if "/" in name}
+    return [Toleration(key=name, operator="Exists") for name in sorted(names)]
+
+
+def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) -> list[PoolPlan]:
+    selector = mapping(pod.spec.get("nodeSelector"))
+    wanted = RequiredNodeAffinity.of(selector, pod.spec.get("affinity"))
+    field = "nodeSelector" if selector else "affinity"
+    answers = {pool.name: wanted.matches(some_labels(pool.labels)) for pool in pools}
+    left = [pool for pool in pools if answers[pool.name] != "no"]
+    subject = pod.resource.subject
+    if not left:
+        told = "; ".join(f"{pool.name}: {_labels(pool)}" for pool in pools)
+        tell = subject.error if is_placed else subject.warning
+        tell(
+            *pod.path,
+            field,
+            rule="no-pool-selected",
+            what=f"selects no pool {'that has the devices it asks for' if is_placed else 'of the stack'}",
+            got=", ".join(f"{key}={value}" for key, value in selector.items()),
+            allowed=told,
+        )
+        return []
+    keys = {key for pool in pools for key in pool.labels}
+    for key in sorted(wanted.keys - keys):
+        if not _is_node_s_own(key):
+            subject.warning(
+                *pod.path,
+                field,
+                rule="label-unknown",
+                what=f"asks for label {key}, which no pool of the stack is known to carry",
+                allowed=", ".join(sorted(keys)),
+                fix="put the label on the pool, not on nodes by hand: a new node would lack it",
+            )
+    return left
+
+
+def _is_node_s_own(key: str) -> bool:
+    """Whether nodes carry a label without the stack's doing."""
+    by_cloud = (cloud.resources.own_labels.search(key) for cloud in clouds.known())
+    return bool(_OF_KUBERNETES.search(key)) or drivers.labels_nodes(key) or any(by_cloud)
+
+
+def _check_taints(
+    pod: Pod, pools: list[PoolPlan], added: list[Toleration], *, is_placed: bool
+) -> list[PoolPlan]:
+    given = [*admitted_tolerations(pod), *added]
+    kept = {pool.name: untolerated_taints(pool.taints, given) for pool in pools}
+    borne = [pool for pool in pools if not kept[pool.name]]
+    if borne:
+        return borne
+    missing = list(dict.fromkeys(taint for taints in kept.values() for taint in taints))
+    tell = pod.resource.subject.error if is_placed else pod.resource.subject.warning
+    tell(
+        *pod.path,
+        "tolerations",
+        rule="taints-not-tolerated",
+        what=f"tolerates the taints of no pool {'that has its devices' if is_placed else 'of the stack'}: "
+        + "; ".join(f"{name} has {', '.join(map(str, taints))}" for name, taints in kept.items()),
+        fix=f"tolerations: [{', '.join(map(toleration_text, missing))}]",
+    )
+    return []
+
+
+def _labels(pool: PoolPlan) -> str:
+    return ", ".join(f"{key}={value}" for key, value in pool.labels.items())

@@ -1,0 +1,288 @@
+"""What the classes and claims of files select in the fleet, decided on the devices its pools will publish."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import field
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from dra_fleet.check.class_names import tell_unknown_class
+from dra_fleet.check.device_objects import class_name, expressions, requests
+from dra_fleet.check.matching import Judged, Programs, counted, devices, judge, why_none
+from dra_fleet.check.quantities import tell_chips, tell_part
+from dra_fleet.check.resources import Key
+from dra_fleet.check.robustness import check_robustness
+from dra_fleet.check.selectors import compiled
+from dra_fleet.check.widths import check_claim_width, check_class_width
+from dra_fleet.kubernetes.cel import asked, environment
+from dra_fleet.plain import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dra_fleet.check.device_objects import ClassRequest
+    from dra_fleet.check.inventory import ClusterInventory
+    from dra_fleet.check.resources import FileObject
+    from dra_fleet.findings.finding import Subject
+    from dra_fleet.kubernetes.cel.program import Program
+    from dra_fleet.yaml_text import Path
+
+    class _Tell(Protocol):
+        def __call__(
+            self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
+        ) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassSelection:
+    """The classes known to the stack and to the files, and what was found wrong with them.
+
+    Args:
+        clusters: the clusters that are judged.
+        others: the stack's other clusters, where a class that matches nothing here may be meant for.
+        declared: expressions of the classes of the files, by name.
+        broken: names of classes of the files of which something was told already.
+        chosen: per claim or template, the pools that can serve all its requests.
+        unjudged: the claims and templates of which a class or a driver is not known.
+    """
+
+    clusters: tuple[ClusterInventory, ...]
+    others: tuple[ClusterInventory, ...] = ()
+    declared: Mapping[str, tuple[str, ...]]
+    broken: set[str] = field(default_factory=set[str])
+    chosen: dict[Key, frozenset[str]] = field(default_factory=dict[Key, frozenset[str]])
+    unjudged: set[Key] = field(default_factory=set[Key])
+
+    def check_class(self, resource: FileObject) -> None:
+        """Judge a class: its selectors, and whether it selects what it is meant for."""
+        subject, before = resource.subject, _errors(resource.subject)
+        own = list(expressions(resource, ("spec",)))
+        found = self._compiled(resource, ("spec",))
+        if not own:
+            what = "has no selector, so that it holds every device of every driver"
+            subject.warning(
+                "spec", rule="class-without-selector", what=what, fix="select by device.driver at least"
+            )
+        elif found:
+            judged = self._judged(found)
+            check_robustness(self.clusters, subject, own, found, judged)
+            if _errors(subject) == before:
+                is_elsewhere = self._matches_elsewhere([text for _, text in own])
+                if not is_elsewhere:
+                    self._check_any(subject, own[0][0], judged, self._doubts(found))
+                check_class_width(self.clusters, resource, own, found)
+        if _errors(subject) > before:
+            self.broken.add(resource.name)
+
+    def check_claim(self, resource: FileObject) -> None:
+        """Judge a claim or template: its classes, its own selectors, and whether a node can serve it."""
+        pools: list[frozenset[str]] = []
+        is_whole, is_part = True, False
+        all_requests = list(requests(resource))
+        unmatched: list[tuple[ClassRequest, list[Judged]]] = []
+        for request in all_requests:
+            served, judged = self._check_request(resource, request)
+            if not served and judged is not None:
+                unmatched.append((request, judged))
+            is_whole, is_part = is_whole and served is not None, is_part or served is not None
+            pools.append(self._everywhere if served is None else served)
+        by_name: dict[str, frozenset[str]] = {}
+        for request, served in zip(all_requests, pools, strict=True):
+            by_name[request.name] = by_name.get(request.name, frozenset()) | served
+        for request, judged in unmatched:
+            if not by_name[request.name]:
+                self._tell_unmatched(resource.subject.error, request, judged)
+            elif not self._matches_elsewhere(self._texts(resource, request)):
+                self._tell_unmatched(resource.subject.warning, request, judged)
+        together = _common(by_name.values())
+        if all(by_name.values()) and by_name and not together:
+            resource.subject.error(
+                *all_requests[0].path[:-2],
+                rule="no-common-node",
+                what="asks for devices that no single node has together: "
+                + "; ".join(f"{name} only in {', '.join(sorted(found))}" for name, found in by_name.items()),
+                fix="ask for devices of one pool's nodes",
+            )
+        if together and is_part:
+            self.chosen[resource.key] = together
+        if not is_whole:
+            self.unjudged.add(resource.key)
+
+    def most_of(self, name: str) -> dict[str, int]:
+        """Per pool, the devices of one node that a class holds or may hold."""
+        found: Programs = {}
+        for cluster in self.clusters:
+            texts = self._class_expressions(name, cluster)
+            if texts is not None and name not in self.broken:
+                cel = environment(cluster.plan.kubernetes)
+                found[cluster.plan.name] = [cel.compile(text) for text in texts]
+        most = dict.fromkeys(self._doubts(found), sys.maxsize)
+        return _per_pool(self._judged(found)) | most
+
+    @cached_property
+    def _everywhere(self) -> frozenset[str]:
+        return frozenset(pool.plan.name for cluster in self.clusters for pool in cluster.pools)
+
+    @cached_property
+    def classes(self) -> dict[str, tuple[str, ...]]:
+        """All classes with their expressions: of the stack, of its drivers' charts and of the files."""
+        return {name: texts for one in self.clusters for name, texts in one.classes.items()} | dict(
+            self.declared
+        )
+
+    def known_classes(self) -> list[str]:
+        """The names of all classes."""
+        return sorted(self.classes)
+
+    def _check_request(
+        self, resource: FileObject, request: ClassRequest
+    ) -> tuple[frozenset[str] | None, list[Judged] | None]:
+        """The pools that can serve a request, None where that cannot be told; and why, if untold yet."""
+        name = class_name(request)
+        if name not in self.classes:
+            if name:
+                path = (*request.path, "deviceClassName")
+                tell_unknown_class(resource.subject, path, name, self.known_classes())
+            self._compiled(resource, request.path)
+            return None, None
+        before = _errors(resource.subject)
+        own = list(expressions(resource, request.path))
+        found = self._compiled(resource, request.path, prefix=name)
+        if found is None or name in self.broken:
+            return None, None
+        judged = self._judged(found)
+        check_robustness(self.clusters, resource.subject, own, found, judged)
+        if _errors(resource.subject) > before:
+            return None, None
+        check_claim_width(self.clusters, resource, request, found)
+        tell_part(resource, request, judged)
+        tell_chips(resource, request, judged)
+        served, doubts = self._served(request, judged), self._doubts(found)
+        # Devices of a driver that nobody knows may be on other nodes than the stack's.
+        return (None, None) if doubts and not served else (served | frozenset(doubts), judged)
+
+    def _served(self, request: ClassRequest, judged: Sequence[Judged]) -> frozenset[str]:
+        """The pools of which one node has enough devices that match, or may match."""
+        count = request.value.get("count")
+        wanted = count if isinstance(count, int) and request.value.get("allocationMode") != "All" else 1
+        return frozenset(pool for pool, number in _per_pool(judged).items() if number >= wanted)
+
+    def _tell_unmatched(self, tell: _Tell, request: ClassRequest, judged: Sequence[Judged]) -> None:
+        matching = [item.device for item in judged if item.verdict.outcome in ("true", "unknown")]
+        if matching:
+            tell(
+                *request.path,
+                "count",
+                rule="not-enough-devices",
+                what=f"asks for {request.value.get('count')} devices of one node, where at most "
+                f"{counted(matching)} match",
+                got=str(request.value.get("count")),
+                fix="ask for fewer, or for a pool with larger machines",
+            )
+        else:
+            what, fix = self._none(judged, class_name(request))
+            tell(*request.path, rule="no-device-matches", what=what, got=class_name(request), fix=fix)
+
+    def _texts(self, resource: FileObject, request: ClassRequest) -> list[str]:
+        name = class_name(request)
+        of_class = next((texts for one in self.clusters if (texts := self._class_expressions(name, one))), ())
+        return [*of_class, *(text for _, text in expressions(resource, request.path))]
+
+    def _matches_elsewhere(self, texts: Sequence[str]) -> bool:
+        """Whether selectors match, or may match, a device of another cluster of the stack."""
+        for cluster in self.others:
+            cel = environment(cluster.plan.kubernetes)
+            programs = [cel.compile(text) for text in texts]
+            if any(
+                item.verdict.outcome in ("true", "unknown") for item in judge(programs, devices([cluster]))
+            ):
+                return True
+        return False
+
+    def _none(self, judged: Sequence[Judged], class_name: str = "") -> tuple[str, str]:
+        """What stops the nearest devices of those that a class holds, if one is named, and what to do."""
+        miss = why_none(judged, environment(self.clusters[0].plan.kubernetes))
+        of_class = any(
+            miss.expression in (self._class_expressions(class_name, one) or ()) for one in self.clusters
+        )
+        what = f"matches 0 of {len(judged)} devices of the fleet's nodes"
+        reason = f"{f'class {class_name}: ' if of_class else ''}{miss.what}"
+        fix = (
+            f"ask for what the fleet's devices have: {miss.found}"
+            if miss.found and not of_class
+            else "add a pool that has such devices"
+        )
+        return f"{what}: {reason}" if miss.what else what, fix
+
+    def _compiled(self, resource: FileObject, path: Path, prefix: str = "") -> Programs | None:
+        """The selectors on each cluster, those of a class before the request's own; None if one is wrong."""
+        own = list(expressions(resource, path))
+        found: Programs = {}
+        sound = True
+        for cluster in self.clusters:
+            cel = environment(cluster.plan.kubernetes)
+            texts = self._class_expressions(prefix, cluster)
+            selectors = [compiled(text, place, resource.subject, cel) for place, text in own]
+            sound = sound and all(selectors)
+            if texts is not None and prefix not in self.broken:
+                programs = [selector.program for selector in selectors if selector is not None]
+                found[cluster.plan.name] = [*(cel.compile(text) for text in texts), *programs]
+        return found if sound else None
+
+    def _class_expressions(self, name: str, cluster: ClusterInventory) -> tuple[str, ...] | None:
+        return () if not name else self.declared.get(name, cluster.classes.get(name))
+
+    def _judged(self, found: Programs) -> list[Judged]:
+        return [
+            item
+            for cluster in self.clusters
+            if cluster.plan.name in found
+            for item in judge(found[cluster.plan.name], devices([cluster]))
+        ]
+
+    def _doubts(self, found: Programs) -> dict[str, str]:
+        """The pools where it cannot be told what the drivers that selectors name publish, and why."""
+        return {
+            pool.plan.name: reason
+            for cluster in self.clusters
+            for pool in cluster.pools
+            if (reason := pool.doubt(_named(found.get(cluster.plan.name, ()))))
+        }
+
+    def _check_any(
+        self, subject: Subject, path: Path, judged: Sequence[Judged], doubts: Mapping[str, str]
+    ) -> None:
+        if not all(item.verdict.outcome == "false" for item in judged):
+            return
+        if doubts:
+            reason = next(iter(doubts.values()))
+            subject.warning(
+                *path,
+                rule="not-judged",
+                what=f"cannot be judged: {reason}",
+                fix="prove it with recorded slices",
+            )
+        elif judged:
+            what, fix = self._none(judged)
+            subject.error(*path, rule="no-device-matches", what=what, fix=fix)
+
+
+def _per_pool(judged: Iterable[Judged]) -> dict[str, int]:
+    return dict(Counter(item.device.pool for item in judged if item.verdict.outcome in ("true", "unknown")))
+
+
+def _common(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    common: frozenset[str] | None = None
+    for item in sets:
+        common = item if common is None else common & item
+    return common or frozenset()
+
+
+def _named(programs: Sequence[Program]) -> set[str]:
+    return {name for program in programs for name in asked(program.expression).drivers}
+
+
+def _errors(subject: Subject) -> int:
+    return sum(finding.severity == "error" for finding in subject.found)

@@ -1,0 +1,56 @@
+"""Pods that ask by limits: on pools of device plugins, of DRA drivers, and of both; who may run where."""
+
+from __future__ import annotations
+
+from dra_fleet.check import ValuesFile
+from tests.check.check_helpers import check, cluster, on, plan_on
+
+
+def limited(count: int) -> str:
+    """A Deployment whose pods ask by a device plugin's name."""
+    container = f"{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: {count}}}}}}}"
+    return (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: server}\nspec:\n"
+        "  selector: {matchLabels: {app: server}}\n  template:\n    metadata: {labels: {app: server}}\n"
+        f"    spec: {{containers: [{container}]}}\n"
+    )
+
+
+def test_limits_are_answered_by_a_device_plugin_s_pool_as_far_as_one_node_has_gpus() -> None:
+    plugin = cluster("hgx-h100-8", kubernetes="1.35", advertise="device-plugin")
+    assert on(limited(8), lab=plugin) == []
+    [told] = on(limited(9), lab=plugin)
+    assert "asks for 9 devices by nvidia.com/gpu on one node, where at most 8 match" in told
+
+
+def test_limits_are_answered_on_pools_of_either_kind() -> None:
+    both = cluster("hgx-h100-8", advertise="dra")
+    both["pools"]["old"] = {
+        "machine": "hgx-a100-40-4",
+        "nodes": {"min": 1, "max": 1},
+        "nodeSelector": {"example.com/pool": "old"},
+        "advertise": "device-plugin",
+    }
+    assert on(limited(8), lab=both) == []
+    both["pools"]["gpus"]["machine"] = "pcie-t4-1"
+    assert on(limited(4), lab=both) == []
+    [told] = on(limited(5), lab=both)
+    assert "asks for 5 devices of class gpu.nvidia.com on one node, where at most 4 match" in told
+
+
+def test_operator_may_advertise_the_pools_that_say_so() -> None:
+    plan = plan_on(lab=cluster("dgx-a100-80-8", advertise="device-plugin"))
+    data = b"devicePlugin: {enabled: true}\ndriver: {enabled: false}\n"
+    assert (
+        list(check(plan, [], [ValuesFile(chart="gpu-operator", version="v25.10.0", name="v", data=data)]))
+        == []
+    )
+
+
+def test_driver_must_stay_off_the_pools_of_a_device_plugin() -> None:
+    plan = plan_on(lab=cluster("hgx-h100-8", advertise="device-plugin"))
+    own = ValuesFile(
+        chart="dra-driver-nvidia-gpu", version="0.5.0", name="v", data=b"gpuResourcesEnabledOverride: true\n"
+    )
+    [told] = [str(item) for item in check(plan, [], [own])]
+    assert "lets the plugin start on pool gpus, whose devices a device plugin gives out" in told
