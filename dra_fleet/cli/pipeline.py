@@ -12,7 +12,7 @@ from dra_fleet.plain import dataclass
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dra_fleet.forges.runs import CommentApi
+    from dra_fleet.review.forges.runs import CommentApi
     from dra_fleet.review.model import Origin
 
 
@@ -37,7 +37,7 @@ class Pipeline:
     @classmethod
     def here(cls) -> Pipeline:
         """Read the variables; there shall be no comment."""
-        from dra_fleet.forges.runs import read_run
+        from dra_fleet.review.forges.runs import read_run
         from dra_fleet.review.model import Origin
 
         run = read_run(os.environ)
@@ -54,8 +54,8 @@ class Pipeline:
             NoPullRequestError: this is no run of a pull request, or it has no token.
             ForgeError: the code host does not answer, or refuses.
         """
-        from dra_fleet.forges.runs import read_run
         from dra_fleet.review.comment import marker
+        from dra_fleet.review.forges.runs import read_run
 
         run = read_run(os.environ)
         if run is None:
@@ -74,7 +74,7 @@ class Pipeline:
             return cls(origin=run.origin)
         if not run.has_token:
             raise NoPullRequestError(f"--post needs a token that may write comments; fix: set {run.token_in}")
-        from dra_fleet.forges.comments import find_comment
+        from dra_fleet.review.forges.comments import find_comment
 
         there = find_comment(run.api, marker(stack))
         last = there.run(run.origin.run) if there is not None else ""
@@ -88,7 +88,7 @@ class Pipeline:
         """
         if self.api is None:
             return
-        from dra_fleet.forges.comments import put_comment
+        from dra_fleet.review.forges.comments import put_comment
 
         if not put_comment(self.api, self.marker, review.read_text(encoding="utf-8"), self.origin.run):
             _say("no comment: a later run wrote one meanwhile; this review is among the run's artifacts")

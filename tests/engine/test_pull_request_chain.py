@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.forges.code_hosts import azure, github, gitlab, serving
+from tests.review.forges.code_hosts import azure, github, gitlab, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

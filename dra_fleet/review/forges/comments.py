@@ -15,7 +15,7 @@ from dra_fleet.plain import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dra_fleet.forges.runs import CommentApi
+    from dra_fleet.review.forges.runs import CommentApi
 
 T = TypeVar("T")
 WAITS: Final = (2.0, 10.0)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.cli.main import run
-from dra_fleet.forges import comments
-from dra_fleet.forges.runs import read_run
-from tests.forges.code_hosts import COMMIT, CodeHost, azure, github, gitlab, serving
+from dra_fleet.review.forges import comments
+from dra_fleet.review.forges.runs import read_run
+from tests.review.forges.code_hosts import COMMIT, CodeHost, azure, github, gitlab, serving
 from tests.review.samples import DATA
 
 if TYPE_CHECKING:
