@@ -31,7 +31,7 @@ from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.rehearsal.tools import oracle
 
 if TYPE_CHECKING:
-    from dra_fleet.plan import FleetPlan
+    from dra_fleet.fleet.plan import FleetPlan
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).parent / "dra-fleet")
@@ -121,7 +121,7 @@ def _claim(number: int) -> dict[str, Any]:
 def plan_of(fleet: str) -> FleetPlan:
     """The plan to prove."""
     from dra_fleet.fleet import parse  # noqa: PLC0415
-    from dra_fleet.plan import make_plan  # noqa: PLC0415 - importing is measured too
+    from dra_fleet.fleet.plan import make_plan  # noqa: PLC0415 - importing is measured too
 
     return make_plan(parse(settings(fleet)))
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from dra_fleet.fleet.queueing.kueue import FLAVOR
 from dra_fleet.plain import dataclass
-from dra_fleet.queueing.kueue import FLAVOR
 
 from .claim import Claim, ClaimArgs
 from .claim_template import ClaimTemplate, ClaimTemplateArgs

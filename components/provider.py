@@ -20,7 +20,7 @@ from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.fleet import FleetSettings, parse
 from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.keys import FLEET, sections
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
 
+from dra_fleet.fleet.queueing.kueue import API
 from dra_fleet.plain import dataclass
-from dra_fleet.queueing.kueue import API
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

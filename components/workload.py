@@ -10,8 +10,8 @@ from pulumi_kubernetes.batch import v1 as batch
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
+from dra_fleet.fleet.queueing.kueue import QUEUE_LABEL
 from dra_fleet.plain import dataclass
-from dra_fleet.queueing.kueue import QUEUE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,10 +16,10 @@ from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.values import nested, value_at
 from dra_fleet.drivers.unserved import unserved
 from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.hardware.models import OWN
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 
 if TYPE_CHECKING:

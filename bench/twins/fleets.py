@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from components.fleet import build
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.pulumi_recorder import Recorder
 
 if TYPE_CHECKING:

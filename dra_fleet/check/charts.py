@@ -17,10 +17,10 @@ from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import flow, value_at
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.fleet.plan import advertisers
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
 from dra_fleet.plain import dataclass
-from dra_fleet.plan import advertisers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -103,7 +103,7 @@ def check(  # noqa: PLR0917 - Typer names them
     from dra_fleet.check import check as check_files
     from dra_fleet.cli.manifests import manifests
     from dra_fleet.fleet import SettingsInvalid, read_stack_file
-    from dra_fleet.plan import make_plan
+    from dra_fleet.fleet.plan import make_plan
     from dra_fleet.policy.asked_policies import asked_by_file
     from dra_fleet.policy.asked_policies import given as asked
     from dra_fleet.rehearsal.project import stack_file

@@ -39,7 +39,7 @@ def doctor(
     import asyncio
 
     from dra_fleet.fleet import read_stack_file
-    from dra_fleet.plan import make_plan
+    from dra_fleet.fleet.plan import make_plan
     from dra_fleet.rehearsal.project import stack_file
 
     name, file = stack_file(stack)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.fleet import StackFile
+    from dra_fleet.fleet.plan import FleetPlan
     from dra_fleet.model.nodes import NodeGroup
-    from dra_fleet.plan import FleetPlan
     from dra_fleet.proof.answer.verdicts import Proof
 
 EXAMPLES = examples(
@@ -85,7 +85,7 @@ def prove(
 
 def _planned(read: StackFile) -> FleetPlan:
     from dra_fleet.fleet import SettingsInvalid
-    from dra_fleet.plan import make_plan
+    from dra_fleet.fleet.plan import make_plan
 
     try:
         return make_plan(read.settings)

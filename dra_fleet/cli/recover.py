@@ -43,7 +43,7 @@ def recover(
 
     from dra_fleet.clusters import releases
     from dra_fleet.fleet import read_stack_file
-    from dra_fleet.plan import make_plan
+    from dra_fleet.fleet.plan import make_plan
     from dra_fleet.rehearsal import tools
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import recorded, stack_file

@@ -128,7 +128,7 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
     import asyncio
 
     from dra_fleet.fleet import read_stack_file
-    from dra_fleet.plan import make_plan
+    from dra_fleet.fleet.plan import make_plan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import find_stack
     from dra_fleet.rehearsal.status import read_status

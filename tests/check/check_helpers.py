@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet import check as checking
 from dra_fleet.check import FileFinding, ManifestFile, ValuesFile
 from dra_fleet.fleet import parse, read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dra_fleet.check import ManifestFile
 from tests.check.check_helpers import check
 from tests.drivers.nvidia.test_compute_domains import domain
-from tests.plan.plan_helpers import planned
+from tests.fleet.plan.plan_helpers import planned
 
 POD = """\
 apiVersion: v1

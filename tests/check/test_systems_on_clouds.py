@@ -10,8 +10,8 @@ import pytest
 
 from dra_fleet.check import ManifestFile, ValuesFile
 from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
-from dra_fleet.plan import make_plan
 from tests.check.check_helpers import RECIPES, ROOT, check, cluster, nvidia, on, plan_of
 
 EXAMPLES = ROOT / "examples"

@@ -15,7 +15,7 @@ from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.facts.own import NAME, VARIABLE, CatalogueInvalid, use_beside
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal.world.code import code_digest
 

@@ -9,7 +9,7 @@ import pytest
 from tests.clouds.aks.aks_fleets import cluster, vgpu
 from tests.clouds.gke.gke_fleets import l4
 from tests.clouds.gke.gke_fleets import pool as gke_pool
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 FORGETS = (
     "has the GPU Operator forget that its device plugin shall leave this pool to DRA: it takes nodes for "

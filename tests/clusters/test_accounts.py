@@ -11,7 +11,7 @@ import pytest
 
 from dra_fleet.clusters.accounts import ask_account
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import RESERVATION, h100, pool

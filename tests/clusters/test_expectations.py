@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dra_fleet.clusters.expectations import expectations
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 
 PROJECT = Path(__file__).resolve().parents[2]
 

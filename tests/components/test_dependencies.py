@@ -9,8 +9,8 @@ import pytest
 
 from components.fleet import build
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.plan import make_plan
-from tests.plan.plan_helpers import dev, planned
+from dra_fleet.fleet.plan import make_plan
+from tests.fleet.plan.plan_helpers import dev, planned
 from tests.policy.own_stacks import STACKS, declared
 
 if TYPE_CHECKING:

@@ -18,9 +18,12 @@ CONTRACTS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8
 ]
 NAMES = [contract["name"] for contract in CONTRACTS]
 BREAKING = {
-    "rooms import only rooms further down": ("dra_fleet/settings/breaking_rooms.py", "dra_fleet.plan.claims"),
+    "rooms import only rooms further down": (
+        "dra_fleet/settings/breaking_rooms.py",
+        "dra_fleet.fleet.plan.claims",
+    ),
     "what decides is pure: no engine, no cloud SDK, no network": (
-        "dra_fleet/plan/breaking_pure.py",
+        "dra_fleet/fleet/plan/breaking_pure.py",
         "httpx2",
     ),
     "a review reads events and the fleet: no engine, no cluster, no cloud SDK, no network": (
@@ -49,7 +52,7 @@ BREAKING = {
         "components.clouds.aks.cluster",
     ),
     "only rehearsals load simulations": (
-        "dra_fleet/plan/breaking_simulation.py",
+        "dra_fleet/fleet/plan/breaking_simulation.py",
         "dra_fleet.clouds.aks.simulation.cloud",
     ),
     "drivers know nothing of one another": (

@@ -10,7 +10,7 @@ from dra_fleet import clouds
 from dra_fleet.clouds import Cloud
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.fleet import SettingsInvalid, parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import installed
 

@@ -9,7 +9,7 @@ import pytest
 
 from components.fleet import build
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import installed
 from tests.pulumi_recorder import Secret

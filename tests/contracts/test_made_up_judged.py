@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.policy.rule_cases import Declared, said
 from dra_fleet.review.exposure import exposure
 from policies.rules.cluster_require_minimum_kubernetes import ALLOWED, FLOOR, RULE

@@ -9,7 +9,7 @@ import pytest
 from dra_fleet import drivers
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.fleet.stack_file import read_fleet
-from tests.plan.plan_helpers import ROOT, planned
+from tests.fleet.plan.plan_helpers import ROOT, planned
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+from dra_fleet.fleet.queueing.kueue import API, FLAVOR, QUEUE_LABEL
 from dra_fleet.model.labels import WORKLOAD
 from dra_fleet.model.plan import QueuePlan, WorkloadPlan
 from dra_fleet.proof.answer.admission import admissions
-from dra_fleet.queueing.kueue import API, FLAVOR, QUEUE_LABEL
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

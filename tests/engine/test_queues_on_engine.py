@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
+from dra_fleet.fleet.queueing.kueue import API
 from dra_fleet.model.labels import WORKLOAD
-from dra_fleet.queueing.kueue import API
 from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.home import Home
 from tests.engine.queue_mixes import draw

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dra_fleet.check import ManifestFile, check
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import read_record

@@ -165,7 +165,7 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime.mocks import Mocks, set_mocks
 from dra_fleet.components.fleet import build
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet import read_stack_file
 
 made = []

@@ -15,7 +15,7 @@ from dra_fleet.declared.values import Missing
 from dra_fleet.declared.values import Secret as Hidden
 from dra_fleet.findings.engine_marks import UNKNOWNS
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:

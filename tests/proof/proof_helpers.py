@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 
 if TYPE_CHECKING:
-    from dra_fleet.plan import FleetPlan
+    from dra_fleet.fleet.plan import FleetPlan
     from dra_fleet.proof.answer.verdicts import Proof
 
 

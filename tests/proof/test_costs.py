@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts
 from dra_fleet.proof.prove import prove
 from tests.proof.proof_helpers import fleet, pool, proved

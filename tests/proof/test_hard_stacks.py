@@ -17,7 +17,7 @@ from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.plan import FleetPlan
+    from dra_fleet.fleet.plan import FleetPlan
 
 SMALL = 10_000
 """Bytes: a tenth of the file whose proof may take five seconds."""

@@ -14,8 +14,8 @@ from dra_fleet.proof.supply.stored import stored
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
 if TYPE_CHECKING:
+    from dra_fleet.fleet.plan import FleetPlan
     from dra_fleet.model.nodes import NodeDevice, NodeShape
-    from dra_fleet.plan import FleetPlan
     from dra_fleet.proof.answer.verdicts import WorkloadProof
 
 ON_DEMAND: dict[str, Any] = {"featureGates": {"DynamicMIG": True}}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from tests.proof.proof_helpers import fleet, gpus, pool, proved
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dra_fleet.plan import FleetPlan
+    from dra_fleet.fleet.plan import FleetPlan
 
 HALVES = 2
 SEED = 20_261_121

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal.access import simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home

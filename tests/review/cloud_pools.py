@@ -6,7 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.review.assemble import Known, fleet_of, make_review
 from dra_fleet.review.events import EngineStep, Preview

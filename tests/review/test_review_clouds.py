@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.review.exposure import exposure
 from tests.clouds.aks import aks_fleets
 from tests.clouds.eks import eks_fleets

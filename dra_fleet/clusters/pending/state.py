@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dra_fleet.fleet.queueing.kueue import API as QUEUE_API
 from dra_fleet.model.labels import WORKLOAD
 from dra_fleet.plain import dataclass
-from dra_fleet.queueing.kueue import API as QUEUE_API
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.queueing.kueue import NAME
+from dra_fleet.fleet.queueing.kueue import NAME
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain

@@ -11,7 +11,7 @@ from dra_fleet.clouds.ack.account import exposure
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.fleet import parse
 from tests.clouds.ack.ack_fleets import a10, adopted, cluster, pool, values
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import pytest
 
 from dra_fleet.proof.prove import prove
 from tests.clouds.ack.ack_fleets import a10, cluster
-from tests.plan.plan_helpers import planned
+from tests.fleet.plan.plan_helpers import planned
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 
 VGPU = "Standard_NV6ads_A10_v5"
 MIG = "Standard_ND96amsr_A100_v4"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable

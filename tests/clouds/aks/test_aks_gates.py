@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clouds.aks.aks_fleets import cluster, values, vgpu
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 GATES = "clusters.studio.drivers.nvidia.values.featureGates"
 APART = ("PassthroughSupport", "NVMLDeviceHealthCheck")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.clouds.aks.aks_fleets import vgpu, warnings
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 
 def test_a_production_stack_does_not_share_without_isolation_silently() -> None:

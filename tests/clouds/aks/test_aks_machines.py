@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 POOL = "clusters.studio.pools.gpu"
 NEW: dict[str, Any] = {

@@ -13,7 +13,7 @@ from dra_fleet.drivers.nvidia.resources import DIVIDABLE
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taints
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable

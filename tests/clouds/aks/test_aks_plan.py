@@ -10,7 +10,7 @@ from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
-from tests.plan.plan_helpers import ROOT, planned, refused
+from tests.fleet.plan.plan_helpers import ROOT, planned, refused
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ReleasePlan

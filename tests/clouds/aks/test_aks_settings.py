@@ -9,7 +9,7 @@ import pytest
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.fleet import SettingsInvalid, parse
 from tests.clouds.aks.aks_fleets import cluster, pool, vgpu
-from tests.plan.plan_helpers import planned
+from tests.fleet.plan.plan_helpers import planned
 
 AT = "dra-fleet:fleet.clusters.studio"
 

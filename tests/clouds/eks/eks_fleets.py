@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 
 RESERVATION = "cr-0123456789abcdef0"
 

@@ -10,7 +10,7 @@ import pytest
 from dra_fleet.clouds.eks import checks
 from dra_fleet.clouds.eks.facts import eks_facts
 from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, mig, pool, ultra, values, warnings
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.clouds.eks.eks_fleets import cluster, pool, ultra, warnings
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 CLUSTER = "clusters.train"
 

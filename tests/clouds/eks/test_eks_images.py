@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clouds.eks.eks_fleets import h100, pool, ultra, warnings
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 POOL = "clusters.train.pools.gpu"
 

@@ -9,7 +9,7 @@ import pytest
 from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.fleet import SettingsInvalid, parse
 from tests.clouds.eks.eks_fleets import cluster, h100, pool, ultra
-from tests.plan.plan_helpers import planned
+from tests.fleet.plan.plan_helpers import planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable

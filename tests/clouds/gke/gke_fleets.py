@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 
 KNOWN = (
     "nvidia-tesla-k80, nvidia-tesla-p100, nvidia-tesla-p4, nvidia-tesla-v100, nvidia-tesla-t4, "

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.clouds.gke.gke_fleets import KNOWN, cluster, l4, pool, tpu
-from tests.plan.plan_helpers import refused
+from tests.fleet.plan.plan_helpers import refused
 
 POOL = "clusters.render.pools.gpu"
 

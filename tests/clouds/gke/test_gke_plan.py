@@ -21,7 +21,7 @@ from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.supply.prediction import predict
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, warnings
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan

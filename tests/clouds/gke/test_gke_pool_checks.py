@@ -10,7 +10,7 @@ import pytest
 from dra_fleet.drivers.common.values import merged
 from dra_fleet.fleet.stack_file import read_fleet
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, values, warnings
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable

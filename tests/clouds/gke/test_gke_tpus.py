@@ -12,7 +12,7 @@ import pytest
 
 from dra_fleet.proof.prove import prove
 from tests.clouds.gke.gke_fleets import cluster, pool, tpu
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 
 def asking(clause: str, version: str) -> dict[str, Any]:

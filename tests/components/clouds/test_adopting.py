@@ -11,7 +11,7 @@ import pytest
 
 from components.fleet import build
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.gke.gke_fleets import l4

@@ -10,7 +10,7 @@ import pytest
 from components.clouds.stack_outputs import StackOutputs, exported_text
 from components.fleet import build
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.settings.outputs import StackOutput
 from tests.clouds.ack import ack_fleets
 from tests.clouds.aks.aks_fleets import vgpu

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
-from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from tests.plan.plan_helpers import ROOT, planned
+from tests.fleet.plan.plan_helpers import ROOT, planned
 
 AT = "dra-fleet:fleet.clusters.lab"
 DEVICES = f"{AT}.pools.flex.devices"

@@ -9,7 +9,7 @@ from dra_fleet.proof.demand.channels import with_channel
 from dra_fleet.proof.prove import prove
 from tests.clouds.eks.eks_fleets import pool, values
 from tests.drivers.nvidia.test_compute_domains import domain
-from tests.plan.plan_helpers import planned
+from tests.fleet.plan.plan_helpers import planned
 
 if TYPE_CHECKING:
     from dra_fleet.proof.answer.verdicts import Proof

@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet.fleet import parse
 from tests.clouds.eks.eks_fleets import cluster, h100, mig, pool, ultra, values, warnings
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 CLAIM = {"requests": {"gpus": {"class": "gpu.nvidia.com", "count": 4}}}
 OLD = "25.3.2"

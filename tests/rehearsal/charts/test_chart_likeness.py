@@ -12,7 +12,7 @@ from dra_fleet.facts.own import NAME, VARIABLE
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.registry import archives, charts
 from tests.charts import chart_folder
-from tests.plan.plan_helpers import dev, planned
+from tests.fleet.plan.plan_helpers import dev, planned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

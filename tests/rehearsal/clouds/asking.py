@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import clouds
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

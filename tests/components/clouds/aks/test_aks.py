@@ -16,7 +16,7 @@ from components.clouds.aks.kubeconfig import login_kubeconfig
 from components.fleet import build
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.fleet import parse, read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, vgpu
 from tests.pulumi_recorder import Secret
 

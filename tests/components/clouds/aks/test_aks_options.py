@@ -9,7 +9,7 @@ import pytest
 from components.fleet import build
 from dra_fleet.clouds.aks.simulation.models import faults
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.clouds.aks.aks_fleets import cluster, pool, vgpu
 from tests.components.clouds.aks.test_aks import (
     CLUSTER,

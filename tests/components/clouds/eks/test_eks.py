@@ -12,7 +12,7 @@ import pytest
 
 from components.fleet import build
 from dra_fleet.fleet import parse, read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, mig, pool, ultra
 from tests.pulumi_recorder import Secret
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from components.fleet import build
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 
 if TYPE_CHECKING:
     import pulumi

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.components.clouds.gke.gke_declared import declare
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from dra_fleet import clouds
 from dra_fleet.clouds.gke.account import AccessState
 from dra_fleet.fleet import parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.clouds.gke.gke_fleets import l4, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects

@@ -9,18 +9,24 @@ from dra_fleet import clouds, drivers
 from dra_fleet.clouds.offers import check_own_catalogue
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
+from dra_fleet.fleet.plan.advertisers import check_stated
+from dra_fleet.fleet.plan.budget import check_budget
+from dra_fleet.fleet.plan.claims import (
+    claim_specs,
+    clusters_of,
+    clusters_using,
+    namespace_labels,
+    plan_claims,
+)
+from dra_fleet.fleet.plan.classes import class_specs, classes_there, plan_classes
+from dra_fleet.fleet.plan.described import check_described
+from dra_fleet.fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
+from dra_fleet.fleet.plan.releases import driver_namespaces, plan_releases
+from dra_fleet.fleet.plan.serving import admitting
+from dra_fleet.fleet.plan.workloads import check_references, plan_workloads
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
 from dra_fleet.plain import dataclass
-from dra_fleet.plan.advertisers import check_stated
-from dra_fleet.plan.budget import check_budget
-from dra_fleet.plan.claims import claim_specs, clusters_of, clusters_using, namespace_labels, plan_claims
-from dra_fleet.plan.classes import class_specs, classes_there, plan_classes
-from dra_fleet.plan.described import check_described
-from dra_fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
-from dra_fleet.plan.releases import driver_namespaces, plan_releases
-from dra_fleet.plan.serving import admitting
-from dra_fleet.plan.workloads import check_references, plan_workloads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

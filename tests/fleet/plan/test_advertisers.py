@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.fleet import parse
+from dra_fleet.fleet.plan import make_plan
+from dra_fleet.fleet.plan.advertisers import by_advertiser
 from dra_fleet.model.labels import ADVERTISER
-from dra_fleet.plan import make_plan
-from dra_fleet.plan.advertisers import by_advertiser
 from dra_fleet.proof.supply.prediction import predict
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import mig, vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.eks.eks_fleets import mig as eks_mig
 from tests.clouds.gke.gke_fleets import l4, tpu
-from tests.plan.plan_helpers import dev, planned, refused
+from tests.fleet.plan.plan_helpers import dev, planned, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable

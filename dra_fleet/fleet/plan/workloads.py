@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
+from dra_fleet.fleet.plan.claims import missing_classes
+from dra_fleet.fleet.plan.queues import quota_of
+from dra_fleet.fleet.plan.serving import serving
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.plan import WorkloadPlan
-from dra_fleet.plan.claims import missing_classes
-from dra_fleet.plan.queues import quota_of
-from dra_fleet.plan.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet import drivers
 from dra_fleet.proof.prove import prove
-from tests.plan.plan_helpers import dev, planned
+from tests.fleet.plan.plan_helpers import dev, planned
 
 NVIDIA = "dra-fleet:fleet.clusters.lab.drivers.nvidia"
 

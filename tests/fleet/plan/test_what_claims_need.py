@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 from tests.proof.proof_helpers import fleet, pool
 
 H100 = {"gpu": "H100-SXM5-80GB", "gpus": 1, "cpus": 16, "memory": 128}

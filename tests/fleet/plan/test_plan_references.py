@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.plan.plan_helpers import dev, planned, refused, second_cluster
+from tests.fleet.plan.plan_helpers import dev, planned, refused, second_cluster
 
 GPU = {"class": "gpu.nvidia.com"}
 

@@ -10,8 +10,8 @@ import pytest
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet.plan import FleetPlan, make_plan
 from dra_fleet.fleet.stack_file import read_fleet
-from dra_fleet.plan import FleetPlan, make_plan
 
 ROOT = Path(__file__).parents[2]
 

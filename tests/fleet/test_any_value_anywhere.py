@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.fleet import SettingsError, SettingsInvalid, parse
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
-from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from tests.json_places import Place, places
 

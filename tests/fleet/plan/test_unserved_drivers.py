@@ -10,7 +10,7 @@ import yaml12
 from dra_fleet import drivers
 from dra_fleet.drivers.unserved import unserved
 from tests.clouds.eks.eks_fleets import cluster, h100
-from tests.plan.plan_helpers import planned, refused
+from tests.fleet.plan.plan_helpers import planned, refused
 
 
 @pytest.mark.parametrize("name", sorted(unserved()))

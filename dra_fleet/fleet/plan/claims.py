@@ -7,12 +7,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import clouds, drivers
+from dra_fleet.fleet.plan.classes import chart_classes
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.model.plan import ClaimPlan, ClaimTemplatePlan
 from dra_fleet.model.specs import spec_or_none
-from dra_fleet.plan.classes import chart_classes
 from dra_fleet.settings.claims import FirstAvailableRequest
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.fleet.plan.classes import classes_on
+from dra_fleet.fleet.plan.queue_checks import check_mappings, check_queue, check_workload, counted_as
+from dra_fleet.fleet.queueing import kueue
 from dra_fleet.model.plan import NamespacePlan, QueuePlan, ReleasePlan
-from dra_fleet.plan.classes import classes_on
-from dra_fleet.plan.queue_checks import check_mappings, check_queue, check_workload, counted_as
-from dra_fleet.queueing import kueue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

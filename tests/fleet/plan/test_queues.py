@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.plan.plan_helpers import dev, planned, refused, second_cluster
+from tests.fleet.plan.plan_helpers import dev, planned, refused, second_cluster
 
 
 @pytest.fixture

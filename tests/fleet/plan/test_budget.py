@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet.clouds import machines
 from dra_fleet.fleet import SettingsInvalid, parse
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from tests.clouds.aks.aks_fleets import VGPU, pool, vgpu
 from tests.clouds.eks.eks_fleets import ultra
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from dra_fleet.fleet import read_stack_file
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.scheduling.taints import Toleration
-from dra_fleet.plan import make_plan
-from tests.plan.plan_helpers import ROOT, dev, planned, refused
+from tests.fleet.plan.plan_helpers import ROOT, dev, planned, refused
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from dra_fleet.cli.main import app
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.going import ANY, GOING, Going, migrate, warnings
-from dra_fleet.plan import make_plan
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal import stack_copy
 
 PROJECT = Path(__file__).parents[2]

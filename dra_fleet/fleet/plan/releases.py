@@ -9,8 +9,8 @@ from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.unserved import unserved
+from dra_fleet.fleet.plan import advertisers
 from dra_fleet.model.plan import NamespacePlan, ReleasePlan
-from dra_fleet.plan import advertisers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

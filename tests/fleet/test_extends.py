@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import fleet_at, parsed, read_fleet, settled
-from dra_fleet.plan import make_plan
 
 PROJECT = Path(__file__).parents[2]
 HEAD = "config:\n  dra-fleet:fleet:\n"
