@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -16,7 +17,6 @@ from dra_fleet.drivers.nvidia.objects import (
     ComputeDomainChannel,
     ComputeDomainSpec,
 )
-from dra_fleet.plain import dataclass
 
 from .core.naming import by_content
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.resource import v1 as resource
-
-from dra_fleet.plain import dataclass
 
 from .device_arguments import device_class_spec
 

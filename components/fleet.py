@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
 
 from dra_fleet.fleet.queueing.kueue import FLAVOR
-from dra_fleet.plain import dataclass
 
 from .claim import Claim, ClaimArgs
 from .claim_template import ClaimTemplate, ClaimTemplateArgs

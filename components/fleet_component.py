@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-
-from dra_fleet.plain import dataclass
 
 from .fleet import build
 

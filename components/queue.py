@@ -5,14 +5,13 @@ Source: https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/apis/kueue/v1beta2
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
 
 from dra_fleet.fleet.queueing.kueue import API
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

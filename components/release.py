@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
 from pulumi_kubernetes.helm import v3 as helm
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dra_fleet.model.labels import WORKLOAD
-from dra_fleet.plain import dataclass
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 OWNER = "dra-fleet/owner"

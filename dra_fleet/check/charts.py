@@ -5,6 +5,7 @@ Judged alone, over the chart's own defaults: what this program would add to a re
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import clouds, drivers
@@ -20,7 +21,6 @@ from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.fleet.plan import advertisers
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

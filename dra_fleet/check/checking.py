@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.check.contents import contents_of
@@ -14,7 +14,6 @@ from dra_fleet.check.on_cluster import judged_on
 from dra_fleet.check.rendering import check_rendered
 from dra_fleet.check.rules import NO_OWN_RULES, RULES
 from dra_fleet.kubernetes.cel import asked
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.messages import STRICT
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.check.references import KnownClaim
 from dra_fleet.check.resources import at, mapping
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

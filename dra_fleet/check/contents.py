@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.check.companions import is_companion
@@ -13,7 +13,6 @@ from dra_fleet.check.pods import pods_of
 from dra_fleet.check.rendering import RENDER, TEMPLATE
 from dra_fleet.check.resources import resources
 from dra_fleet.findings.finding import FileFinding
-from dra_fleet.plain import dataclass
 from dra_fleet.yaml_text import read_each
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import drivers
@@ -11,7 +11,6 @@ from dra_fleet.check.rendering import has_marks
 from dra_fleet.check.resources import GROUP, at, mapping, sequence
 from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

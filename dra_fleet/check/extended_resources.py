@@ -6,6 +6,7 @@ Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -14,7 +15,6 @@ from dra_fleet.check.pods import containers
 from dra_fleet.check.resources import at, mapping
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.minors import is_on, on_from
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -5,6 +5,7 @@ Each request alone may find devices where all of them together, with their const
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -14,7 +15,6 @@ from dra_fleet.check.pods import copies_of
 from dra_fleet.check.resources import at, keyed, mapping
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.demand.channels import channel_spec

@@ -5,7 +5,7 @@ Values that nothing public tells before the machine runs are unknown, so that no
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from dra_fleet import clouds, drivers
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.cel import UNKNOWN, CelDevice
 from dra_fleet.kubernetes.minors import is_on
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.settings.sharing import ExclusiveSharing
 

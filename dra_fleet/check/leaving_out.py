@@ -7,13 +7,13 @@ A comment `# dra-fleet: ignore RULE, RULE` leaves them out on its own line and o
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from dra_fleet.check.rules import RULES
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.findings.finding import FileFinding
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.cel import TRUE, CelDevice, clauses
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

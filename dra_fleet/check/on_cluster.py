@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.check.admin_access import check_admin_access
@@ -16,7 +16,6 @@ from dra_fleet.check.rendering import is_about_value
 from dra_fleet.check.resources import at, keyed
 from dra_fleet.check.scheduling import check_scheduling
 from dra_fleet.check.selection import ClassSelection
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,6 +5,7 @@ Rules: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/po
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
@@ -12,7 +13,6 @@ from dra_fleet.check.resources import at, mapping, sequence
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.devices.names import dns_label
 from dra_fleet.kubernetes.pod_templates import VIRTUAL_MACHINES, places, pod_templates
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.check.device_objects import all_expressions, class_name, requests
 from dra_fleet.check.resources import keyed
 from dra_fleet.kubernetes.cel import asked
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,13 +6,12 @@ Source: https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/apis/core/vali
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.check.resources import mapping
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.kubernetes.scheduling.written import sequence
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +17,6 @@ from dra_fleet.check.robustness import check_robustness
 from dra_fleet.check.selectors import compiled
 from dra_fleet.check.widths import check_claim_width, check_class_width
 from dra_fleet.kubernetes.cel import asked, environment
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,6 +6,7 @@ What devices it selects is judged in `dra_fleet.check.matching`.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -14,7 +15,6 @@ from dra_fleet.check.rewriting import STANDARD
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked, messages
 from dra_fleet.kubernetes.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.cli.output import stderr_console
 from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 import sys
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

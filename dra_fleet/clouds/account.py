@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 from dra_fleet.clouds.common.networks import is_open
 from dra_fleet.findings.preflight import PreflightFinding
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.hardware.models import Machine, Price
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

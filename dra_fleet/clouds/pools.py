@@ -6,12 +6,11 @@ Everything is read when it is asked for, so a rule that looks at labels does not
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.taints import Taint
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,9 +7,8 @@ cloud that was written before a question was added fails when it is loaded, by t
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
@@ -13,7 +14,6 @@ from dra_fleet.clusters.pending import Cause, explain, explain_missing_pods, exp
 from dra_fleet.clusters.pending.selectors import devices_in
 from dra_fleet.clusters.pending.state import claim_names, results_of
 from dra_fleet.model.labels import WORKLOAD
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from dra_fleet.clusters.credentials import KubeconfigError
 from dra_fleet.clusters.objects import without_collections
 from dra_fleet.clusters.pending import read_state
 from dra_fleet.clusters.sources import open_kubeconfig
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

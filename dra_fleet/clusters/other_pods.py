@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
 from dra_fleet import drivers
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

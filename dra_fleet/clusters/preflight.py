@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.clusters.objects import carries, entries, section
 from dra_fleet.findings.preflight import PreflightFinding
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,12 +11,12 @@ import os
 import subprocess
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.credentials import is_kubeconfig_text
 from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable

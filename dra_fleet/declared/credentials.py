@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import unquote
@@ -18,7 +19,6 @@ from urllib.parse import unquote
 from dra_fleet.declared.credential_names import can_be, is_neutral, is_placeholder, named_kind
 from dra_fleet.declared.values import Value
 from dra_fleet.facts.loading import read
-from dra_fleet.plain import dataclass
 from dra_fleet.yaml_text import Unreadable, read_documents, read_json
 
 if TYPE_CHECKING:

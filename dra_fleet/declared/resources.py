@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.declared.values import Missing, Value
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     import re

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from dra_fleet.drivers.common.placement import placed
@@ -15,7 +16,6 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.resources import DriverResources
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.model.nodes import GIVE_SLICES, Published
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

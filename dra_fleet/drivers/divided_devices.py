@@ -5,6 +5,7 @@ Selectors are judged by evaluation on devices; how they are written does not mat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -12,7 +13,6 @@ from dra_fleet import drivers
 from dra_fleet.kubernetes.cel import CelInvalid, environment, judgeable_clauses
 from dra_fleet.kubernetes.cel.clauses import split
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import drivers
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

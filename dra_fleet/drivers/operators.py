@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine

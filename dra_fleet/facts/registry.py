@@ -6,11 +6,11 @@ pays nothing for them, and each process finds the same ones by itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

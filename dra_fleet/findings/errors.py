@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.findings.refusal import Refusal
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet.plain import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.errors import SettingsError, choices, mistyped, under
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusal import Refusal

@@ -5,9 +5,8 @@ https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go (Po
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

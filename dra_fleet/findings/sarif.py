@@ -6,11 +6,9 @@ It knows nothing of who found what. Format: https://docs.oasis-open.org/sarif/sa
 from __future__ import annotations
 
 import hashlib
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import quote
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

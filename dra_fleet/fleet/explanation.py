@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.errors import KEY, choices, mistyped, nearest
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.fleet.keys import FLEET, sections
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,11 +8,10 @@ there is nothing below, null stays what it is without a file below: a value, suc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, under
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

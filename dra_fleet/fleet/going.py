@@ -7,11 +7,11 @@ alone. `dra-fleet migrate` writes the new one. So a stack file of one version wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from dra_fleet import drivers
 from dra_fleet.findings.errors import KEY
-from dra_fleet.plain import dataclass
 
 ANY: Final = "*"
 """In a path: whatever names the user has chosen."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
 from dra_fleet.fleet.settings import FleetSettings
-from dra_fleet.plain import dataclass
 
 FLEET = "FleetSettings"
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}

@@ -6,7 +6,7 @@ fleet may extend other files of the same form (see `dra_fleet.fleet.extending`).
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest, shown
@@ -16,7 +16,6 @@ from dra_fleet.fleet.handed_over import too_long, variable_bytes
 from dra_fleet.fleet.parsing import parse
 from dra_fleet.fleet.schema_nodes import keys
 from dra_fleet.places import PROJECT_FILE, stack_name
-from dra_fleet.plain import dataclass
 from dra_fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 
 if TYPE_CHECKING:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dra_fleet.kubernetes.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,10 +6,8 @@ Nothing here is an Output and nothing refers to a simulated or real cloud.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

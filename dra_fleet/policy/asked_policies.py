@@ -7,11 +7,11 @@ The stack's configuration names both under one key, in any Pulumi project, as th
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.places import PROJECT_FILE
-from dra_fleet.plain import dataclass
 from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.plain import dataclass
 from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.declared.resources import Stack
 from dra_fleet.declared.values import REDACTED
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.exemptions import exemption_of
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 

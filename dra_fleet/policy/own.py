@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.policy import pack
 from dra_fleet.policy.asked_policies import NOTHING
 from dra_fleet.policy.exemptions import read_exemptions

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, cast
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     import re

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from dra_fleet.declared.resources import Provider, Resource
 from dra_fleet.declared.values import Missing, Secret
-from dra_fleet.plain import dataclass
 
 UNKNOWN: Final = Missing.UNKNOWN
 REMOVED: Final = Missing.ABSENT

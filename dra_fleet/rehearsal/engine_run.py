@@ -11,10 +11,9 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal import engine_session
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from dra_fleet.plain.interrupts import heeding_interrupts
+from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.rehearsal.world.processes import CREATION_TOLERANCE, ProcessId, stop_processes
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.errors import RehearsalError
 
 ENVIRONMENT_VARIABLE = "DRA_FLEET_HOME"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ import psutil
 
 from dra_fleet.clusters.api_errors import UnknownKindError
 from dra_fleet.clusters.releases import interrupted_releases
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project import recorded, recorded_state

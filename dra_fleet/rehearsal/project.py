@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +19,6 @@ from dra_fleet.facts.own import use_beside
 from dra_fleet.findings.errors import KEY
 from dra_fleet.fleet.stack_file import read_written
 from dra_fleet.places import PROJECT_FILE, nearest_project, project, stack_name
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project_file import read_project_file

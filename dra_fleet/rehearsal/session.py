@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.described.simulation.stand_ins import write_charts
@@ -13,7 +13,6 @@ from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.queueing.kueue import NAME
 from dra_fleet.places import top_folder
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal import chosen_drivers, engine_session, providers, tools
 from dra_fleet.rehearsal.access import simulated_name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -22,7 +23,6 @@ from dra_fleet.clusters.client import ANSWER_WITHIN
 from dra_fleet.clusters.objects import without_collections
 from dra_fleet.clusters.pending import read_state
 from dra_fleet.clusters.pending.drivers import pod_trouble
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.prove import prove
 from dra_fleet.review import verdict as judged
 from dra_fleet.review.changes import Changes

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.fleet import SettingsInvalid
 from dra_fleet.fleet.fleet_files import fleet_files
 from dra_fleet.fleet.stack_file import Written, read_written
-from dra_fleet.plain import dataclass
 from dra_fleet.review.against import read_against
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from dra_fleet.review.errors import ReviewError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.cel.clauses import clauses, split
 from dra_fleet.kubernetes.cel.intent import asked
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator.requests import Selector
 from dra_fleet.proof.demand.asks import Ask
 from dra_fleet.proof.errors import Undecidable

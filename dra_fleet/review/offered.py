@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import claim_of, pod_sets_of
 from dra_fleet.proof.search.placements import Placements, steps_for

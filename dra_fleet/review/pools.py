@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.review.kinds import device_kinds, total
 from dra_fleet.review.model import Pool
 from dra_fleet.review.was import Was, layout_text

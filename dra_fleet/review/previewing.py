@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.findings.engine_events import streaming_environment
-from dra_fleet.plain import dataclass
-from dra_fleet.plain.interrupts import heeding_interrupts
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.events import read_events
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.places import project, stack_name, top_folder
-from dra_fleet.plain import dataclass
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.previewing import PLAN, PreviewCommand, RunningPreview
 

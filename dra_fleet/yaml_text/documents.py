@@ -9,11 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Place, Unreadable, YamlNode, compose
 
 if TYPE_CHECKING:

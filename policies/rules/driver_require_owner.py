@@ -7,10 +7,10 @@ driver unless told not to, and so does GKE; the GPU Operator does by default.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import Homes

@@ -5,6 +5,7 @@ Nothing secret gets into the state: the kubeconfig asks `ack-ram-tool` for each 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -12,7 +13,6 @@ import pulumi_alicloud
 from pulumi_alicloud import cs
 
 from dra_fleet.findings.errors import SettingsError, under
-from dra_fleet.plain import dataclass
 
 from ...core.naming import logical
 from ..adopting import readable

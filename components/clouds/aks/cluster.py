@@ -6,6 +6,7 @@ Nothing secret gets into the state: local accounts are off, and the kubeconfig a
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -14,8 +15,6 @@ import pulumi_azure_native.containerservice as aks
 from pulumi_azure_native import resources
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
-
-from dra_fleet.plain import dataclass
 
 from ...core.naming import logical
 from ..adopting import readable

@@ -7,11 +7,10 @@ Source: https://learn.microsoft.com/en-us/rest/api/aks/ (2025-09-01).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi_azure_native.containerservice as aks
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     import pulumi

@@ -7,6 +7,7 @@ sends it again, and a system pool that the autoscaler has grown must not shrink 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ import pulumi
 import pulumi_azure_native.containerservice as aks
 
 from dra_fleet.findings.errors import SettingsError, under
-from dra_fleet.plain import dataclass
 
 from ..adopting import words
 from ..sizing import asked_for

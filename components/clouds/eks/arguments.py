@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pulumi_aws import ec2, eks
 
 from dra_fleet.clouds.eks.plan import SYSTEM_POOL
 from dra_fleet.model.labels import POOL
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,13 +5,12 @@ Nothing secret gets into the state: the kubeconfig asks `aws eks get-token` for 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pulumi
 import pulumi_aws
 from pulumi_aws import ec2, eks
-
-from dra_fleet.plain import dataclass
 
 from ...core.naming import logical
 from ..adopting import readable

@@ -7,11 +7,10 @@ Source: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pulumi_aws import ec2
-
-from dra_fleet.plain import dataclass
 
 from ...core.naming import logical
 

@@ -6,11 +6,10 @@ Source: https://docs.aws.amazon.com/eks/latest/userguide/security-iam.html
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pulumi_aws import eks, iam
-
-from dra_fleet.plain import dataclass
 
 from ...core.naming import logical
 

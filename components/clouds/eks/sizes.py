@@ -6,13 +6,12 @@ Source: https://docs.aws.amazon.com/eks/latest/APIReference/API_ListNodegroups.h
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pulumi
 from pulumi_aws import eks
-
-from dra_fleet.plain import dataclass
 
 from ..sizing import asked_for
 

@@ -9,12 +9,11 @@ secret.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import pulumi
 
-from dra_fleet.plain import dataclass
 from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 from dra_fleet.settings.outputs import StackOutput
 from dra_fleet.yaml_text import Unreadable, read_documents

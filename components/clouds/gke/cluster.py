@@ -5,6 +5,7 @@ Nothing secret gets into the state: the kubeconfig asks gke-gcloud-auth-plugin f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -12,8 +13,6 @@ import pulumi_gcp
 from pulumi_gcp import container, organizations
 from pulumi_kubernetes import apiextensions
 from pulumi_kubernetes.meta import v1 as meta
-
-from dra_fleet.plain import dataclass
 
 from ...core.naming import logical
 from ..adopting import readable

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.ack.facts import ack_facts
 from dra_fleet.clouds.ack.plan import node_pool_name, zones_of
 from dra_fleet.clouds.ack.resources import SYSTEM_POOL
 from dra_fleet.model.labels import POOL
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clouds.aks import CLOUD
@@ -21,7 +22,6 @@ from dra_fleet.clouds.common.machines import (
 from dra_fleet.drivers.common.affinity import node_affinity, node_label
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import POOL
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from dra_fleet import drivers
@@ -13,7 +13,6 @@ from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import ADVERTISER
 from dra_fleet.model.plan import PoolPlan
-from dra_fleet.plain import dataclass
 from dra_fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:

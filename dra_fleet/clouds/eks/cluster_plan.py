@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.clouds.eks.plan import CUSTOM, ami_type, image_of, node_group_name, placed_together, zones_of
 from dra_fleet.clouds.eks.settings import OwnImage
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.gke.plan import AUTOMATIC, installer_of, is_zone, pool_name, region_of, zones_of
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

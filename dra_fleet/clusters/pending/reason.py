@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from dra_fleet.plain import dataclass
 
 
 class Cause(StrEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -18,7 +19,6 @@ from dra_fleet.clusters.pending.selectors import (
     value_named_in,
 )
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.fleet.queueing.kueue import API as QUEUE_API
 from dra_fleet.model.labels import WORKLOAD
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.kubernetes.cel import CelDevice
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.common.cpu_sets import CPU_SET_WORDS, is_cpu_set
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.parameter_kinds import ParameterType

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Requirement, Term, carries
 from dra_fleet.kubernetes.scheduling.taints import tolerations, untolerated_taints
 from dra_fleet.kubernetes.scheduling.written import sequence, text
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

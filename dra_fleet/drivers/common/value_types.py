@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common import pod_values
@@ -17,7 +18,6 @@ from dra_fleet.drivers.common.cpu_sets import CPU_SET_WORDS, is_cpu_set
 from dra_fleet.drivers.common.pod_values import Wrong, named
 from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.devices.names import dns_label, dns_subdomain, extended_resource_name
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

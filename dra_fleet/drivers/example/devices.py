@@ -5,13 +5,12 @@ Source: https://github.com/kubernetes-sigs/dra-example-driver, `internal/profile
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.published import PublishedDevice, VersionAttribute, stable_uuid
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.model.published import AttributeValue, Object

@@ -9,6 +9,7 @@ Which attribute is in which version is a fact of the catalogue.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
@@ -23,7 +24,6 @@ from dra_fleet.model.published import (
     mebibytes,
     stable_uuid,
 )
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
@@ -26,7 +26,6 @@ from dra_fleet.fleet.plan.serving import admitting
 from dra_fleet.fleet.plan.workloads import check_references, plan_workloads
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,8 @@ https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/environment/base.go
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
-
-from dra_fleet.plain import dataclass
 
 MESSAGES = ("Quantity", "Semver", "IP", "CIDR", "URL", "NamedFormat")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +12,6 @@ from weakref import WeakValueDictionary
 
 from dra_fleet.kubernetes.cel import messages
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -6,11 +6,11 @@ it says.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.kubernetes.cel import evaluator, lookups, minors, syntax
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,8 @@ github.com/blang/semver/v4.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
-
-from dra_fleet.plain import dataclass
 
 _NUMBER = r"0|[1-9][0-9]*"
 _TEXT = re.compile(

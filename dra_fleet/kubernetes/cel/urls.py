@@ -10,13 +10,12 @@ from __future__ import annotations
 import ipaddress
 import re
 import string
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.cel import messages
 from dra_fleet.kubernetes.cel.implementation import Implementation, unary
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

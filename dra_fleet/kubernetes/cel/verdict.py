@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Literal
-
-from dra_fleet.plain import dataclass
 
 Outcome = Literal["true", "false", "error", "unknown"]
 

@@ -6,13 +6,13 @@ without them and allocates something else than was asked for. Here each of them 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.problem import Problem
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Discriminator, ValidationInfo
 from pydantic_core import PydanticCustomError
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
-
-from dra_fleet.plain import dataclass
 
 Format = Literal["BinarySI", "DecimalSI", "DecimalExponent"]
 

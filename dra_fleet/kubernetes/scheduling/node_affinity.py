@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
 from dra_fleet.kubernetes.scheduling.written import mapping, sequence, text
-from dra_fleet.plain import dataclass
 
 Answer = Literal["yes", "no", "unknown"]
 

@@ -5,10 +5,10 @@ Source: https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go; ta
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet.kubernetes.scheduling.written import mapping, sequence, text
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

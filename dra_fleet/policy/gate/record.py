@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.findings.engine_events import FIX, NoEngineEventsError, take_events
 from dra_fleet.findings.reported import ReportedViolation, reported_violation
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 
 if TYPE_CHECKING:

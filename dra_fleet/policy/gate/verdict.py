@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.policy import pack
 from dra_fleet.policy.exemptions import exemption_of, today
 from dra_fleet.policy.gate.completeness import incomplete

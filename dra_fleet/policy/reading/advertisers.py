@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Requirement
 from dra_fleet.kubernetes.scheduling.taints import Toleration
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.placement import placement
 from dra_fleet.policy.reading.plugins import driver_plugin, is_on

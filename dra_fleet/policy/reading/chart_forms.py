@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
-
-from dra_fleet.plain import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,12 +7,12 @@ they are, like those of any other program.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.clouds.pools import steps
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.reading.chart_forms import FORMS
 from dra_fleet.policy.reading.chart_names import PACKED, is_known, known_name, own_name
 from dra_fleet.policy.reading.chart_values import file_contents, layered, local_chart

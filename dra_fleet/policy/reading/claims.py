@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource

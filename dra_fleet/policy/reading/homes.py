@@ -8,9 +8,9 @@ and context reach: two providers of one kubeconfig are one cluster. What is not 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.reading.clouds import any_of
 from dra_fleet.policy.reading.kubeconfigs import reached_by
 from dra_fleet.policy.reading.versions import OWN_CLUSTERS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit
 
-from dra_fleet.plain import dataclass
 from dra_fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:

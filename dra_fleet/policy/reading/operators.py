@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.plugins import is_on
 

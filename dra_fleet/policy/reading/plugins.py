@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.scheduling.taints import Toleration
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, releases
 from dra_fleet.policy.reading.placement import placement
 from dra_fleet.policy.reading.tolerations import Tolerated

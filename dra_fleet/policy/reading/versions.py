@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from dra_fleet.clouds.resources import VersionField
-from dra_fleet.plain import dataclass
 from dra_fleet.policy.reading.clouds import all_resources
 
 

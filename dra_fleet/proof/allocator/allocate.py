@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.cel import environment
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import features
 from dra_fleet.proof.allocator.inventory import CandidateNode, InUse, Inventory
 from dra_fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop

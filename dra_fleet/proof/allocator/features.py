@@ -7,9 +7,7 @@ https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from dra_fleet.plain import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dra_fleet.kubernetes.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.scheduling.taints import Taint
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.proof.allocator.pools import DevicePool

@@ -6,10 +6,9 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import nodes
 
 if TYPE_CHECKING:

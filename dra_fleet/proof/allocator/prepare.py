@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.scheduling.taints import tolerations
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import capacity, constraints
 from dra_fleet.proof.allocator.outcome import Failure, Stop
 from dra_fleet.proof.allocator.requests import Demand, Request, Selector, Slot, amounts

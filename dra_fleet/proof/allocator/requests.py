@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator.inventory import AllocatableDevice, amount
 
 if TYPE_CHECKING:

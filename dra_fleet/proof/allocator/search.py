@@ -7,10 +7,10 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator.constraints import DistinctPerRequest
 from dra_fleet.proof.allocator.counters import CounterLedger
 from dra_fleet.proof.allocator.outcome import Allocated, Failure, Stop, TimedOut

@@ -9,11 +9,10 @@ cohorts have no parents. Source: https://github.com/kubernetes-sigs/kueue/tree/v
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

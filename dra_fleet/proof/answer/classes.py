@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import ONE_POD
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.misses import why_unmatched
 from dra_fleet.proof.answer.verdicts import ClassFit, ClassProof
 from dra_fleet.proof.demand.asks import ask_of, compile_problem

@@ -6,6 +6,7 @@ demands no amount of something asks for none of it. Got of a shared device is th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet.kubernetes.cel import UNKNOWN, asked
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.published import mebibytes
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

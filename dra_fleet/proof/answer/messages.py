@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.demand.asks import compile_problem
 
 if TYPE_CHECKING:

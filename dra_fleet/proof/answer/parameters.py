@@ -5,6 +5,7 @@ A driver decodes them when it prepares a device, so that a mistake leaves the po
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
@@ -12,7 +13,6 @@ from dra_fleet.drivers.common.parameters import check_parameters, limited_device
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.scheduling.written import mapping, sequence
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.answer.admission import Admission, Judgement  # noqa: TC001 - the schema reads them
 from dra_fleet.proof.answer.costs import CopyCost  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.errors import DoesNotFit

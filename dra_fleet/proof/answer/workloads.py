@@ -8,12 +8,11 @@ arrival (search/orders.py: exact up to a number of states); a sample of orders, 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.published import MAX_DEVICES
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.search import counting
 from dra_fleet.proof.search.contention import contentions
 from dra_fleet.proof.search.orders import explore

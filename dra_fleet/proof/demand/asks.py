@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import clouds, drivers
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked, environment
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator.requests import Selector
 
 if TYPE_CHECKING:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.demand.asks import ask_of
 from dra_fleet.proof.demand.channels import channel_spec, with_channel
 

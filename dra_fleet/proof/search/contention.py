@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,11 +7,11 @@ form can change places, and no claim can tell. States of a node that differ only
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.model.nodes import NODE
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.allocator import Amount, DeviceId
 from dra_fleet.proof.search.held import Held
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, environment, judgeable_clauses
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,11 +9,9 @@ from __future__ import annotations
 import random
 from bisect import bisect
 from collections import Counter, deque
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel, all_labels, carries, some_labels
 from dra_fleet.kubernetes.scheduling.taints import untolerated_taints
 from dra_fleet.model.nodes import GIVE_SLICES
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.errors import Undecidable
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ offer is left open.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,7 +16,6 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from dra_fleet.kubernetes.scheduling.taints import Effect
 from dra_fleet.model.nodes import NodeDevice, Object, Origin
-from dra_fleet.plain import dataclass
 from dra_fleet.proof.errors import RecordingInvalid
 from dra_fleet.yaml_text import Unreadable, read_json_file
 

@@ -5,11 +5,10 @@ Of a driver's pod that is decided from its own specification and the host, never
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
 

@@ -6,13 +6,13 @@ Nothing here gives rights: RBAC, the node authorizer and NodeRestriction decide 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lightkube.config.models import User
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.agent.view import NODE
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import node_sides

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx2
 
 from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

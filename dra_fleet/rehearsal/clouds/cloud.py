@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.errors import WorldError
 
 if TYPE_CHECKING:

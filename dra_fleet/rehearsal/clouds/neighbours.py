@@ -7,12 +7,12 @@ Which there are, with their sources, is in `neighbours.yaml` of each cloud's fol
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from dra_fleet.facts.loading import read
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

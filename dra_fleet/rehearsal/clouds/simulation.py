@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dra_fleet import clouds
 from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:

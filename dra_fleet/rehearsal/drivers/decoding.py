@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import importlib.metadata
 import shlex
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from dra_fleet.places import ROOT
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.providers import clouds
 from dra_fleet.rehearsal.tools.releases import PROVIDER

@@ -7,12 +7,12 @@ Encoding: https://github.com/pulumi/pulumi/blob/master/developer-docs/providers/
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from google.protobuf import struct_pb2
 
 from dra_fleet.findings.engine_marks import SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
-from dra_fleet.plain import dataclass
 
 Properties = dict[str, Any]
 """Decoded properties: JSON values, `SecretValue` and `UNKNOWN`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import httpx2
@@ -10,7 +11,6 @@ from typing_extensions import override
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.clusters.objects import carries
 from dra_fleet.fleet.queueing.kueue import NAME
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.identity import RENEW_BEFORE
 from dra_fleet.rehearsal.agent.own.processes import Crashed, NotUp

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from dra_fleet import drivers
 from dra_fleet.fleet.queueing import kueue
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,6 @@ from typing import Any, Final, Literal, cast
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers import chart_folders
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.tools.cache import Cache

@@ -14,6 +14,7 @@ import json
 import logging
 import re
 import ssl
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -22,7 +23,6 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.refused import refusal, remember_refusal
 from dra_fleet.rehearsal.registry import addresses, charts

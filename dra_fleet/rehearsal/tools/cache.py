@@ -11,13 +11,13 @@ import os
 import shutil
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
 from filelock import FileLock, Timeout
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ import shutil
 import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.refused import refusal, remember_refusal
 from dra_fleet.rehearsal.tools import fetching
 from dra_fleet.rehearsal.tools.fetching import Fetcher, UnavailableError

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.reporting import Reporter, Silent
 from dra_fleet.rehearsal.tools import downloads, on_path, recipes, releases
 from dra_fleet.rehearsal.tools.cache import Cache, ToolsError

@@ -8,12 +8,12 @@ import os
 import re
 import threading
 import time
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.passed_on import leave
 from dra_fleet.rehearsal.tools.cache import ToolsError
 

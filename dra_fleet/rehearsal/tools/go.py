@@ -9,10 +9,10 @@ import shutil
 import signal
 import subprocess
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.tools.cache import Cache, ToolsError, no_space
 from dra_fleet.rehearsal.tools.recipes import ModuleFile, Recipe, needed_go

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.passed_on import passed_on
 
 VERSION_SECONDS = 20

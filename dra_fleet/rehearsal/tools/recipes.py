@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.tools.cache import ToolsError
 
 ENGINE = Path(__file__).resolve().parents[1] / "engine"

@@ -16,9 +16,9 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.tools import recipes
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 from urllib.parse import urlsplit
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.tools.cache import ToolsError
 
 VARIABLE: Final = "DRA_FLEET_TOOLS"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.tools import recipes
 from dra_fleet.rehearsal.tools.cache import Cache, ToolsError

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -14,7 +15,6 @@ import httpx2
 from filelock import FileLock, Timeout
 
 from dra_fleet.places import ROOT
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.credentials.install import install_helpers
 from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.world.code import code_digest

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import Field, ValidationError
 
 from dra_fleet import clouds
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.world.errors import InvalidRequestError

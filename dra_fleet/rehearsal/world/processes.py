@@ -9,11 +9,11 @@ import asyncio
 import contextlib
 import json
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:

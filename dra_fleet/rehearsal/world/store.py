@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.processes import ProcessId
 
 if TYPE_CHECKING:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.tools.toolset import ReleasedPlane
 from dra_fleet.rehearsal.world.errors import ToolsMissingError
 from dra_fleet.rehearsal.world.files import write_private

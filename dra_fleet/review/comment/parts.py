@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.review.comment import changes, fitting
 from dra_fleet.review.comment.cost import cost
 from dra_fleet.review.comment.text import bullets, table

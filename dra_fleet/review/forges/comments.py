@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import httpx2
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError
 
 from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,11 +7,11 @@ https://learn.microsoft.com/azure/devops/pipelines/build/variables.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
 
-from dra_fleet.plain import dataclass
 from dra_fleet.review.model import Origin
 from dra_fleet.yaml_text import read_json_file
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.review.words import counted, short_list
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.review.words import short_list
 
 if TYPE_CHECKING:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dra_fleet.clouds.eks.simulation import shapes
 from dra_fleet.clouds.eks.simulation.account import ACCOUNT, arn, made_id, refuse
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import WrongInput
 

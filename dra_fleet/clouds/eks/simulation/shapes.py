@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, is_unknown
 
 if TYPE_CHECKING:

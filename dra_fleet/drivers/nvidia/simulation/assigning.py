@@ -6,10 +6,10 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0, `g
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.simulation.opaque import API_VERSION
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers.decoding import decode
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
 
 from pydantic import Field, model_validator
@@ -13,7 +14,6 @@ from dra_fleet.drivers.nvidia.devices import GpuOnHost, MigLayoutImpossible, pla
 from dra_fleet.drivers.nvidia.facts import cuda_version_of
 from dra_fleet.hardware.models import GpuSlot
 from dra_fleet.model.published import stable_uuid
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.node import HardwareModel, NodeHardware
 
 if TYPE_CHECKING:

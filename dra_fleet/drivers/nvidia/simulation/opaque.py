@@ -6,11 +6,11 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.co
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.drivers.nvidia.simulation.pinned_memory import refused_limits
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers.decoding import BOOL, INT, QUANTITY, STRING, Go, section
 from dra_fleet.rehearsal.drivers.object_metadata import METADATA, items
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed

@@ -5,11 +5,11 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.simulation.assigning import NOT_RECOGNIZED, Assigning
 from dra_fleet.drivers.nvidia.simulation.opaque import DEVICE_TYPES, Applied, invalid, judge, normalized
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

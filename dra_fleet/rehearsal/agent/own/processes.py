@@ -6,9 +6,9 @@ Each is recorded like a control plane's component, so that nothing of it outlive
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.controlplane.ending import end_components
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import token_kubeconfig
 from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor

@@ -7,10 +7,10 @@ kubelets do, and recorded like a control plane's component, so that nothing of i
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clusters.informer import key_of
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.agent.own import sockets
 from dra_fleet.rehearsal.agent.own.container import PLACES, REGISTRAR, ContainerProcess
 from dra_fleet.rehearsal.agent.own.mounts import with_mounts

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from dra_fleet.rehearsal.home import LONGEST_SOCKET_PATH
 

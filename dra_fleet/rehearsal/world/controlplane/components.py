@@ -9,10 +9,10 @@ https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.controlplane.pki import Pki
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
 from dra_fleet.rehearsal.world.files import write_private

@@ -9,6 +9,7 @@ import datetime as dt
 import ipaddress
 import shutil
 import ssl
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +26,6 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import os
 import sqlite3
 import subprocess
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.world.errors import WorldError
 from dra_fleet.rehearsal.world.files import last_lines, rotate
 from dra_fleet.rehearsal.world.processes import ProcessId, wait_gone

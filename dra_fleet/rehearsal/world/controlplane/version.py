@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.tools.toolset import playable_minors
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 

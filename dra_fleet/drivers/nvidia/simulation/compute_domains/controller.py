@@ -5,6 +5,7 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/compute-d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clusters.api_errors import ApiError
@@ -17,7 +18,6 @@ from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
     daemon_set,
     daemon_template,
 )
-from dra_fleet.plain import dataclass
 from dra_fleet.rehearsal.agent.view import RESOURCE_API
 
 if TYPE_CHECKING:

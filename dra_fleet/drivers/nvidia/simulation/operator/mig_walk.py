@@ -5,10 +5,9 @@ Source: https://github.com/NVIDIA/mig-parted/blob/main/deployments/gpu-operator/
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
-
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.nvidia.simulation.operator.mig_config import Layouts

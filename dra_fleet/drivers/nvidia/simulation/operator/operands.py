@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
@@ -15,7 +16,6 @@ from dra_fleet.drivers.nvidia.simulation.operator import mig_config
 from dra_fleet.drivers.nvidia.simulation.operator.labels import DEPLOY
 from dra_fleet.drivers.nvidia.simulation.operator.policy import BUILT_IN_CONFIG, Component
 from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
-from dra_fleet.plain import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

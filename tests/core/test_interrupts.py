@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.plain.interrupts import heeding_interrupts
+from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.policy.gate import running as gate
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.rehearsal import engine_session
