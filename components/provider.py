@@ -15,8 +15,8 @@ from typing import Any, Final, cast
 import pulumi
 from pulumi.output import Unknown
 
-from dra_fleet.findings.errors import KEY
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import KEY
+from dra_fleet.core.findings.expected import ExpectedError
 from dra_fleet.fleet import FleetSettings, parse
 from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.keys import FLEET, sections

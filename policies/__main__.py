@@ -11,7 +11,7 @@ if not sys.flags.isolated:
 
 gc.disable()  # until all is imported, of which nothing is garbage
 
-from dra_fleet.findings.bare_sdk import use_protocol_only  # noqa: E402 - imported without the collector
+from dra_fleet.core.findings.bare_sdk import use_protocol_only  # noqa: E402 - imported without the collector
 
 use_protocol_only()
 

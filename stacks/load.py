@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet import SettingsError, SettingsInvalid, going, parse
 
 if TYPE_CHECKING:

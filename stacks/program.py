@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.findings.expected import ExpectedError
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove

@@ -7,7 +7,7 @@ from typing import NoReturn, TypeVar
 
 import pulumi
 
-from dra_fleet.findings.errors import SettingsError, under
+from dra_fleet.core.findings.errors import SettingsError, under
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pulumi
 
-from dra_fleet.findings.errors import SettingsError, under
+from dra_fleet.core.findings.errors import SettingsError, under
 
 from .adopting import words
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet import clouds, drivers
 from dra_fleet.check.operator_values import operators, tell_refusals
 from dra_fleet.check.resources import mapping
+from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.facts import version_of
 from dra_fleet.drivers.common.host_root import looks_elsewhere, root_in, root_of
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import flow, value_at
-from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.fleet.plan import advertisers
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from dra_fleet.check.inventory import ClusterInventory
     from dra_fleet.clouds import Cloud
+    from dra_fleet.core.findings.finding import Subject
+    from dra_fleet.core.yaml_text import Path
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.findings.finding import Subject
     from dra_fleet.model.plan import ChartValues, PoolPlan
-    from dra_fleet.yaml_text import Path
 
 
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is

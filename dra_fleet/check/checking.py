@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.check.on_cluster import Outcome
     from dra_fleet.check.resources import FileObject
     from dra_fleet.check.rules import OwnRules
-    from dra_fleet.findings.finding import FileFinding, Found
+    from dra_fleet.core.findings.finding import FileFinding, Found
     from dra_fleet.model.plan import FleetPlan
 
 

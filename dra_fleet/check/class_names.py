@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.findings.errors import choices, mistyped, nearest
+from dra_fleet.core.findings.errors import choices, mistyped, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from dra_fleet.findings.finding import Subject
-    from dra_fleet.yaml_text import Path
+    from dra_fleet.core.findings.finding import Subject
+    from dra_fleet.core.yaml_text import Path
 
 _MISTYPED = 0.85
 """How alike a name is to a known one, from 0 to 1, before it is taken for the same with a typing error."""

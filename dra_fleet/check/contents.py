@@ -12,13 +12,13 @@ from dra_fleet.check.extended_resources import is_asked
 from dra_fleet.check.pods import pods_of
 from dra_fleet.check.rendering import RENDER, TEMPLATE
 from dra_fleet.check.resources import resources
-from dra_fleet.findings.finding import FileFinding
-from dra_fleet.yaml_text import read_each
+from dra_fleet.core.findings.finding import FileFinding
+from dra_fleet.core.yaml_text import read_each
 
 if TYPE_CHECKING:
     from dra_fleet.check.resources import FileObject
-    from dra_fleet.findings.finding import Found
-    from dra_fleet.yaml_text import Document, Torn, Unreadable
+    from dra_fleet.core.findings.finding import Found
+    from dra_fleet.core.yaml_text import Document, Torn, Unreadable
 
 _OWN_GROUP: Final = re.compile(r"[a-z0-9]+|[a-z0-9]+/\w+|([a-z0-9]+\.)*[a-z0-9]+\.k8s\.io/\w+")
 """The API versions of Kubernetes' own groups; those of its projects end in x-k8s.io.

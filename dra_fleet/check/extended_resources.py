@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.check.references import References
     from dra_fleet.check.resources import FileObject
     from dra_fleet.check.selection import ClassSelection
-    from dra_fleet.yaml_text import Path
+    from dra_fleet.core.yaml_text import Path
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """Before the name of any class it makes the name of an extended resource."""

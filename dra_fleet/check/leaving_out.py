@@ -12,8 +12,8 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from dra_fleet.check.rules import RULES
-from dra_fleet.findings.errors import choices, mistyped
-from dra_fleet.findings.finding import FileFinding
+from dra_fleet.core.findings.errors import choices, mistyped
+from dra_fleet.core.findings.finding import FileFinding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

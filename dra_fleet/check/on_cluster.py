@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.check.inventory import ClusterInventory
     from dra_fleet.check.pods import Pod
     from dra_fleet.check.resources import FileObject, Key
-    from dra_fleet.findings.finding import FileFinding
+    from dra_fleet.core.findings.finding import FileFinding
 
 
 @dataclass(frozen=True, kw_only=True)

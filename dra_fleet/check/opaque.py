@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.check.inventory import ClusterInventory
     from dra_fleet.check.resources import FileObject
+    from dra_fleet.core.yaml_text import Path
     from dra_fleet.drivers import Driver
-    from dra_fleet.yaml_text import Path
 
 _STRATEGY = ("sharing", "strategy")
 

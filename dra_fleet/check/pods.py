@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
 from dra_fleet.check.resources import at, mapping, sequence
-from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.devices.names import dns_label
 from dra_fleet.kubernetes.pod_templates import VIRTUAL_MACHINES, places, pod_templates
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.check.references import References
     from dra_fleet.check.resources import FileObject, Key
-    from dra_fleet.yaml_text import Path
+    from dra_fleet.core.yaml_text import Path
 
 _NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
 _KINDS = {_NAME: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.check.resources import FileObject
-    from dra_fleet.findings.finding import FileFinding
-    from dra_fleet.yaml_text import Path
+    from dra_fleet.core.findings.finding import FileFinding
+    from dra_fleet.core.yaml_text import Path
 
 TEMPLATE = re.compile(r"\{\{|\{%|\$\{")
 """What templates are full of, those of Helm and jinja and those of envsubst."""

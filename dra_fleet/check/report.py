@@ -6,12 +6,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.check.rules import RULES
-from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
+from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dra_fleet.findings.finding import FileFinding
+    from dra_fleet.core.findings.finding import FileFinding
 
 _TOOL: Final = "dra-fleet"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from dra_fleet.findings.finding import Subject
+from dra_fleet.core.findings.finding import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.findings.finding import Found
-    from dra_fleet.yaml_text import Document, Path
+    from dra_fleet.core.findings.finding import Found
+    from dra_fleet.core.yaml_text import Document, Path
 
 T = TypeVar("T")
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.check.inventory import ClusterInventory, FleetDevice
     from dra_fleet.check.matching import Judged, Programs
-    from dra_fleet.findings.finding import Subject
+    from dra_fleet.core.findings.finding import Subject
+    from dra_fleet.core.yaml_text import Path
     from dra_fleet.kubernetes.cel.program import DeviceCel, Program
-    from dra_fleet.yaml_text import Path
 
 
 def check_robustness(

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.check.resources import FileObject
-    from dra_fleet.findings.finding import Found
+    from dra_fleet.core.findings.finding import Found
 
 RULES: Final[Mapping[str, str]] = {
     "admin-access": "A claim with admin access needs a namespace that allows it.",

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from dra_fleet.check.device_objects import ClassRequest
     from dra_fleet.check.inventory import ClusterInventory
     from dra_fleet.check.resources import FileObject
-    from dra_fleet.findings.finding import Subject
+    from dra_fleet.core.findings.finding import Subject
+    from dra_fleet.core.yaml_text import Path
     from dra_fleet.kubernetes.cel.program import Program
-    from dra_fleet.yaml_text import Path
 
     class _Tell(Protocol):
         def __call__(

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.check import rewriting
 from dra_fleet.check.rewriting import STANDARD
-from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked, messages
 from dra_fleet.kubernetes.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.core.findings.finding import Subject
+    from dra_fleet.core.yaml_text import Path
     from dra_fleet.drivers.common.facts import DriverFacts
-    from dra_fleet.findings.finding import Subject
     from dra_fleet.kubernetes.cel.intent import Access, Asked
     from dra_fleet.kubernetes.cel.program import DeviceCel, Program
-    from dra_fleet.yaml_text import Path
 
 _READERS = {"quantity": messages.quantity, "semver": messages.version}
 

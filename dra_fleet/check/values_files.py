@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from dra_fleet.check.charts import ChartUnknown, check_chart_values, find_chart
 from dra_fleet.check.contents import documents_of, unreadable
 from dra_fleet.check.operator_values import check_operator_values, operator_version
-from dra_fleet.findings.finding import Found, Subject
-from dra_fleet.yaml_text import Unreadable
+from dra_fleet.core.findings.finding import Found, Subject
+from dra_fleet.core.yaml_text import Unreadable
 
 if TYPE_CHECKING:
     from dra_fleet.check.checking import ValuesFile

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dra_fleet.check.inventory import ClusterInventory, FleetDevice
     from dra_fleet.check.matching import Programs
     from dra_fleet.check.resources import FileObject
-    from dra_fleet.yaml_text import Path
+    from dra_fleet.core.yaml_text import Path
 
 _MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
 _GPU, _MIG = "gpu", "mig"

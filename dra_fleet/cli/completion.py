@@ -37,7 +37,7 @@ def answer_shells() -> None:
 
 def stacks(incomplete: str) -> list[str]:
     """The stacks of the project here whose name begins so; paths are completed by the shell."""
-    from dra_fleet.places import nearest_project
+    from dra_fleet.core.places import nearest_project
 
     here = nearest_project()
     names = sorted(file.name.split(".")[1] for file in here.glob("Pulumi.*.yaml")) if here else []

@@ -14,7 +14,7 @@ from dra_fleet.cli.output import new_table, print_json, print_table, stdout_cons
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dra_fleet.findings.preflight import Level, PreflightFinding
+    from dra_fleet.core.findings.preflight import Level, PreflightFinding
     from dra_fleet.model.plan import ClusterPlan
 
 EXAMPLES = examples(
@@ -99,7 +99,7 @@ async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
 
 
 def _found(level: Level, subject: str, message: str, fix: str = "") -> PreflightFinding:
-    from dra_fleet.findings.preflight import PreflightFinding
+    from dra_fleet.core.findings.preflight import PreflightFinding
 
     return PreflightFinding(level=level, subject=subject, message=message, fix=fix)
 

@@ -14,7 +14,7 @@ from dra_fleet.cli.examples import examples
 from dra_fleet.cli.gate_verdict import show
 from dra_fleet.cli.options import EXEMPTIONS, RULES
 from dra_fleet.cli.output import print_error, print_json, stderr_console
-from dra_fleet.places import SELECTED
+from dra_fleet.core.places import SELECTED
 from dra_fleet.policy.presets import Preset  # noqa: TC001 - Typer reads it
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def gate(  # noqa: PLR0917 - Typer names them
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """
-    from dra_fleet.findings.expected import ExpectedError
+    from dra_fleet.core.findings.expected import ExpectedError
     from dra_fleet.policy.gate.verdict import NOT_JUDGED, Expected, judge
     from dra_fleet.policy.own import load
 
@@ -232,9 +232,9 @@ def _judge_events(record: Record, expected: Expected, policy_config: Path | None
 
 
 def _read_events(events: Path) -> Record:
+    from dra_fleet.core.yaml_text import bounded_lines
     from dra_fleet.policy.gate.errors import GateError
     from dra_fleet.policy.gate.record import read_record
-    from dra_fleet.yaml_text import bounded_lines
 
     if str(events) == "-":
         return read_record(bounded_lines(sys.stdin.buffer), "stdin")

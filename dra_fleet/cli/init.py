@@ -13,8 +13,8 @@ import typer
 
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json
-from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.places import PROJECT_FILE, top_folder
+from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.places import PROJECT_FILE, top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -30,7 +30,7 @@ from dra_fleet.cli.command import FleetCommand, FleetGroup
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
 from dra_fleet.cli.telling import telling
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.findings.expected import ExpectedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.check import FileFinding, ManifestFile
-from dra_fleet.yaml_text import MANIFEST_BYTES
+from dra_fleet.core.yaml_text import MANIFEST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

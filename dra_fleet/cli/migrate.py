@@ -32,9 +32,9 @@ def migrate(
 
     A file that has nothing of that kind is not touched.
     """
+    from dra_fleet.core.places import project
     from dra_fleet.fleet import going
     from dra_fleet.fleet.stack_file import as_written
-    from dra_fleet.places import project
     from dra_fleet.rehearsal import stack_copy
 
     changed: dict[str, Sequence[str]] = {}

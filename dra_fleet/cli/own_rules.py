@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.check import OwnRules
-from dra_fleet.declared.resources import Resource, Stack
-from dra_fleet.declared.values import Secret
-from dra_fleet.findings.finding import FileFinding, dotted
+from dra_fleet.core.declared.resources import Resource, Stack
+from dra_fleet.core.declared.values import Secret
+from dra_fleet.core.findings.finding import FileFinding, dotted
 from dra_fleet.policy.exemptions import exemption_of, today
 from dra_fleet.policy.judging import accepted_by_all
 from dra_fleet.policy.own import load
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dra_fleet.check.resources import FileObject
-    from dra_fleet.findings.finding import Found
+    from dra_fleet.core.findings.finding import Found
     from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.own import Policies
     from dra_fleet.policy.rule import Finding, Rule

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.cli.output import stderr_console
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.findings.expected import ExpectedError
 
 if TYPE_CHECKING:
     from pathlib import Path

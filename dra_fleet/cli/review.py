@@ -11,7 +11,7 @@ from dra_fleet.cli.command import Stack  # noqa: TC001 - Typer reads it
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
-from dra_fleet.places import SELECTED
+from dra_fleet.core.places import SELECTED
 
 if TYPE_CHECKING:
     from dra_fleet.cli.holders import SavedHolders

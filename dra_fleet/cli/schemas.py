@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from dra_fleet.findings.finding import FileFinding
+from dra_fleet.core.findings.finding import FileFinding
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof
 from dra_fleet.rehearsal.status import StatusJson
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Step, Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Step, Value
     from dra_fleet.drivers import Driver
     from dra_fleet.hardware.models import Machine
 

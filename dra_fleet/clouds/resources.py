@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from dra_fleet.clouds.pools import NodePool, PoolForm
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
 OtherPools = Literal["none", "plain", "any"]

@@ -10,7 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
-from dra_fleet.places import project
+from dra_fleet.core.places import project
 from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from dra_fleet.core.facts.registry import Registry
 from dra_fleet.drivers.base import Driver, MachineTraits
-from dra_fleet.facts.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,21 +11,21 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dra_fleet.core.findings.expected import ExpectedError
 from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.resources import DriverResources
-from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.core.findings.errors import SettingsError
+    from dra_fleet.core.findings.refusal import Refusal
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.findings.errors import SettingsError
-    from dra_fleet.findings.refusal import Refusal
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.cel.intent import Asked
     from dra_fleet.model.nodes import Object

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, under
+from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid, under
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dra_fleet.yaml_text import Document, Path
+    from dra_fleet.core.yaml_text import Document, Path
 
 FLEET: Final = ("config", KEY)
 """Where a fleet stands in a document."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.findings.errors import SettingsInvalid
+from dra_fleet.core.findings.errors import SettingsInvalid
 from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.stack_file import as_written, named_file
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from dra_fleet import drivers
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 
 ANY: Final = "*"
 """In a path: whatever names the user has chosen."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from dra_fleet.findings.errors import KEY, SettingsError
+from dra_fleet.core.findings.errors import KEY, SettingsError
 
 LONGEST_VARIABLE: Final = 128 * 1024
 """Bytes of a variable of the environment, its name and final zero included."""

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
-from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, under
+from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid, under
 from dra_fleet.fleet.settings import FleetSettings
 from dra_fleet.fleet.translate import Location, translate
 

@@ -10,7 +10,7 @@ import json
 from typing import Any, Final
 
 from dra_fleet import clouds, drivers
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.settings import FleetSettings
 from dra_fleet.kubernetes.minors import kubernetes_facts
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest, shown
+from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid, nearest, shown
+from dra_fleet.core.places import PROJECT_FILE, stack_name
+from dra_fleet.core.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 from dra_fleet.fleet import going
 from dra_fleet.fleet.extending import FLEET, Layer, extended
 from dra_fleet.fleet.handed_over import too_long, variable_bytes
 from dra_fleet.fleet.parsing import parse
 from dra_fleet.fleet.schema_nodes import keys
-from dra_fleet.places import PROJECT_FILE, stack_name
-from dra_fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.findings.errors import SettingsError, mistyped, nearest, shown, under
+from dra_fleet.core.findings.errors import SettingsError, mistyped, nearest, shown, under
 from dra_fleet.fleet.schema_nodes import Location, below, clouds_with, described, keys, tags
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-from dra_fleet.facts.entry import Entry
-from dra_fleet.facts.loading import by_name, read
+from dra_fleet.core.facts.entry import Entry
+from dra_fleet.core.facts.loading import by_name, read
 
 Stage = Literal["absent", "alpha", "beta-off", "beta", "stable"]
 _ON: frozenset[str] = frozenset({"beta", "stable"})

@@ -11,7 +11,7 @@ from dra_fleet.kubernetes.devices.base import DeviceModel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.core.findings.refusals import Findings
 
 _Spec = TypeVar("_Spec", bound=DeviceModel)
 

@@ -19,8 +19,8 @@ import grpc
 from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
-from dra_fleet.declared.resources import Stack
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.declared.resources import Stack
+from dra_fleet.core.findings.expected import ExpectedError
 from dra_fleet.policy import asked_policies, judging, own
 from dra_fleet.policy.analyzer_info import LEVELS, SEVERITIES, info
 from dra_fleet.policy.decoding import decode, encode
@@ -31,7 +31,7 @@ from dra_fleet.policy.sent_resources import reading, resource_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.exemptions import Exemption
     from dra_fleet.policy.judging import Violation
     from dra_fleet.policy.rule import Level, Rule, Settings

@@ -10,9 +10,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.places import PROJECT_FILE
-from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
+from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.places import PROJECT_FILE
+from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,15 +7,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.findings.errors import choices, mistyped
-from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
+from dra_fleet.core.findings.errors import choices, mistyped
+from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from dra_fleet.yaml_text import Document
+    from dra_fleet.core.yaml_text import Document
 
 _KEY: Final = "exemptions"
 _FIELDS: Final = ("rule", "resource", "reason", "expires")

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dra_fleet.declared.resources import Stack
-from dra_fleet.declared.values import REDACTED
+from dra_fleet.core.declared.resources import Stack
+from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy.exemptions import exemption_of
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.policy.exemptions import Exemption
     from dra_fleet.policy.rule import Finding, Level, Rule, Severity
 

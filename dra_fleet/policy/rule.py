@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 if TYPE_CHECKING:
     import re
 
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.policy.presets import Preset
 
 Level = Literal["disabled", "advisory", "mandatory", "remediate"]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from dra_fleet.declared.resources import Provider, Resource
-from dra_fleet.declared.values import Missing, Secret
+from dra_fleet.core.declared.resources import Provider, Resource
+from dra_fleet.core.declared.values import Missing, Secret
 
 UNKNOWN: Final = Missing.UNKNOWN
 REMOVED: Final = Missing.ABSENT

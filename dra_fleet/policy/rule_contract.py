@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.declared.values import REDACTED
+from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy.judging import SHORTEST_SECRET, judge
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule
 from dra_fleet.policy.rule_cases import REMOVED, UNKNOWN, all_secret, changed, declared_with, scalars
@@ -18,7 +18,7 @@ from dra_fleet.policy.rule_cases import REMOVED, UNKNOWN, all_secret, changed, d
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.judging import Violation
     from dra_fleet.policy.rule import Rule
     from dra_fleet.policy.rule_cases import Break, RuleCase

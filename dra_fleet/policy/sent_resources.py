@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from dra_fleet.declared.resources import Provider, Resource
+from dra_fleet.core.declared.resources import Provider, Resource
 from dra_fleet.policy.decoding import decode
 
 if TYPE_CHECKING:

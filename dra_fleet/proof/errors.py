@@ -1,6 +1,6 @@
 """Why a proof stops the program; both texts are meant for people."""
 
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.findings.expected import ExpectedError
 
 
 class DoesNotFit(Exception):  # noqa: N818 - it does not fit; that is the sentence

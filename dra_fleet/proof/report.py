@@ -7,12 +7,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
+from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.findings.sarif import Level
+    from dra_fleet.core.findings.sarif import Level
 
 _TOOL: Final = "dra-fleet"
 _RULES: Final = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.core.yaml_text import Unreadable, read_documents
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dra_fleet.core.places import top_folder
 from dra_fleet.drivers.described.simulation.stand_ins import write_charts
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.queueing.kueue import NAME
-from dra_fleet.places import top_folder
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal import chosen_drivers, engine_session, providers, tools
 from dra_fleet.rehearsal.access import simulated_name

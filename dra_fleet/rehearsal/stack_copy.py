@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from io import StringIO
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.findings.errors import KEY
-from dra_fleet.places import PROJECT_FILE, project
+from dra_fleet.core.findings.errors import KEY
+from dra_fleet.core.places import PROJECT_FILE, project
 from dra_fleet.rehearsal.project_file import read_project_file
 from dra_fleet.rehearsal.world.files import write_private
 

@@ -17,7 +17,7 @@ from dra_fleet.rehearsal.world.client import WorldClient
 from dra_fleet.rehearsal.world.hardware_file import Hardware
 
 if TYPE_CHECKING:
-    from dra_fleet.findings.preflight import PreflightFinding
+    from dra_fleet.core.findings.preflight import PreflightFinding
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import StackSource

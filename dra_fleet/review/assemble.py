@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
+from dra_fleet.core.yaml_text import Unreadable, read_json
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.plan import make_plan
@@ -25,7 +26,6 @@ from dra_fleet.review.pools import PoolContext, pools
 from dra_fleet.review.sharing import sharing, uses
 from dra_fleet.review.unchecked import unchecked
 from dra_fleet.review.versions import versions
-from dra_fleet.yaml_text import Unreadable, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

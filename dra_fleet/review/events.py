@@ -6,8 +6,8 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.findings.engine_events import NoEngineEventsError, take_events
-from dra_fleet.findings.reported import ReportedViolation, reported_violation
+from dra_fleet.core.findings.engine_events import NoEngineEventsError, take_events
+from dra_fleet.core.findings.reported import ReportedViolation, reported_violation
 from dra_fleet.review.errors import ReviewError
 
 if TYPE_CHECKING:

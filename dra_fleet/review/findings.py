@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.policy.exemptions import without_exemption
 from dra_fleet.review.model import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.findings.reported import ReportedViolation
+    from dra_fleet.core.findings.reported import ReportedViolation
     from dra_fleet.fleet import SettingsInvalid
     from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.review.events import Preview

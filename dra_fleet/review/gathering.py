@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from dra_fleet.core.yaml_text import bounded_lines
 from dra_fleet.fleet import SettingsInvalid
 from dra_fleet.fleet.fleet_files import fleet_files
 from dra_fleet.fleet.stack_file import Written, read_written
@@ -17,7 +18,6 @@ from dra_fleet.review.events import read_events
 from dra_fleet.review.page import compile_templates
 from dra_fleet.review.places import StackText
 from dra_fleet.review.was import Was, was_exported
-from dra_fleet.yaml_text import bounded_lines
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.extending import FLEET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.yaml_text import Path, Place
+    from dra_fleet.core.yaml_text import Path, Place
 
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -8,8 +8,8 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from dra_fleet.core.findings.engine_events import streaming_environment
 from dra_fleet.core.interrupts import heeding_interrupts
-from dra_fleet.findings.engine_events import streaming_environment
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.events import read_events
 

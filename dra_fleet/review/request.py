@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from dra_fleet.places import project, stack_name, top_folder
+from dra_fleet.core.places import project, stack_name, top_folder
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.previewing import PLAN, PreviewCommand, RunningPreview
 

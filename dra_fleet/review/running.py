@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.review.errors import ReviewError
-from dra_fleet.yaml_text import Unreadable, read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
-from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
+from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from dra_fleet.review.places import StackText, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.findings.sarif import Level
+    from dra_fleet.core.findings.sarif import Level
     from dra_fleet.review.model import Change, Finding, Review, Severity
 
 _LEVELS: dict[Severity, Level] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.review.model import Reason, Verdict
 from dra_fleet.review.words import counted
 

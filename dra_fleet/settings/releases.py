@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dra_fleet.facts.chart_versions import EXAMPLE, is_chart_version
+from dra_fleet.core.facts.chart_versions import EXAMPLE, is_chart_version
 from dra_fleet.kubernetes.devices.names import DnsLabel, DriverName
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel

@@ -14,8 +14,8 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "claim-forbid-health-taints"

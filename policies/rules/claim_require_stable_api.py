@@ -14,7 +14,7 @@ from dra_fleet.policy.rule import Finding, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
 STABLE: Final = "v1"

@@ -16,7 +16,7 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
 
 

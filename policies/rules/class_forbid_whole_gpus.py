@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet import drivers
-from dra_fleet.declared.resources import Stack
+from dra_fleet.core.declared.resources import Stack
 from dra_fleet.drivers.divided_devices import dividable, known_whole_taken, partitions_taken
 from dra_fleet.kubernetes.cel import CelUnsupported
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
@@ -24,8 +24,8 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.drivers.divided_devices import Taken
     from dra_fleet.policy.rule import Settings
 

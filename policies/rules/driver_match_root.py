@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Stack
+    from dra_fleet.core.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.reading.operators import InstalledOperator

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import GpuDriverOwner
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity
     from dra_fleet.policy.reading.operators import InstalledOperator
     from dra_fleet.policy.rule import Settings

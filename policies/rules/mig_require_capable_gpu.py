@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.hardware.models import Machine
     from dra_fleet.policy.rule import Settings
 

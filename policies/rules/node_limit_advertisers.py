@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudDevicePlugin
-    from dra_fleet.declared.resources import Stack
+    from dra_fleet.core.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.rule import Settings
 

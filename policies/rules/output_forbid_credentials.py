@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dra_fleet.declared.credentials import credentials
+from dra_fleet.core.declared.credentials import credentials
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.policy.rule import Settings
 
 ROOT = re.compile(r"pulumi:pulumi:Stack")

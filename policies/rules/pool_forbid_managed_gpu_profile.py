@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dra_fleet.clouds.resources import ManagedPlugins
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.rule import Settings
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Stack
+    from dra_fleet.core.declared.resources import Stack
     from dra_fleet.policy.rule import Settings
 
 

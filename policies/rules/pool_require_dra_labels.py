@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.declared.values import Secret
+from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy.reading.clouds import any_of
 from dra_fleet.policy.reading.pools import pools
 from dra_fleet.policy.rule import Finding, ResourceRule
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
 

@@ -10,15 +10,15 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.declared.credentials import credentials
-from dra_fleet.declared.values import Value
+from dra_fleet.core.declared.credentials import credentials
+from dra_fleet.core.declared.values import Value
+from dra_fleet.core.yaml_text import Unreadable, read_documents
 from dra_fleet.policy.rule import Finding, ResourceRule
-from dra_fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
 ALWAYS: Final = ("client-key-data", "auth-provider")

@@ -15,7 +15,7 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "sharing-require-isolation"

@@ -15,7 +15,7 @@ from dra_fleet.policy.rule import Finding, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
 VERSIONED: Final = re.compile(r".*-([0-9a-f]{7,}|v\d+)")

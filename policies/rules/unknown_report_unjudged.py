@@ -14,7 +14,7 @@ from dra_fleet.policy.rule import ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.rule import Finding, Settings
 
 

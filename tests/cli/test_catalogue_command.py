@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dra_fleet import clouds, drivers
 from dra_fleet.cli.main import app
 from dra_fleet.clouds.offers import NoSuchOffer, find_offers
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.explanation import UnknownKey, explain
 from dra_fleet.fleet.keys import FLEET, sections
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from dra_fleet.places import ROOT
+from dra_fleet.core.places import ROOT
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

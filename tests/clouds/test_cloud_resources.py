@@ -12,7 +12,7 @@ import pytest
 from dra_fleet import drivers
 from dra_fleet.clouds.pools import NodePool
 from dra_fleet.clouds.resources import CloudResources
-from dra_fleet.declared.resources import Resource, Stack
+from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.policy.reading.clouds import all_resources
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pytest
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.base import read_machines
 from dra_fleet.clouds.offers import check_own_catalogue
+from dra_fleet.core.facts.own import NAME, VARIABLE, CatalogueInvalid, use_beside
 from dra_fleet.drivers.amd import gpus as amd_gpus
 from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.facts.own import NAME, VARIABLE, CatalogueInvalid, use_beside
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove

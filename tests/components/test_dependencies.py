@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from tests.pulumi_recorder import Recorder
 
 NAMESPACE: Final = "kubernetes:core/v1:Namespace"

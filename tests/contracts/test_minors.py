@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.core.places import ROOT
 from dra_fleet.kubernetes.cel import CelDevice, environment, minors
 from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.places import ROOT
 from dra_fleet.proof.allocator import Allocation, CandidateNode, allocate
 from dra_fleet.rehearsal.tools import recipes
 from tests.proof.proof_helpers import fleet, pool, proved

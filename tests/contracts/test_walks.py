@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from dra_fleet import clouds, drivers
-from dra_fleet.places import ROOT
+from dra_fleet.core.places import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 WITHOUT = {"existing": {"facts.py", "facts.yaml", "account.py", "__init__.py", "existing.md", "existing"}}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from dra_fleet.places import ROOT as PROJECT
+from dra_fleet.core.places import ROOT as PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dra_fleet.core.yaml_text import MAX_BYTES
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
-from dra_fleet.yaml_text import MAX_BYTES
 
 ROOT = Path(__file__).parents[2]
 LAB = (ROOT / "tests" / "data" / "stacks" / "lab.yaml").read_text(encoding="utf-8")

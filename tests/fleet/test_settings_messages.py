@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.findings.errors import nearest
+from dra_fleet.core.findings.errors import nearest
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dra_fleet.check import ManifestFile, check
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.yaml_text import Unreadable, bounded_lines, read_documents, read_json
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.policy.gate import preset
@@ -28,7 +29,6 @@ from dra_fleet.review.assemble import Fleet, Known, fleet_of, make_review, previ
 from dra_fleet.review.events import read_events
 from dra_fleet.review.running import read_running
 from dra_fleet.review.was import Was
-from dra_fleet.yaml_text import Unreadable, bounded_lines, read_documents, read_json
 from tests.json_places import places
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, quali
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
+    from dra_fleet.core.facts.entry import Entry
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.nvidia.facts import GpuModel
-    from dra_fleet.facts.entry import Entry
 
 DRIVERS = [driver.facts for driver in drivers.known()]
 ENTRIES: list[tuple[str, Entry]] = [

@@ -27,7 +27,7 @@ FOLDERS = {
     "aks": ["components/clouds/aks"],
     "eks": ["components/clouds/eks"],
     "gke": ["components/clouds/gke"],
-    "gate": ["policies", "dra_fleet/policy", "dra_fleet/declared"],
+    "gate": ["policies", "dra_fleet/policy", "dra_fleet/core/declared"],
     "clusters": ["dra_fleet/clusters"],
     "review": ["dra_fleet/review"],
     "rehearse": ["dra_fleet/rehearsal", "dra_fleet/clouds", "dra_fleet/drivers"],

@@ -9,7 +9,7 @@ from dra_fleet.policy.judging import judge
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.judging import Violation
     from dra_fleet.policy.rule import Rule, Settings
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.declared.values import Missing, Secret
+from dra_fleet.core.declared.values import Missing, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,9 +12,9 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke import TRIPLE
-from dra_fleet.declared.values import Missing, Secret
-from dra_fleet.findings.engine_marks import SECRET, SIGNATURE
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.declared.values import Missing, Secret
+from dra_fleet.core.findings.engine_marks import SECRET, SIGNATURE
+from dra_fleet.core.findings.expected import ExpectedError
 from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import decode, encode
@@ -27,7 +27,7 @@ from policies.rules import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.resources import Resource, Stack
 
 FLOOR = cluster_require_minimum_kubernetes.RULE
 CANARY = "s3cr3t-canary"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.declared.resources import Resource, Stack
+from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.policy.judging import judge_resource
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import ChartRelease, releases

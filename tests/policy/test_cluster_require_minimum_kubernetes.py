@@ -10,7 +10,7 @@ import pytest
 
 from components.clouds import resolve
 from dra_fleet import clouds
-from dra_fleet.declared.values import Missing
+from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.reading.versions import FIELDS
 from dra_fleet.policy.rule_cases import Declared

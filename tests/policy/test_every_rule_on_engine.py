@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.declared.values import REDACTED
+from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.running import preview

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app
-from dra_fleet.declared.values import Secret
+from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record

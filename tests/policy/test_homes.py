@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.declared.resources import Provider, Resource, Stack
-from dra_fleet.declared.values import Missing
+from dra_fleet.core.declared.resources import Provider, Resource, Stack
+from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.reading.homes import Homes
 
 KUBERNETES = "pulumi:providers:kubernetes"

@@ -78,7 +78,7 @@ def test_no_variable_changes_how_the_pack_starts(start: str, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_the_pack_takes_the_protocol_from_the_sdk_without_the_sdk() -> None:
     program = (
-        "from dra_fleet.findings.bare_sdk import use_protocol_only; use_protocol_only(); "
+        "from dra_fleet.core.findings.bare_sdk import use_protocol_only; use_protocol_only(); "
         "import sys, dra_fleet.policy.serving; "
         "print(sorted(name for name in sys.modules if name.split('.')[0] == 'pulumi' and '_pb2' not in name))"
     )

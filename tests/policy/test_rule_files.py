@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.places import top_folder
+from dra_fleet.core.places import top_folder
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule_files import OURS, RuleFileError, load_rules
 from tests.policy.own_rules import OWNER, write_rules

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from dra_fleet.declared.values import Secret
+from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule import ResourceRule
 from dra_fleet.policy.rule_cases import UNKNOWN, all_secret, declared_with, put

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from dra_fleet import places
-from dra_fleet.places import ROOT as PROJECT
+from dra_fleet.core import places
+from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.places import ROOT as PROJECT
+from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.rehearsal import stack_copy
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.findings.reported import ReportedViolation
+from dra_fleet.core.findings.reported import ReportedViolation
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
 from dra_fleet.review.events import Preview
 from dra_fleet.review.losses import Losses

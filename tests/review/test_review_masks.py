@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_fleet.facts.loading import read
+from dra_fleet.core.facts.loading import read
 from dra_fleet.review.masking import MASK, change_shown, scrub
 
-TABLE: list[dict[str, str]] = read("dra_fleet.declared", "credential_forms.yaml")["forms"]
+TABLE: list[dict[str, str]] = read("dra_fleet.core.declared", "credential_forms.yaml")["forms"]
 HEX = "0123456789abcdef"
 LONG = "c4n4ry" * 20
 UPPER = "C4N4RY" * 20

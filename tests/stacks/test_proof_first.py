@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.stack_file import read_fleet
 from tests.clouds.aks.aks_fleets import vgpu
 

@@ -12,7 +12,7 @@ import pulumi
 import pulumi_alicloud
 from pulumi_alicloud import cs
 
-from dra_fleet.findings.errors import SettingsError, under
+from dra_fleet.core.findings.errors import SettingsError, under
 
 from ...core.naming import logical
 from ..adopting import readable

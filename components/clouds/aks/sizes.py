@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pulumi
 import pulumi_azure_native.containerservice as aks
 
-from dra_fleet.findings.errors import SettingsError, under
+from dra_fleet.core.findings.errors import SettingsError, under
 
 from ..adopting import words
 from ..sizing import asked_for

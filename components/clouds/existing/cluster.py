@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 
 import pulumi
 
+from dra_fleet.core.yaml_text import Unreadable, read_documents
 from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 from dra_fleet.settings.outputs import StackOutput
-from dra_fleet.yaml_text import Unreadable, read_documents
 
 from ..platform import Platform
 

@@ -12,19 +12,19 @@ from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.clouds.ack.plan import IMAGE, advertises_gpus
 from dra_fleet.clouds.ack.resources import DRIVER_VERSION, LEFT_ALONE, SCHEDULING
 from dra_fleet.clouds.common.machines import is_divided
+from dra_fleet.core.findings.errors import shown
 from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clouds.ack.settings import AckClusterSettings, AckPoolSettings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
 

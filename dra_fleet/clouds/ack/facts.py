@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from dra_fleet.facts.entry import Entry
-from dra_fleet.facts.loading import read
+from dra_fleet.core.facts.entry import Entry
+from dra_fleet.core.facts.loading import read
 
 _ABROAD = ("cn-hongkong",)
 """Regions that begin like those of mainland China and are none."""

@@ -23,8 +23,8 @@ from dra_fleet.model.labels import POOL
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.ack.settings import AckClusterSettings, AckPoolSettings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Driver, Release
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 

@@ -26,7 +26,7 @@ from dra_fleet.clouds.account import (
     version_question,
 )
 from dra_fleet.clouds.aks.plan import quota_family
-from dra_fleet.findings.preflight import PreflightFinding
+from dra_fleet.core.findings.preflight import PreflightFinding
 from dra_fleet.settings.outputs import StackOutput
 
 if TYPE_CHECKING:

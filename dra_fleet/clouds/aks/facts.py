@@ -3,8 +3,8 @@
 import datetime as dt
 from functools import cache
 
-from dra_fleet.facts.entry import Entry, Fact
-from dra_fleet.facts.loading import read
+from dra_fleet.core.facts.entry import Entry, Fact
+from dra_fleet.core.facts.loading import read
 
 
 class AksMinor(Fact):

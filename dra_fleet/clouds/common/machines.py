@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from dra_fleet import drivers
-from dra_fleet.findings.errors import under
+from dra_fleet.core.findings.errors import under
 from dra_fleet.hardware.models import OWN, Machine
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.settings import CommonPoolSettings, CreatedPoolSettings
-    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.settings.pools import Advertiser, InlineMachine
     from dra_fleet.settings.sharing import Sharing
 

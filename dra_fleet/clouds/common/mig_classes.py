@@ -12,9 +12,9 @@ from dra_fleet.settings.classes import CelClass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.resources import Dividable
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.fleet import FleetSettings
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import OtherPools
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
 _LISTED: Final = "listed ranges, or no public address"

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.eks.settings import EksClusterSettings
     from dra_fleet.clouds.resources import CloudResources
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
     from dra_fleet.settings.clusters import ClusterSettings

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
 

@@ -5,8 +5,8 @@ import re
 from functools import cache
 from typing import Literal
 
-from dra_fleet.facts.entry import Entry, Fact
-from dra_fleet.facts.loading import read
+from dra_fleet.core.facts.entry import Entry, Fact
+from dra_fleet.core.facts.loading import read
 
 
 class EksMinor(Fact):

@@ -14,7 +14,7 @@ from dra_fleet.drivers.operators import how_to_ask
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.facts import EksFacts, EksImage
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
-    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
 
 

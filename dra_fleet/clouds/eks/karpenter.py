@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import CloudDevicePlugin
-from dra_fleet.declared.values import Value
+from dra_fleet.core.declared.values import Value
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.resources import Resource, Stack
 
 _REQUIREMENTS: Final = ("spec", "template", "spec", "requirements")
 _CLASS: Final = ("spec", "template", "spec", "nodeClassRef")

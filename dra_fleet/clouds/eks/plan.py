@@ -26,8 +26,8 @@ from dra_fleet.model.labels import POOL
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.facts import EksImage
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Driver, Release
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
 

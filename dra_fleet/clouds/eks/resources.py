@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.eks.facts import EksFacts, EksImage
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
 
 _CHOSEN: Final = "the newest version that EKS has when the cluster is made"
 """Where no version is given: https://www.pulumi.com/registry/packages/aws/api-docs/eks/cluster/"""

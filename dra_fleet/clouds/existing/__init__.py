@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.clusters import ClusterSettings

@@ -19,9 +19,9 @@ from dra_fleet.clouds.gke.plan import (
     zones_of,
 )
 from dra_fleet.clouds.gke.resources import chips_of
+from dra_fleet.core.findings.errors import choices
 from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.findings.errors import choices
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.settings.classes import CelClass, IntentClass
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkePoolSettings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.kubernetes.cel.intent import Asked
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.classes import ClassSettings

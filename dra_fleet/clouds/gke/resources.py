@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.gke.facts import GkeFacts
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudDevicePlugin, OtherPools
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.drivers.base import Accelerators
     from dra_fleet.hardware.models import Machine
 

@@ -21,9 +21,9 @@ from dra_fleet.model.nodes import Published
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.core.findings.refusal import Refusal
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
 

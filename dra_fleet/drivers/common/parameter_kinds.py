@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from dra_fleet.facts.entry import Entry, Fact
+from dra_fleet.core.facts.entry import Entry, Fact
 
 ParameterType = Literal[
     "string",

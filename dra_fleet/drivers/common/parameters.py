@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.core.findings.errors import choices, mistyped, shown
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.common.parameter_types import TYPES
-from dra_fleet.findings.errors import choices, mistyped, shown
-from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.common.affinity import node_affinity, node_label
 from dra_fleet.drivers.common.values import nested
-from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.core.findings.errors import shown
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Driver
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from dra_fleet.core.findings.errors import choices, mistyped
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.common.facts import PublishedAttribute, PublishedCapacity
-from dra_fleet.findings.errors import choices, mistyped
-from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet.core.findings.errors import choices, mistyped, shown
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.common.value_types import KINDS, told_wrong
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.findings.errors import choices, mistyped, shown
-from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.base import Release

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.core.findings.errors import shown
 from dra_fleet.drivers.common import pod_values
 from dra_fleet.drivers.common.cpu_sets import CPU_SET_WORDS, is_cpu_set
 from dra_fleet.drivers.common.pod_values import Wrong, named
-from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.devices.names import dns_label, dns_subdomain, extended_resource_name
 
 if TYPE_CHECKING:

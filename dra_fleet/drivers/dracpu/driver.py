@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import merged, nested, value_at
 from dra_fleet.drivers.resources import DriverResources
-from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.base import Driver, MachineTraits, NetworkCards
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.dranet.devices import (
@@ -24,7 +25,6 @@ from dra_fleet.drivers.dranet.devices import (
     is_aws_build,
 )
 from dra_fleet.drivers.resources import DriverResources
-from dra_fleet.findings.refusal import Refusal
 from dra_fleet.hardware.models import OWN
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 

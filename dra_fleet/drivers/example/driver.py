@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import override
 
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.example.devices import PROFILES, Options, example_counters, example_devices
-from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 from dra_fleet.model.nodes import GIVE_SLICES, Published

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.placement import nothing_served
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.resources import DriverResources
-from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.objects import CLIQUE_LABEL, ComputeDomainSpec
 from dra_fleet.drivers.nvidia.operator import NAME as OPERATOR
-from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings

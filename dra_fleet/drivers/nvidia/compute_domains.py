@@ -22,8 +22,8 @@ from dra_fleet.model.plan import ComputeDomainPlan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.workloads import WorkloadSettings

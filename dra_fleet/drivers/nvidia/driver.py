@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from dra_fleet.core.facts.entry import Fact
 from dra_fleet.drivers.base import Accelerators, Driver, MachineTraits
 from dra_fleet.drivers.nvidia import compute_domains, isolation, nodes, sharing, slices, values
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
@@ -15,17 +16,16 @@ from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
 from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings, MigSharing
 from dra_fleet.drivers.nvidia.values import priority_keys
-from dra_fleet.facts.entry import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.core.findings.errors import SettingsError
+    from dra_fleet.core.findings.refusal import Refusal
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.findings.errors import SettingsError
-    from dra_fleet.findings.refusal import Refusal
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.cel.intent import Asked
     from dra_fleet.model.nodes import Object, Published

@@ -19,7 +19,7 @@ from dra_fleet.settings.claims import FirstAvailableRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.settings.classes import OpaqueSettings
     from dra_fleet.settings.fleet import FleetSettings

@@ -21,9 +21,9 @@ from dra_fleet.model.plan import ReleasePlan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.nvidia.facts import GpuModel, GpuOperatorVersion
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.settings.operators import GpuOperatorSettings
 

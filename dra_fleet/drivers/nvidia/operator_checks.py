@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.core.findings.errors import shown
 from dra_fleet.drivers.common.host_root import install_dir_refusals
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia.labels import DEPLOY, OPERANDS
 from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.sharing import is_divided
-from dra_fleet.findings.errors import shown
 from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
 
 if TYPE_CHECKING:
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.nvidia.facts import GpuModel
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 _OWNERSHIP = ("toolkit.enabled", "operator.runtimeClass")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.common.host_root import HOST, root_of
 from dra_fleet.drivers.common.pod_values import variable_names
 from dra_fleet.drivers.common.value_checks import default_namespace
@@ -15,7 +16,6 @@ from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.labels import KEY as ROOT
 from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.shares import NO_SHARES, is_option
-from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 

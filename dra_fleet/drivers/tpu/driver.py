@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from dra_fleet.core.findings.refusal import Refusal
 from dra_fleet.drivers.base import Accelerators, Driver
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.resources import DriverResources
 from dra_fleet.drivers.tpu.devices import chips_of, is_found, tpu_devices
-from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 from dra_fleet.settings.claims import FirstAvailableRequest
@@ -24,9 +24,9 @@ from dra_fleet.settings.classes import CelClass
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings

@@ -13,7 +13,7 @@ from dra_fleet import clouds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.plan import ClusterPlan
 

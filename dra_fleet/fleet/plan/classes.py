@@ -15,8 +15,8 @@ from dra_fleet.settings.classes import CelClass, IntentClass
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.settings.classes import ClassSettings
     from dra_fleet.settings.clusters import ClusterSettings

@@ -9,8 +9,8 @@ from dra_fleet import drivers
 from dra_fleet.drivers.common.told_devices import type_of
 
 if TYPE_CHECKING:
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.settings.clusters import ClusterSettings, PoolView
     from dra_fleet.settings.pools import DescribedDevices
 

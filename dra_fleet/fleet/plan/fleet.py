@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.offers import check_own_catalogue
-from dra_fleet.findings.errors import SettingsInvalid
-from dra_fleet.findings.refusals import Findings
+from dra_fleet.core.findings.errors import SettingsInvalid
+from dra_fleet.core.findings.refusals import Findings
 from dra_fleet.fleet.plan.advertisers import check_stated
 from dra_fleet.fleet.plan.budget import check_budget
 from dra_fleet.fleet.plan.claims import (

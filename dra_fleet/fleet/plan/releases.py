@@ -15,9 +15,9 @@ from dra_fleet.model.plan import NamespacePlan, ReleasePlan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.core.findings.refusal import Refusal
+    from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
-    from dra_fleet.findings.refusal import Refusal
-    from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.releases import DriverSettings

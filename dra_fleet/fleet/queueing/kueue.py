@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from dra_fleet.core.facts.loading import read
 from dra_fleet.drivers.common.facts import ChartVersion
-from dra_fleet.facts.loading import read
 from dra_fleet.model.labels import WORKLOAD
 
 if TYPE_CHECKING:

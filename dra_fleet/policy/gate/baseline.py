@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.policy.gate.errors import GateError
-from dra_fleet.yaml_text import Unreadable, read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

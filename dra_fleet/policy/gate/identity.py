@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.places import PACKAGE, top_folder
+from dra_fleet.core.places import PACKAGE, top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
+from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.rule import Level
-from dra_fleet.yaml_text import Unreadable, read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

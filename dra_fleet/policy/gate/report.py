@@ -6,11 +6,11 @@ import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
+from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from dra_fleet.policy import pack
 
 if TYPE_CHECKING:
-    from dra_fleet.findings.sarif import Level as SarifLevel
+    from dra_fleet.core.findings.sarif import Level as SarifLevel
     from dra_fleet.policy.gate.places import Places
     from dra_fleet.policy.gate.verdict import GateFinding, GateVerdict
     from dra_fleet.policy.presets import Preset

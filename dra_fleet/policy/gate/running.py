@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dra_fleet.core.findings.engine_events import streaming_environment
 from dra_fleet.core.interrupts import heeding_interrupts
-from dra_fleet.findings.engine_events import streaming_environment
-from dra_fleet.places import top_folder
+from dra_fleet.core.places import top_folder
 from dra_fleet.policy.asked_policies import NOTHING, AskedPolicies
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 from dra_fleet.policy.gate.identity import changed, identity

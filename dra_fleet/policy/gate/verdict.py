@@ -14,7 +14,7 @@ from dra_fleet.policy.rule import StackRule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.findings.reported import ReportedViolation
+    from dra_fleet.core.findings.reported import ReportedViolation
     from dra_fleet.policy.exemptions import Exemption
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.presets import Preset

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.declared.resources import Provider, Resource
-from dra_fleet.findings.reported import ReportedViolation
+from dra_fleet.core.declared.resources import Provider, Resource
+from dra_fleet.core.findings.reported import ReportedViolation
 from dra_fleet.policy import pack
 from dra_fleet.policy.decoding import from_plain
 from dra_fleet.policy.exemptions import today

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.declared.values import Missing
+from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources, any_of, declared_by
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudResources, OtherPools
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.rule import Settings
 

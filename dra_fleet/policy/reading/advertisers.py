@@ -17,8 +17,8 @@ from dra_fleet.policy.reading.tolerations import Tolerated
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.drivers.resources import DevicePlugin, Operator
     from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.reading.pods import PodSpec

@@ -9,7 +9,7 @@ from dra_fleet import drivers
 from dra_fleet.clouds.pools import steps
 
 if TYPE_CHECKING:
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.values import Value
 
 PACKED: Final = re.compile(r"(?P<name>.+?)(-(?P<version>v?\d+\.\d+\.\d+[0-9A-Za-z.+-]*))?\.tgz(\?.*)?")
 """A packed chart, as `helm package` names it."""

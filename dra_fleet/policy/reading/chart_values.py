@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.declared.values import Missing, Value
-from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
+from dra_fleet.core.declared.values import Missing, Value
+from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

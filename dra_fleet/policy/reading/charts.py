@@ -20,8 +20,8 @@ from dra_fleet.policy.reading.chart_values import file_contents, layered, local_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.resources import Operator

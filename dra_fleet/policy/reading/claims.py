@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
 
 GROUP = r"kubernetes:resource\.k8s\.io/(?P<version>v\w+)"
 CLAIM_TYPES = re.compile(rf"{GROUP}:ResourceClaim(Template)?(Patch)?")

@@ -16,7 +16,7 @@ from dra_fleet.policy.reading.kubeconfigs import reached_by
 from dra_fleet.policy.reading.versions import OWN_CLUSTERS
 
 if TYPE_CHECKING:
-    from dra_fleet.declared.resources import Provider, Resource, Stack
+    from dra_fleet.core.declared.resources import Provider, Resource, Stack
 
 _OF_CLOUDS: Final = any_of(lambda resources: [resources.clusters, resources.cluster_components])
 CLUSTER_TYPES: Final = re.compile(rf"{_OF_CLOUDS.pattern}|{OWN_CLUSTERS.pattern}")

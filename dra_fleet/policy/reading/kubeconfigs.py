@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit
 
-from dra_fleet.yaml_text import Unreadable, read_documents
+from dra_fleet.core.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from dra_fleet.policy.reading.versions import FIELDS, KubernetesVersion
 from dra_fleet.policy.rule import Parameter
 
 if TYPE_CHECKING:
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.kubernetes.minors import FeatureGate
     from dra_fleet.policy.reading.homes import ClusterHome
     from dra_fleet.policy.rule import Settings

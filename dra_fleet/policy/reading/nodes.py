@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.plugins import DriverPlugin
 

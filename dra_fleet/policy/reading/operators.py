@@ -10,8 +10,8 @@ from dra_fleet.policy.reading.plugins import is_on
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.drivers.resources import Operator
     from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.reading.homes import Homes

@@ -12,8 +12,8 @@ from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.policy.reading.charts import ChartRelease
 
 _NODES: Final = re.compile(r"kubernetes:core/v1:Node(Patch)?")

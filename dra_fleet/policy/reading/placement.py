@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.kubernetes.scheduling.node_affinity import Held, Labels
 
 _REQUIRED: Final = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")

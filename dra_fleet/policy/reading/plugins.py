@@ -12,8 +12,8 @@ from dra_fleet.policy.reading.tolerations import Tolerated
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.resources import Switch
     from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity

@@ -11,8 +11,8 @@ from dra_fleet.kubernetes.pod_templates import POD_TEMPLATES, pod_templates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
 
 POD_TYPES: Final = re.compile(
     "|".join(

@@ -8,7 +8,7 @@ from dra_fleet.clouds.pools import NodePool, steps
 from dra_fleet.policy.reading.clouds import all_resources, any_of
 
 if TYPE_CHECKING:
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource
 
 POOL_TYPES: Final = any_of(lambda resources: [form.types for form in resources.pools])
 

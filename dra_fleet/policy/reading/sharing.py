@@ -10,8 +10,8 @@ from dra_fleet.policy.reading.claims import configs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.drivers.common.facts import DriverFacts
 
 

@@ -10,7 +10,7 @@ from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.kubernetes.scheduling.taints import Taint
 
 

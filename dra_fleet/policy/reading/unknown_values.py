@@ -11,10 +11,10 @@ from dra_fleet.policy.rule import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.values import Value
+    from dra_fleet.core.findings.refusal import Refusal
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.policy.reading.charts import ChartRelease
 
 

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.declared.values import Missing
+from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.chart_values import local_chart
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
@@ -23,8 +23,8 @@ from dra_fleet.policy.reading.versions import VERSIONED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.core.declared.values import Value
 
 WORKLOAD: Final = "a workload"
 _SERVICES: Final = re.compile(

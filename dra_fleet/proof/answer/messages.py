@@ -57,7 +57,7 @@ class ProofFindings:
     ) -> None:
         """Stop the program for what stands at a path below the fleet's key."""
         # Whoever proves a plan has loaded the settings' models already; importing a proof must not.
-        from dra_fleet.findings.errors import SettingsError, under  # noqa: PLC0415
+        from dra_fleet.core.findings.errors import SettingsError, under  # noqa: PLC0415
 
         steps = "".join(
             f"\n  order: {line}" if not number else f"\n         {line}" for number, line in enumerate(order)
@@ -77,7 +77,7 @@ class ProofFindings:
 
     def warn(self, *path: object, what: str, fix: str = "") -> None:
         """Tell what is doubtful about what stands at a path below the fleet's key."""
-        from dra_fleet.findings.errors import under  # noqa: PLC0415 - as above
+        from dra_fleet.core.findings.errors import under  # noqa: PLC0415 - as above
 
         self.warnings.append(f"{under(*path)}: {what}{f'; {fix}' if fix else ''}")
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from dra_fleet.kubernetes.scheduling.taints import Effect
 from dra_fleet.model.nodes import NodeDevice, Object, Origin
 from dra_fleet.proof.errors import RecordingInvalid
-from dra_fleet.yaml_text import Unreadable, read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

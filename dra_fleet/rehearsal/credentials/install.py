@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet.places import ROOT
+from dra_fleet.core.places import ROOT
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.credentials import account_command, dra_fleet_token
 from dra_fleet.rehearsal.world.files import write_private

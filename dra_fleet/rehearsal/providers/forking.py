@@ -9,7 +9,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.places import ROOT
+from dra_fleet.core.places import ROOT
 from dra_fleet.rehearsal.environment import compiled_modules
 from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.providers.installing import SOCKET

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dra_fleet.places import ROOT
+from dra_fleet.core.places import ROOT
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.providers import clouds
 from dra_fleet.rehearsal.tools.releases import PROVIDER

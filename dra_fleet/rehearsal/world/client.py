@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import httpx2
 from filelock import FileLock, Timeout
 
-from dra_fleet.places import ROOT
+from dra_fleet.core.places import ROOT
 from dra_fleet.rehearsal.credentials.install import install_helpers
 from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.world.code import code_digest

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from dra_fleet.facts.own import own_file
-from dra_fleet.places import ROOT
+from dra_fleet.core.facts.own import own_file
+from dra_fleet.core.places import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from pydantic import Field, ValidationError
 
 from dra_fleet import clouds
+from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 from dra_fleet.rehearsal.world.hardware import ClusterHardware  # noqa: TC001 - pydantic reads it
 from dra_fleet.rehearsal.world.node import HardwareModel
-from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

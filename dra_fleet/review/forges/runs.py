@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
 
+from dra_fleet.core.yaml_text import read_json_file
 from dra_fleet.review.model import Origin
-from dra_fleet.yaml_text import read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import FleetPlan, make_plan
 from dra_fleet.fleet.stack_file import read_fleet

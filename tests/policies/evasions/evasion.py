@@ -12,7 +12,7 @@ from google.protobuf import json_format
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
-from dra_fleet.declared.values import Missing, Secret
+from dra_fleet.core.declared.values import Missing, Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import encode

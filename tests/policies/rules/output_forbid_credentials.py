@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from dra_fleet.declared.values import Secret
+from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 ALLOWED = "credentials marked secret, or none at all"

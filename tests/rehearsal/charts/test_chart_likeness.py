@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet import drivers
+from dra_fleet.core.facts.own import NAME, VARIABLE
 from dra_fleet.drivers.common.facts import driver_facts
-from dra_fleet.facts.own import NAME, VARIABLE
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.registry import archives, charts
 from tests.charts import chart_folder

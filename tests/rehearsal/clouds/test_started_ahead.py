@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from dra_fleet import clouds
+from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.rehearsal import managed_clouds
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.managed_clouds import started_ahead

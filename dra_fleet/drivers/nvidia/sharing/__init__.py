@@ -9,7 +9,7 @@ from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.drivers.nvidia.sharing import mig
 
 if TYPE_CHECKING:
-    from dra_fleet.findings.errors import SettingsError
+    from dra_fleet.core.findings.errors import SettingsError
     from dra_fleet.hardware.models import Machine
     from dra_fleet.settings.sharing import Sharing
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.core.findings.errors import SettingsError, choices, mistyped
 from dra_fleet.drivers.nvidia.devices import MigLayoutImpossible, place
-from dra_fleet.findings.errors import SettingsError, choices, mistyped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

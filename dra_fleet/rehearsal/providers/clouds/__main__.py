@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from dra_fleet.findings.bare_sdk import use_protocol_only
+from dra_fleet.core.findings.bare_sdk import use_protocol_only
 
 use_protocol_only()
 

@@ -13,7 +13,7 @@ from meadow_cloud import CLOUD
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.declared.values import Value
+    from dra_fleet.core.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
 CLUSTER: Final = "meadow:index:Cluster"

@@ -10,9 +10,9 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.core.facts.loading import read_mapping
 from dra_fleet.drivers.nvidia.devices import MigLayoutImpossible, place
 from dra_fleet.drivers.nvidia.mig_config import device_filter
-from dra_fleet.facts.loading import read_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.findings.refusal import Refusal
+from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

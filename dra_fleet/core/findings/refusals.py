@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dra_fleet.findings.errors import SettingsError, choices, mistyped, under
+from dra_fleet.core.findings.errors import SettingsError, choices, mistyped, under
 
 if TYPE_CHECKING:
-    from dra_fleet.findings.refusal import Refusal
+    from dra_fleet.core.findings.refusal import Refusal
 
 
 @dataclass()

@@ -16,10 +16,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import unquote
 
-from dra_fleet.declared.credential_names import can_be, is_neutral, is_placeholder, named_kind
-from dra_fleet.declared.values import Value
-from dra_fleet.facts.loading import read
-from dra_fleet.yaml_text import Unreadable, read_documents, read_json
+from dra_fleet.core.declared.credential_names import can_be, is_neutral, is_placeholder, named_kind
+from dra_fleet.core.declared.values import Value
+from dra_fleet.core.facts.loading import read
+from dra_fleet.core.yaml_text import Unreadable, read_documents, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ class _Form(NamedTuple):
 
 @cache
 def _forms() -> tuple[_Form, ...]:
-    forms = read("dra_fleet.declared", "credential_forms.yaml")["forms"]
+    forms = read("dra_fleet.core.declared", "credential_forms.yaml")["forms"]
     return tuple(_Form(form["is"], form.get("holds", ""), re.compile(form["pattern"])) for form in forms)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.core.findings.expected import ExpectedError
 
-PACKAGE: Final = Path(__file__).resolve().parent
+PACKAGE: Final = Path(__file__).resolve().parents[1]
 ROOT: Final = PACKAGE.parent
 """What `dra_fleet` is imported from: the checkout, or the site-packages it is installed in."""
 PROJECT_FILE: Final = "Pulumi.yaml"

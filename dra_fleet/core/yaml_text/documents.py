@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dra_fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Place, Unreadable, YamlNode, compose
+from dra_fleet.core.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Place, Unreadable, YamlNode, compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.findings.errors import choices
-from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.places import nearest_project
-from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
+from dra_fleet.core.findings.errors import choices
+from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.places import nearest_project
+from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import yaml12
 
-from dra_fleet.facts.own import completed
+from dra_fleet.core.facts.own import completed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

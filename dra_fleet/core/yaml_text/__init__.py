@@ -1,6 +1,6 @@
 """Reads YAML and JSON that anybody may have written, bounded in time and memory; YAML with places."""
 
-from dra_fleet.yaml_text.documents import (
+from dra_fleet.core.yaml_text.documents import (
     MANIFEST_BYTES,
     MAX_BYTES,
     Document,
@@ -9,7 +9,7 @@ from dra_fleet.yaml_text.documents import (
     read_documents,
     read_each,
 )
-from dra_fleet.yaml_text.json_values import (
+from dra_fleet.core.yaml_text.json_values import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
     MAX_LINE_BYTES,
@@ -17,7 +17,7 @@ from dra_fleet.yaml_text.json_values import (
     read_json,
     read_json_file,
 )
-from dra_fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Place, Unreadable
+from dra_fleet.core.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Place, Unreadable
 
 __all__ = [
     "MANIFEST_BYTES",

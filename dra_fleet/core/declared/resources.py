@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dra_fleet.declared.values import Missing, Value
+from dra_fleet.core.declared.values import Missing, Value
 
 if TYPE_CHECKING:
     import re

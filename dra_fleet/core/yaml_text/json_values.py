@@ -7,7 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final, Never
 
-from dra_fleet.yaml_text.nodes import Place, Unreadable
+from dra_fleet.core.yaml_text.nodes import Place, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.findings.event_shape import wrong_place
-from dra_fleet.yaml_text import Unreadable, read_json
+from dra_fleet.core.findings.event_shape import wrong_place
+from dra_fleet.core.yaml_text import Unreadable, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
