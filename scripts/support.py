@@ -18,8 +18,8 @@ from dra_fleet.drivers.unserved import unserved
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
-from dra_fleet.hardware.models import OWN
 from dra_fleet.kubernetes.minors import kubernetes_facts
+from dra_fleet.model.hardware import OWN
 from dra_fleet.proof.prove import prove
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers import Driver
     from dra_fleet.fleet.settings import FleetSettings
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
 EXAMPLES: Final = Path(__file__).resolve().parents[1] / "examples"

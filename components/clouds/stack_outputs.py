@@ -11,7 +11,7 @@ from ..core.naming import logical
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.settings.outputs import StackOutput, TextOrOutput
+    from dra_fleet.model.outputs import StackOutput, TextOrOutput
 
 
 class StackOutputs:

@@ -13,8 +13,8 @@ from dra_fleet import clouds, drivers
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.cel import UNKNOWN, CelDevice
 from dra_fleet.kubernetes.minors import is_on
+from dra_fleet.model.sharing import ExclusiveSharing
 from dra_fleet.proof.supply.prediction import predict
-from dra_fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

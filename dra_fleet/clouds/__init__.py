@@ -16,7 +16,7 @@ from dra_fleet.core.facts.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 BUILT_IN = ("aks", "eks", "gke", "existing", "ack")
 

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.kubeconfig import KubeconfigSource
     from dra_fleet.model.nodes import NodeDevice
+    from dra_fleet.model.operators import GpuOperatorSettings
+    from dra_fleet.model.outputs import TextOrOutput
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
-    from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.fleet import FleetSettings
-    from dra_fleet.settings.kubeconfig import KubeconfigSource
-    from dra_fleet.settings.operators import GpuOperatorSettings
-    from dra_fleet.settings.outputs import TextOrOutput
 
     Place = tuple[str, ...]
     """A path in the stack file below the fleet's key."""
@@ -224,7 +224,7 @@ class Cloud(ABC, Generic[SettingsT_co]):
 @cache
 def read_machines(package: str) -> Mapping[str, Machine]:
     """Return the machine types in `machines.yaml` of a cloud's package, by name."""
-    from dra_fleet.hardware.models import Machine  # noqa: PLC0415 - a program without machines builds no model
+    from dra_fleet.model.hardware import Machine  # noqa: PLC0415 - a program without machines builds no model
 
     facts = read(package, "machines.yaml")
     return by_name(Machine.model_validate(entry) for entry in facts["machines"])

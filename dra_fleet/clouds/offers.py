@@ -12,8 +12,8 @@ from dra_fleet import clouds, drivers
 from dra_fleet.core.facts.own import PRICES, CatalogueInvalid, own, own_file
 from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.core.findings.expected import ExpectedError
-from dra_fleet.hardware.models import Machine, Price
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.model.hardware import Machine, Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

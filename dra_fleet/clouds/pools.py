@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.core.declared.values import Step, Value
     from dra_fleet.drivers import Driver
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 _EFFECTS: Final[Mapping[str, str]] = {
     "NO_SCHEDULE": "NoSchedule",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.pools import NodePool, PoolForm
     from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.core.declared.values import Value
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 OtherPools = Literal["none", "plain", "any"]
 """Pools that no resource describes: none that are told of, of machines without accelerators, or of any."""

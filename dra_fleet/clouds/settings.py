@@ -7,14 +7,14 @@ from pydantic import Field
 
 from dra_fleet import clouds, drivers
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
-from dra_fleet.settings.base import SettingsModel
-from dra_fleet.settings.kubernetes import KubernetesMinor
-from dra_fleet.settings.pools import Advertiser, DescribedDevices, MachineSettings, NodeRange, TaintSettings
-from dra_fleet.settings.releases import DriverSettings
-from dra_fleet.settings.sharing import ExclusiveSharing
+from dra_fleet.model.base import SettingsModel
+from dra_fleet.model.kubernetes import KubernetesMinor
+from dra_fleet.model.pools import Advertiser, DescribedDevices, MachineSettings, NodeRange, TaintSettings
+from dra_fleet.model.releases import DriverSettings
+from dra_fleet.model.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 
 def sharing_model() -> object:
@@ -27,7 +27,7 @@ def sharing_model() -> object:
 
 
 if TYPE_CHECKING:
-    from dra_fleet.settings.sharing import Sharing as SharingSettings
+    from dra_fleet.model.sharing import Sharing as SharingSettings
 else:
     SharingSettings = sharing_model()
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dra_fleet.drivers.common.facts import DriverFacts
-    from dra_fleet.hardware.models import Machine
-    from dra_fleet.settings.releases import DriverSettings
+    from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.releases import DriverSettings
 
 BUILT_IN = ("nvidia", "amd", "intel", "tpu", "dranet", "dracpu", "example")
 

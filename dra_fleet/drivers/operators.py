@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 
 if TYPE_CHECKING:
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 
 @dataclass(frozen=True, kw_only=True)

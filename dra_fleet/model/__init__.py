@@ -1,1 +1,1 @@
-"""The plain frozen values that rooms hand on: pools, clusters, releases, nodes, published devices."""
+"""The plain frozen values that rooms hand on, and the settings that clouds, drivers and claims share."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from dra_fleet.core.interrupts import heeding_interrupts
+from dra_fleet.model.kubeconfig import KubeconfigSecret
+from dra_fleet.model.outputs import StackOutput
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
 from dra_fleet.rehearsal.project import ensure_stack, recorded
 from dra_fleet.rehearsal.stack_copy import SALT, reference, secret_key
 from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.settings.kubeconfig import KubeconfigSecret
-from dra_fleet.settings.outputs import StackOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -41,7 +41,7 @@ def project_name() -> str:
 def read(file: Path) -> Document:
     """A stack file with its comments and the way its values are written.
 
-    It has been validated before: see `dra_fleet.settings.read_stack_file`.
+    It has been validated before: see `dra_fleet.model.read_stack_file`.
     """
     return _yaml().load(file.read_text(encoding="utf-8"))  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.hardware.models import OWN
+from dra_fleet.model.hardware import OWN
 from dra_fleet.review.model import Cost, Money, PoolCost
 from dra_fleet.review.pools import nodes_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.hardware.models import Machine, Price
+    from dra_fleet.model.hardware import Machine, Price
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
     from dra_fleet.review.running import Running
     from dra_fleet.review.was import Was, WasPool

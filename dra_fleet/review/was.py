@@ -10,10 +10,10 @@ from dra_fleet import clouds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
+    from dra_fleet.model.pools import Advertiser
     from dra_fleet.proof.answer.verdicts import Proof
-    from dra_fleet.settings.pools import Advertiser
 
 Object = dict[str, Any]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.core.declared.resources import Stack
     from dra_fleet.core.declared.values import Value
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.policy.rule import Settings
 
 _PROFILE: Final = re.compile(r"(?:all-)?(?P<name>\d+g\.\d+gb)(?P<media>[.+]me)?")

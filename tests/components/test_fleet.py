@@ -12,7 +12,7 @@ import pytest
 from components.fleet import build
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.settings.kubeconfig import KubeconfigSecret
+from dra_fleet.model.kubeconfig import KubeconfigSecret
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ CONTRACTS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8
 NAMES = [contract["name"] for contract in CONTRACTS]
 BREAKING = {
     "rooms import only rooms further down": (
-        "dra_fleet/settings/breaking_rooms.py",
+        "dra_fleet/model/breaking_rooms.py",
         "dra_fleet.fleet.plan.claims",
     ),
     "what decides is pure: no engine, no cloud SDK, no network": (
         "dra_fleet/fleet/plan/breaking_pure.py",
         "httpx2",
     ),
-    "a review reads events and the fleet: no engine, no cluster, no cloud SDK, no network": (
+    "a review reads events and the fleet: no engine, no cluster, no cloud SDK, no network but code hosts": (
         "dra_fleet/review/breaking_review.py",
         "dra_fleet.clusters.client",
     ),

@@ -23,7 +23,7 @@ ALLOWED = {
     "dra_fleet/drivers/__init__.py": "the names that are built in",
     "dra_fleet/rehearsal/clouds/simulation.py": "the simulations that are built in",
     "components/clouds/__init__.py": "the components that are built in",
-    "dra_fleet/hardware/models.py": "the word for machines that no cloud sells",
+    "dra_fleet/model/hardware.py": "the word for machines that no cloud sells",
     "dra_fleet/review/assemble.py": "an example of who holds what, not the driver",
     "dra_fleet/review/model/review.py": "an example of who holds what, not the driver",
     "dra_fleet/review/page/telling.py": "an example of who holds what, not the driver",
@@ -40,7 +40,7 @@ ALLOWED_DOMAINS = {
     "dra_fleet/check/extended_resources.py": "vendors whose devices no driver here publishes",
     "dra_fleet/kubernetes/devices/selector.py": "an example in a fix",
     "dra_fleet/policy/reading/unread.py": "clouds' resources as objects of a cluster, which no cloud reads",
-    "dra_fleet/settings/classes.py": "an example in a description",
+    "dra_fleet/model/classes.py": "an example in a description",
     "policies/rules/class_require_selector.py": "an example in a fix",
     "policies/rules/driver_require_gpu_toleration.py": "the fix of most who meet the rule",
 }

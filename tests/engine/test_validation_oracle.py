@@ -20,7 +20,7 @@ from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import drop_disabled
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from dra_fleet.kubernetes.devices.validate import validate_object
-from dra_fleet.settings.classes import IntentClass
+from dra_fleet.model.classes import IntentClass
 from tests.engine_support import FLOOR, NEWEST
 from tests.kubernetes.devices.random_objects import ObjectMaker
 

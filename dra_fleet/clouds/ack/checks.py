@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.ack.settings import AckClusterSettings, AckPoolSettings
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
+    from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
-    from dra_fleet.settings.fleet import FleetSettings
 
 _MIRROR = "a mirror in the region, such as registry-vpc.cn-hangzhou.cr.aliyuncs.com/<namespace>"
 

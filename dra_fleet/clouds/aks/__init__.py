@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.operators import GpuOperatorSettings
+    from dra_fleet.model.outputs import TextOrOutput
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
-    from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.fleet import FleetSettings
-    from dra_fleet.settings.operators import GpuOperatorSettings
-    from dra_fleet.settings.outputs import TextOrOutput
 
 
 class Aks(Cloud["AksClusterSettings"]):

@@ -27,7 +27,7 @@ from dra_fleet.clouds.account import (
 )
 from dra_fleet.clouds.aks.plan import quota_family
 from dra_fleet.core.findings.preflight import PreflightFinding
-from dra_fleet.settings.outputs import StackOutput
+from dra_fleet.model.outputs import StackOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksPoolSettings
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
+    from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
-    from dra_fleet.settings.fleet import FleetSettings
 
 _SOON_DAYS = 60
 _NEEDS_PCIE_ROOT = "25.3."

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksMachine, AksPoolSettings
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Driver, Release
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 

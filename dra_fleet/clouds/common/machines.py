@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Literal
 
 from dra_fleet import drivers
 from dra_fleet.core.findings.errors import under
-from dra_fleet.hardware.models import OWN, Machine
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
+from dra_fleet.model.hardware import OWN, Machine
 from dra_fleet.model.labels import ADVERTISER
 from dra_fleet.model.plan import PoolPlan
-from dra_fleet.settings.sharing import ExclusiveSharing
+from dra_fleet.model.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.settings import CommonPoolSettings, CreatedPoolSettings
     from dra_fleet.core.findings.refusals import Findings
-    from dra_fleet.settings.pools import Advertiser, InlineMachine
-    from dra_fleet.settings.sharing import Sharing
+    from dra_fleet.model.pools import Advertiser, InlineMachine
+    from dra_fleet.model.sharing import Sharing
 
     Place = tuple[str, ...]
 

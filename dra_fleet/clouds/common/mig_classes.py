@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.drivers.divided_devices import known_whole_taken
 from dra_fleet.kubernetes.cel import CelUnsupported
-from dra_fleet.settings.classes import CelClass
+from dra_fleet.model.classes import CelClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.resources import Dividable
+    from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.settings.fleet import FleetSettings
 
 
 def check_mig_classes(

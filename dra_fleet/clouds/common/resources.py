@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.resources import OtherPools
     from dra_fleet.core.declared.resources import Resource
     from dra_fleet.core.declared.values import Value
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 _LISTED: Final = "listed ranges, or no public address"
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Driver, Release
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 

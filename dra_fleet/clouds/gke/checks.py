@@ -23,7 +23,7 @@ from dra_fleet.core.findings.errors import choices
 from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.kubernetes.cel import asked
-from dra_fleet.settings.classes import CelClass, IntentClass
+from dra_fleet.model.classes import CelClass, IntentClass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.kubernetes.cel.intent import Asked
+    from dra_fleet.model.classes import ClassSettings
+    from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
-    from dra_fleet.settings.classes import ClassSettings
-    from dra_fleet.settings.fleet import FleetSettings
 
 
 At = tuple[str, ...]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.core.declared.values import Value
     from dra_fleet.drivers.base import Accelerators
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 
 _TPU: Final = "tpu"

@@ -12,7 +12,7 @@ from dra_fleet.model.published import PublishedDevice
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 WHOLE: Final = "amdgpu"
 _VENDOR: Final = "amd"

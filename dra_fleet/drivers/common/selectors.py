@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers.base import Driver
-    from dra_fleet.settings.classes import AmountRange, IntentClass, VersionRange
+    from dra_fleet.model.classes import AmountRange, IntentClass, VersionRange
 
 _P = TypeVar("_P", PublishedAttribute, PublishedCapacity)
 

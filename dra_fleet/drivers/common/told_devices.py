@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import AttributeType
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.settings.pools import DescribedDevices, VersionValue
+    from dra_fleet.model.pools import DescribedDevices, VersionValue
 
 
 def told_devices(pool: PoolPlan, publishers: Collection[str]) -> Published:

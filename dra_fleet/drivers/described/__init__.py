@@ -10,13 +10,13 @@ from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
 from dra_fleet.drivers.common.parameter_kinds import ParameterField, ParameterKind
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.settings.releases import DriverSettings
+from dra_fleet.model.releases import DriverSettings
 
 if TYPE_CHECKING:
     import datetime as dt
 
-    from dra_fleet.hardware.models import Machine
-    from dra_fleet.settings.releases import DescribedDriver
+    from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.releases import DescribedDriver
 
 SOURCE: Final = "the stack file"
 

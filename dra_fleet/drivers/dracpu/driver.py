@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dra_fleet.drivers.base import Release
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues
-    from dra_fleet.settings.pools import DescribedDevices
+    from dra_fleet.model.pools import DescribedDevices
 
 MODE: Final = "args.cpuDeviceMode"
 _SHARES: Final = "DRAConsumableCapacity"

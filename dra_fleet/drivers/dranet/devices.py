@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.published import AttributeValue
 
 DRIVER = "dra.net"

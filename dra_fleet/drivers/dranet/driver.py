@@ -25,7 +25,7 @@ from dra_fleet.drivers.dranet.devices import (
     is_aws_build,
 )
 from dra_fleet.drivers.resources import DriverResources
-from dra_fleet.hardware.models import OWN
+from dra_fleet.model.hardware import OWN
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 

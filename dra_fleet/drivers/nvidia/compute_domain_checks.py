@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
+    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
-    from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.fleet import FleetSettings
 
 DNS_NAMES = "IMEXDaemonsWithDNSNames"
 ENABLED = "resources.computeDomains.enabled"

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
+    from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
-    from dra_fleet.settings.fleet import FleetSettings
-    from dra_fleet.settings.workloads import WorkloadSettings
+    from dra_fleet.model.workloads import WorkloadSettings
 
 
 def check_compute_domains(settings: FleetSettings, findings: Findings) -> None:

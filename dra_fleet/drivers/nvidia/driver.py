@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.cel.intent import Asked
+    from dra_fleet.model.base import SettingsModel
+    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.nodes import Object, Published
+    from dra_fleet.model.operators import GpuOperatorSettings
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
-    from dra_fleet.settings.base import SettingsModel
-    from dra_fleet.settings.fleet import FleetSettings
-    from dra_fleet.settings.operators import GpuOperatorSettings
-    from dra_fleet.settings.sharing import Sharing
-    from dra_fleet.settings.workloads import WorkloadSettings
+    from dra_fleet.model.sharing import Sharing
+    from dra_fleet.model.workloads import WorkloadSettings
 
 
 class _Gpus(Fact):

@@ -14,17 +14,17 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES
-from dra_fleet.settings.claims import FirstAvailableRequest
+from dra_fleet.model.claims import FirstAvailableRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dra_fleet.core.findings.refusals import Findings
-    from dra_fleet.hardware.models import Machine
-    from dra_fleet.settings.classes import OpaqueSettings
-    from dra_fleet.settings.fleet import FleetSettings
-    from dra_fleet.settings.sharing import Sharing
-    from dra_fleet.settings.workloads import WorkloadSettings
+    from dra_fleet.model.classes import OpaqueSettings
+    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.sharing import Sharing
+    from dra_fleet.model.workloads import WorkloadSettings
 
 UNISOLATED = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
 """Titles of the strategies that isolate neither memory nor faults."""

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers.base import Release
-    from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.cel.intent import Asked
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.nodes import Object
     from dra_fleet.model.plan import ChartValues
-    from dra_fleet.settings.sharing import Sharing
+    from dra_fleet.model.sharing import Sharing
 
 _FABRIC_GATE = "CrashOnNVLinkFabricErrors"
 _CLIQUE_LABEL = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.nvidia.facts import GpuModel, GpuOperatorVersion
     from dra_fleet.drivers.operators import HostDriver
+    from dra_fleet.model.operators import GpuOperatorSettings
     from dra_fleet.model.plan import ChartValues, PoolPlan
-    from dra_fleet.settings.operators import GpuOperatorSettings
 
 NAME = "gpu-operator"
 _CRITICAL = {"key": "CriticalAddonsOnly", "operator": "Exists"}

@@ -13,7 +13,7 @@ from dra_fleet.model.published import PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 DRIVER = "tpu.google.com"
 _VENDOR = "tpu"

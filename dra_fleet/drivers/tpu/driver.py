@@ -17,9 +17,9 @@ from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.resources import DriverResources
 from dra_fleet.drivers.tpu.devices import chips_of, is_found, tpu_devices
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
+from dra_fleet.model.claims import FirstAvailableRequest
+from dra_fleet.model.classes import CelClass
 from dra_fleet.model.nodes import GIVE_SLICES, Published
-from dra_fleet.settings.claims import FirstAvailableRequest
-from dra_fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.claims import ClaimSettings, CommonRequestSettings
+    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
-    from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings
-    from dra_fleet.settings.fleet import FleetSettings
 
 _PER_HOST = frozenset({"uuid"})
 _NOT_KNOWN = f"whether the driver finds the chips of such a machine is not known; {GIVE_SLICES}"

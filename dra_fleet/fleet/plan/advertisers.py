@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.model.clusters import ClusterSettings
     from dra_fleet.model.plan import ChartValues, PoolPlan
-    from dra_fleet.settings.clusters import ClusterSettings
 
 
 def check_stated(

@@ -11,9 +11,9 @@ from dra_fleet.fleet.plan.classes import chart_classes
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
+from dra_fleet.model.claims import FirstAvailableRequest
 from dra_fleet.model.plan import ClaimPlan, ClaimTemplatePlan
 from dra_fleet.model.specs import spec_or_none
-from dra_fleet.settings.claims import FirstAvailableRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.kubernetes.devices.problem import Problem
-    from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings, RequestSettings
+    from dra_fleet.model.claims import ClaimSettings, CommonRequestSettings, RequestSettings
 
 _ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 

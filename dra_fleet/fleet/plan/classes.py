@@ -8,9 +8,9 @@ from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
+from dra_fleet.model.classes import CelClass, IntentClass
 from dra_fleet.model.plan import DeviceClassPlan
 from dra_fleet.model.specs import spec_or_none
-from dra_fleet.settings.classes import CelClass, IntentClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.fleet.settings import FleetSettings
-    from dra_fleet.settings.classes import ClassSettings
-    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.model.classes import ClassSettings
+    from dra_fleet.model.clusters import ClusterSettings
 
 
 def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, DeviceClassSpec]:

@@ -11,8 +11,8 @@ from dra_fleet.drivers.common.told_devices import type_of
 if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
-    from dra_fleet.settings.clusters import ClusterSettings, PoolView
-    from dra_fleet.settings.pools import DescribedDevices
+    from dra_fleet.model.clusters import ClusterSettings, PoolView
+    from dra_fleet.model.pools import DescribedDevices
 
 MOST_ENTRIES: Final = 32
 """Attributes and capacities of one device:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
+    from dra_fleet.model.clusters import ClusterSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
-    from dra_fleet.settings.clusters import ClusterSettings
 
 _RESERVED = ("default", "kube-")
 

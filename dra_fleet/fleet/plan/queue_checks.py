@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dra_fleet.settings.claims import FirstAvailableRequest
+from dra_fleet.model.claims import FirstAvailableRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.fleet.settings import FleetSettings
+    from dra_fleet.model.claims import ClaimSettings, RequestSettings
     from dra_fleet.model.plan import ComputeDomainPlan
-    from dra_fleet.settings.claims import ClaimSettings, RequestSettings
-    from dra_fleet.settings.queues import ClusterQueueSettings, QueuesSettings
+    from dra_fleet.model.queues import ClusterQueueSettings, QueuesSettings
 
 
 def check_mappings(queues: QueuesSettings, findings: Findings) -> None:

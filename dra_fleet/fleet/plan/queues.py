@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.plan import ComputeDomainPlan
-    from dra_fleet.settings.queues import QueuesSettings
+    from dra_fleet.model.queues import QueuesSettings
 
 
 def check_queues(settings: FleetSettings, findings: Findings) -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusal import Refusal
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.drivers import Driver
+    from dra_fleet.model.clusters import ClusterSettings
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.releases import DriverSettings
+    from dra_fleet.model.releases import DriverSettings
 
 _OF_KUBERNETES = "kube-"
 PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.settings.classes import IntentClass
+from dra_fleet.model.classes import IntentClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.fleet.settings import FleetSettings
+    from dra_fleet.model.claims import ClaimSettings
     from dra_fleet.model.plan import ReleasePlan
-    from dra_fleet.settings.claims import ClaimSettings
 
 _WEBHOOK: Final = "webhook.enabled"
 """The value of charts that follow the example driver's:

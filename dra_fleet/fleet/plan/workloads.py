@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.plan import ComputeDomainPlan, PoolPlan, ReleasePlan
-    from dra_fleet.settings.workloads import TolerationSettings, WorkloadSettings
+    from dra_fleet.model.workloads import TolerationSettings, WorkloadSettings
 
 
 def check_references(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.base import Driver
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.scheduling.node_affinity import Answer
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.nodes import NodeDevice, Object
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 

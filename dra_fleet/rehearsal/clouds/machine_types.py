@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 _CPUS: Final = {"medium": 1, "large": 2, "xlarge": 4}
 

@@ -16,7 +16,7 @@ from dra_fleet import clouds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 VERSION = r"^v1\.\d+\.\d+([-+].+)?$"

@@ -9,11 +9,11 @@ from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.model.plan import PoolPlan
-from dra_fleet.settings.sharing import ExclusiveSharing
+from dra_fleet.model.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from dra_fleet.drivers import Driver
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
 

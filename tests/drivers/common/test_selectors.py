@@ -7,7 +7,7 @@ import pytest
 from dra_fleet.drivers.common.selectors import quoted, selector
 from dra_fleet.drivers.example.driver import DRIVER as EXAMPLE
 from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
-from dra_fleet.settings.classes import IntentClass
+from dra_fleet.model.classes import IntentClass
 
 G = "device.driver == 'gpu.nvidia.com'"
 A = "device.attributes['gpu.nvidia.com']"

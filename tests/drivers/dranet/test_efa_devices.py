@@ -13,10 +13,10 @@ from dra_fleet.drivers.dranet.simulation.plugin import DranetPlugin
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.cel import environment
+from dra_fleet.model.classes import IntentClass
 from dra_fleet.model.published import PCIE_ROOT
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
-from dra_fleet.settings.classes import IntentClass
 from tests.clouds.eks.eks_fleets import cluster, pool, ultra
 
 CLASS = "efa.networking.k8s.aws"

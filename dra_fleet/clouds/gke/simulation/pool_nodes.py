@@ -15,7 +15,7 @@ from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.rehearsal.clouds.cloud import Properties
 
 

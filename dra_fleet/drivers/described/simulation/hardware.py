@@ -5,8 +5,8 @@ from typing import Final, cast
 
 from typing_extensions import override
 
+from dra_fleet.model.pools import DescribedDevices
 from dra_fleet.rehearsal.world.node import Host, NodeHardware
-from dra_fleet.settings.pools import DescribedDevices
 
 DRIVER_NAME: Final = "described"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 _CPUS = 16

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.core.findings.refusals import Findings
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.fleet import FleetSettings
     from meadow_cloud.cluster import MeadowCluster
     from meadow_cloud.settings import MeadowClusterSettings
     from meadow_cloud.simulation import MeadowSimulation

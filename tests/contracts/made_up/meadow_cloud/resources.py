@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.core.declared.values import Value
-    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.hardware import Machine
 
 CLUSTER: Final = "meadow:index:Cluster"
 POOL: Final = "meadow:index:Pool"

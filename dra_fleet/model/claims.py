@@ -19,8 +19,8 @@ from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey,
 from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
-from dra_fleet.settings.base import SettingsModel
-from dra_fleet.settings.classes import OpaqueSettings
+from dra_fleet.model.base import SettingsModel
+from dra_fleet.model.classes import OpaqueSettings
 
 
 class DeviceTolerationSettings(SettingsModel):

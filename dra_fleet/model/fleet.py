@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.settings.base import SettingsModel
-    from dra_fleet.settings.claims import ClaimSettings
-    from dra_fleet.settings.classes import ClassSettings
-    from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.workloads import WorkloadSettings
+    from dra_fleet.model.base import SettingsModel
+    from dra_fleet.model.claims import ClaimSettings
+    from dra_fleet.model.classes import ClassSettings
+    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.workloads import WorkloadSettings
 
 
 class FleetSettings(Protocol):

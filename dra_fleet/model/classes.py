@@ -10,7 +10,7 @@ from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
-from dra_fleet.settings.base import SettingsModel
+from dra_fleet.model.base import SettingsModel
 
 _NOTHING = Quantity.parse("0")
 _LEAST_MEMORY = Quantity.parse("1Mi")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.hardware.models import Machine
-    from dra_fleet.settings.pools import Advertiser, DescribedDevices, NodeRange, TaintSettings
-    from dra_fleet.settings.releases import DriverSettings
-    from dra_fleet.settings.sharing import Sharing
+    from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.pools import Advertiser, DescribedDevices, NodeRange, TaintSettings
+    from dra_fleet.model.releases import DriverSettings
+    from dra_fleet.model.sharing import Sharing
 
 
 class PoolView(Protocol):

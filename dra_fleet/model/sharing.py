@@ -2,7 +2,7 @@
 
 from typing import Literal, Protocol
 
-from dra_fleet.settings.base import SettingsModel
+from dra_fleet.model.base import SettingsModel
 
 
 class Sharing(Protocol):

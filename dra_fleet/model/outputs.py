@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar, cast
 
 from pydantic import Discriminator, Field, Tag
 
-from dra_fleet.settings.base import SettingsModel
+from dra_fleet.model.base import SettingsModel
 
 T = TypeVar("T")
 

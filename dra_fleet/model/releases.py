@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from dra_fleet.core.facts.chart_versions import EXAMPLE, is_chart_version
 from dra_fleet.kubernetes.devices.names import DnsLabel, DriverName
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.settings.base import SettingsModel
+from dra_fleet.model.base import SettingsModel
 
 
 class DescribedField(SettingsModel):

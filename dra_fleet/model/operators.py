@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.settings.base import SettingsModel
+from dra_fleet.model.base import SettingsModel
 
 
 class GpuOperatorSettings(SettingsModel):

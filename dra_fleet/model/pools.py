@@ -16,7 +16,7 @@ from dra_fleet.kubernetes.devices.names import (
 )
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
-from dra_fleet.settings.base import SettingsModel
+from dra_fleet.model.base import SettingsModel
 
 Advertiser = Literal["dra", "device-plugin", "compute-domain-only"]
 """Who makes devices known on a node, of which there is one for each device."""

@@ -6,8 +6,8 @@ from typing import Annotated, Any, cast
 from pydantic import Field, Tag
 
 from dra_fleet.kubernetes.devices.problem import choose
-from dra_fleet.settings.base import SettingsModel
-from dra_fleet.settings.outputs import StackOutput
+from dra_fleet.model.base import SettingsModel
+from dra_fleet.model.outputs import StackOutput
 
 
 class KubeconfigFile(SettingsModel):
