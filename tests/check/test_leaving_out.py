@@ -22,7 +22,7 @@ ROOT = Path(checking.__file__).parents[1]
 
 
 def test_every_rule_that_is_told_is_described_and_the_other_way_round() -> None:
-    sources = [*ROOT.glob("checking/*.py"), *ROOT.glob("cli/*.py")]
+    sources = [*ROOT.glob("check/*.py"), *ROOT.glob("cli/*.py")]
     told = {name for file in sources for name in re.findall(r'rule="([a-z-]+)"', file.read_text("utf-8"))}
     assert told == {*RULES}
 

@@ -13,7 +13,7 @@ from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import FleetPlan, make_plan
 from dra_fleet.fleet.stack_file import read_fleet
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def dev() -> dict[str, Any]:

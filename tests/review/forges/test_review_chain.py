@@ -17,7 +17,7 @@ from tests.review.samples import DATA
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 CI = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD")
 
 
