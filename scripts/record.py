@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.drivers.nvidia.simulation import binaries
-from dra_fleet.drivers.nvidia.simulation.outfit import outfit
-from dra_fleet.rehearsal.agent.own.mounts import with_mounts
+from dra_fleet.drivers.nvidia.simulation.node_side import outfit
+from dra_fleet.rehearsal.agent.own.programs import with_mounts
 from dra_fleet.rehearsal.passed_on import passed_on
 from scripts.recorded_cases import Case, cases, host_of, write_recording
 from scripts.recorded_slices import FOLDER, GPUS, recorded

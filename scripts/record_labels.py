@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
+from dra_fleet.drivers.nvidia.simulation.node_side import outfit
 from dra_fleet.drivers.nvidia.simulation.operator.features import gpu_labels
-from dra_fleet.drivers.nvidia.simulation.outfit import outfit
-from dra_fleet.rehearsal.agent.own.mounts import with_mounts
+from dra_fleet.rehearsal.agent.own.programs import with_mounts
 from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.tools.cache import Cache

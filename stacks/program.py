@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 
+from dra_fleet.core.findings.errors import KEY
 from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.fleet import SettingsError, SettingsInvalid, going, parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove
-
-from . import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from dra_fleet.fleet import FleetSettings
     from dra_fleet.model.plan import FleetPlan
 
     class DeclaredFleet(Protocol):
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
             ...
 
 
+_NAMESPACE, _NAME = KEY.split(":")
+
+
 def run(build: Build) -> None:
     """Declare the stack that runs.
 
@@ -48,11 +54,79 @@ def run(build: Build) -> None:
         pulumi.RunError: The stack file is wrong, or a workload does not fit; every reason in one message.
     """
     try:
-        plan = make_plan(load.settings())
+        plan = make_plan(settings())
         proof = prove(plan)
         for warning in (*plan.warnings, *proof.warnings):
             pulumi.log.warn(warning)
         proof.require()
-        build(plan, load.secret).export()
+        build(plan, secret).export()
     except (ExpectedError, DoesNotFit) as wrong:
         raise pulumi.RunError(str(wrong)) from None
+
+
+def settings() -> FleetSettings:
+    """The fleet of the stack that runs.
+
+    Raises:
+        SettingsInvalid: The configuration holds no fleet, or a wrong one.
+    """
+    config = pulumi.Config(_NAMESPACE)
+    if config.get(_NAME) is None:
+        raise SettingsInvalid(
+            [
+                SettingsError(
+                    path=KEY,
+                    what="is missing",
+                    fix="add it to the stack file; dra-fleet init FOLDER makes stack files to begin with",
+                )
+            ]
+        )
+    if pulumi.runtime.is_config_secret(KEY):
+        # The engine has decrypted the values already; none of them may be shown.
+        raise SettingsInvalid(
+            [
+                SettingsError(
+                    path=KEY,
+                    what="holds a secret, which would end up in the state in clear",
+                    fix="give each secret a key of its own beside the fleet and name that key in it",
+                )
+            ]
+        )
+    try:
+        value: object = config.get_object(_NAME)
+    except (pulumi.ConfigTypeError, ValueError):
+        value = config.get(_NAME)
+    if isinstance(value, Mapping) and "extends" not in value and not going.warnings({KEY: value}):
+        return parse(cast("Mapping[str, Any]", value))
+    from dra_fleet.fleet.stack_file import parsed, settled  # noqa: PLC0415 - most stacks read no file
+
+    layer = settled(cast("object", value), _folder())
+    for warning in layer.warnings:
+        pulumi.log.warn(warning)
+    return parsed(layer)
+
+
+def _folder() -> Path:
+    """The project's. Older language hosts do not tell it; without `main` the program runs in it."""
+    return Path(pulumi.get_root_directory() or "")
+
+
+def secret(key: str) -> pulumi.Output[str]:
+    """A secret value of the stack's configuration by its key, which stays secret.
+
+    Raises:
+        SettingsInvalid: The configuration has no such key.
+    """
+    namespace, colon, name = key.rpartition(":")
+    value = pulumi.Config(namespace if colon else _NAMESPACE).get_secret(name)
+    if value is None:
+        raise SettingsInvalid(
+            [
+                SettingsError(
+                    path=f"{namespace or _NAMESPACE}:{name}",
+                    what="is named as a secret in the fleet but is not set",
+                    fix=f"pulumi config set --secret {namespace or _NAMESPACE}:{name}",
+                )
+            ]
+        )
+    return value

@@ -27,7 +27,7 @@ ONLY_LINUX = re.compile(
 OF_A_NODE = ("dra_fleet/rehearsal/drivers/", "dra_fleet/drivers/")
 """Modules in which such a path is a node's, or of a driver's own program, which runs on Linux alone."""
 WITH_ANOTHER_BRANCH = {
-    "dra_fleet/rehearsal/agent/own/mounts.py": "without_mount_namespaces_a_driver_runs_as_it_is",
+    "dra_fleet/rehearsal/agent/own/programs.py": "without_mount_namespaces_a_driver_runs_as_it_is",
     "dra_fleet/rehearsal/agent/own/sockets.py": "without_proc_a_socket_is_reached_by_its_own_path",
 }
 """What this machine is asked for where it has it, and the test of what happens where it has not."""

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.check.admin_access import check_admin_access
+from dra_fleet import drivers
 from dra_fleet.check.companions import check_companions, claims_of_domains
-from dra_fleet.check.device_objects import class_name, config_path, expressions, requests
+from dra_fleet.check.device_objects import class_name, config_path, devices_path, expressions, requests
 from dra_fleet.check.extended_resources import ExtendedResources
 from dra_fleet.check.fitting import Fitting
 from dra_fleet.check.pods import check_claims, pods_of
 from dra_fleet.check.references import References, references
 from dra_fleet.check.rendering import is_about_value
-from dra_fleet.check.resources import at, keyed
+from dra_fleet.check.resources import at, keyed, mapping, sequence
 from dra_fleet.check.scheduling import check_scheduling
 from dra_fleet.check.selection import ClassSelection
+from dra_fleet.proof.answer.admin_access import AdminRequest, refused_admin_access
+from dra_fleet.proof.answer.parameters import (
+    judged_parameters,
+    limits_beyond,
+    mismatch,
+    passed_over,
+    wrong_types,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.check.device_objects import Validated
     from dra_fleet.check.inventory import ClusterInventory
     from dra_fleet.check.pods import Pod
     from dra_fleet.check.resources import FileObject, Key
     from dra_fleet.core.findings.finding import FileFinding
+    from dra_fleet.core.yaml_text import Path
+    from dra_fleet.drivers import Driver
+
+
+# Claims that ask for devices which others use: their namespace must allow it, and their driver prepare them.
+#
+# Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#admin-access.
+
+_LABEL = "resource.kubernetes.io/admin-access"
+
+_STRATEGY = ("sharing", "strategy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +93,6 @@ def judged_on(
         selection.check_claim(item)
     configured = [item for item in (*classes, *claims) if at(item.value, (*config_path(item), "config"))]
     if configured:
-        from dra_fleet.check.opaque import check_config  # noqa: PLC0415 - most have none
-
         for item in configured:
             check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
     check_admin_access(cluster, claims, objects, selection.declared)
@@ -166,3 +183,173 @@ def _outcomes(
         )
         for item in objects
     ]
+
+
+def check_admin_access(
+    cluster: ClusterInventory,
+    claims: Iterable[FileObject],
+    objects: Sequence[FileObject],
+    declared: Mapping[str, Sequence[str]],
+) -> None:
+    """Tell of claims with admin access that a cluster or its driver is not known to allow.
+
+    Args:
+        cluster: the cluster.
+        claims: the files' claims and templates.
+        objects: everything in the files.
+        declared: expressions of the classes of the files, by name.
+    """
+    labels = {namespace.name: dict(namespace.labels) for namespace in cluster.plan.namespaces} | {
+        item.name: mapping(at(item.value, ("metadata", "labels")))
+        for item in objects
+        if item.kind == "Namespace" and item.api_version == "v1"
+    }
+    publishers = {
+        item.name: [config.opaque.driver for config in item.spec.config] for item in cluster.plan.classes
+    } | {
+        item.name: _publishers(sequence(at(item.value, ("spec", "config"))))
+        for item in objects
+        if item.kind == "DeviceClass"
+    }
+    for claim in claims:
+        configs = [mapping(item) for item in sequence(at(claim.value, (*devices_path(claim.kind), "config")))]
+        for request in requests(claim):
+            if request.value.get("adminAccess") is not True:
+                continue
+            path = (*request.path, "adminAccess")
+            _grants_admin_access(claim, path, labels)
+            wanted = class_name(request)
+            asking = AdminRequest(
+                name=request.result_name,
+                class_name=wanted,
+                expressions=declared.get(wanted, cluster.classes.get(wanted, ())),
+                publishers=publishers.get(wanted, ()),
+                configs=configs,
+            )
+            for what, fix in refused_admin_access(asking, cluster.drivers):
+                claim.subject.error(*path, rule="admin-access", what=what, got="true", fix=fix)
+
+
+def _publishers(configs: Sequence[Any]) -> list[str]:
+    return [str(at(item, ("opaque", "driver"))) for item in configs]
+
+
+def _grants_admin_access(
+    claim: FileObject, path: tuple[str | int, ...], labels: dict[str, dict[str, str]]
+) -> None:
+    namespace = claim.namespace
+    if not namespace or namespace not in labels:
+        claim.subject.warning(
+            *path,
+            rule="admin-access",
+            what=f"is refused unless namespace {namespace or '(whichever it is applied to)'} "
+            f"carries the label "
+            f"{_LABEL}=true, which neither the stack nor the files tell",
+            fix="check the Namespace together with this file",
+        )
+    elif labels[namespace].get(_LABEL) != "true":
+        claim.subject.error(
+            *path,
+            rule="admin-access",
+            what=f"is refused: namespace {namespace} has no label {_LABEL}=true",
+            got=str(labels[namespace].get(_LABEL, "")),
+            allowed='"true"',
+            fix=f'label the namespace {_LABEL}: "true"',
+        )
+
+
+def check_config(
+    resource: FileObject,
+    cluster: ClusterInventory,
+    declared: Mapping[str, Sequence[str]],
+    path: Path,
+    *,
+    is_production: bool,
+) -> None:
+    """Tell what the driver would refuse of the configuration in a class or claim.
+
+    Args:
+        resource: the class or claim.
+        cluster: the cluster, which says what runs there.
+        declared: expressions of the classes of the files, by name.
+        path: where `config` stands.
+        is_production: whether devices must not be shared without isolation in silence.
+    """
+    for index, item in enumerate(sequence(at(resource.value, (*path, "config")))):
+        opaque = mapping(mapping(item).get("opaque"))
+        parameters, driver = opaque.get("parameters"), opaque.get("driver")
+        if not isinstance(parameters, dict):
+            continue
+        base = (*path, "config", index, "opaque", "parameters")
+        _opaque_parameters(resource, base, str(driver), cast("dict[str, Any]", parameters), cluster)
+        if is_production:
+            _warn_unisolated(resource, base, drivers.publishing(str(driver)), parameters)
+        if resource.kind != "DeviceClass":
+            _check_types(resource, (*path, "config", index), mapping(item), (cluster, declared))
+            held = mapping(at(resource.value, path))
+            for beyond in limits_beyond(held, mapping(item), cluster.drivers):
+                resource.subject.refuse(beyond, *base, rule="parameters-refused")
+
+
+def _opaque_parameters(
+    resource: FileObject, base: Path, driver: str, parameters: Mapping[str, Any], cluster: ClusterInventory
+) -> None:
+    for item in judged_parameters(cluster.plan, cluster.drivers, driver, parameters):
+        # Somebody else's driver may have other gates.
+        resource.subject.refuse(
+            item.refusal, *base, rule="parameters-refused", severity="warning" if item.is_guess else "error"
+        )
+
+
+def _warn_unisolated(
+    resource: FileObject,
+    base: Path,
+    driver: Driver | None,
+    parameters: Any,  # noqa: ANN401 - any YAML
+) -> None:
+    strategy = str(at(parameters, _STRATEGY))
+    if driver is not None and strategy in driver.unisolated:
+        resource.subject.warning(
+            *base,
+            *_STRATEGY,
+            rule="sharing-without-isolation",
+            what=f"{driver.unisolated[strategy]} isolates neither memory nor faults, and this is a "
+            "production stack",
+            got=strategy,
+            allowed="exclusive GPUs, MIG partitions, vGPUs",
+            fix="ask for a MIG partition, or say in the stack file why: accept: {isolation: the reason}",
+        )
+
+
+def _check_types(
+    resource: FileObject,
+    path: Path,
+    item: Mapping[str, Any],
+    where: tuple[ClusterInventory, Mapping[str, Sequence[str]]],
+) -> None:
+    """A configuration for named requests must be for their devices; without names others are passed over."""
+    cluster, declared = where
+    kind = str(at(item, ("opaque", "parameters", "kind")))
+    driver = drivers.publishing(str(at(item, ("opaque", "driver"))))
+    for number, name in enumerate(sequence(item.get("requests"))):
+        alternatives = [
+            request.result_name
+            for request in requests(resource)
+            if request.is_alternative and request.name == name
+        ]
+        if alternatives and driver is not None and driver.facts.parameters:
+            resource.subject.warning(
+                *path,
+                *("requests", number),
+                rule="parameters-passed-over",
+                what=passed_over(str(at(item, ("opaque", "driver"))), str(name)),
+                fix=f"name the alternatives: {', '.join(alternatives)}",
+            )
+        for request in requests(resource):
+            wanted = class_name(request)
+            found = wrong_types(kind, declared.get(wanted, cluster.classes.get(wanted, ())))
+            if request.result_name == name and found is not None:
+                what = mismatch(kind, wanted, found)
+                resource.subject.error(
+                    *path, "requests", number, rule="parameters-for-other-type", what=what, got=str(name)
+                )

@@ -2,36 +2,153 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from dra_fleet import drivers
+from dra_fleet.check import rewriting
 from dra_fleet.check.class_names import tell_unknown_class
 from dra_fleet.check.device_objects import class_name, expressions, requests
-from dra_fleet.check.matching import Judged, Programs, counted, devices, judge, why_none
-from dra_fleet.check.quantities import tell_chips, tell_part
-from dra_fleet.check.resources import Key
-from dra_fleet.check.robustness import check_robustness
-from dra_fleet.check.selectors import compiled
-from dra_fleet.check.widths import check_claim_width, check_class_width
+from dra_fleet.check.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
+from dra_fleet.check.resources import Key, at, mapping
+from dra_fleet.check.selectors import compiled, never_published
 from dra_fleet.kubernetes.cel import asked, environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dra_fleet.check.device_objects import ClassRequest
-    from dra_fleet.check.inventory import ClusterInventory
+    from dra_fleet.check.inventory import ClusterInventory, FleetDevice
     from dra_fleet.check.resources import FileObject
     from dra_fleet.core.findings.finding import Subject
     from dra_fleet.core.yaml_text import Path
-    from dra_fleet.kubernetes.cel.program import Program
+    from dra_fleet.kubernetes.cel.program import DeviceCel, Program
 
     class _Tell(Protocol):
         def __call__(
             self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
         ) -> None: ...
+
+
+def tell_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
+    """A part can be had only of devices that several claims may share; of others the claim holds all."""
+    parts = mapping(at(request.value, ("capacity", "requests")))
+    matching = _matching(judged)
+    whole = [item for item in matching if not item.published.get("allowMultipleAllocations")]
+    if parts and matching and len(whole) == len(matching):
+        resource.subject.warning(
+            *request.path,
+            "capacity",
+            rule="part-of-device",
+            what="asks for a part, but these devices cannot be shared: the claim holds a whole one of "
+            f"{counted(whole)}",
+            got=", ".join(f"{name}: {amount}" for name, amount in parts.items()),
+            fix="ask for a MIG partition, or let the driver share its devices (consumableShares)",
+        )
+
+
+def tell_chips(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
+    """Some drivers' devices of a node go together: all of them are prepared for one claim, or none."""
+    if request.value.get("allocationMode") == "All":
+        return
+    count = request.value.get("count", 1)
+    matching = _matching(judged)
+    for driver in drivers.known():
+        per_pool = Counter(
+            item.pool
+            for item in matching
+            if driver.prepared_together and item.cel.driver in driver.publishers
+        )
+        if not per_pool or count in per_pool.values():
+            continue
+        chips = " or ".join(str(number) for number in sorted(set(per_pool.values())))
+        resource.subject.error(
+            *request.path,
+            rule="chips-apart",
+            what=f"takes {count} of the {chips} {driver.prepared_together} of a node, which the driver "
+            "prepares all together for one claim",
+            got=str(count),
+            allowed=f"{chips}, or allocationMode: All",
+            fix="allocationMode: All, without count",
+        )
+
+
+# Tells where a selector fails instead of answering, and how to write it so that it does not.
+#
+# An error is no "does not match": it aborts the scheduling of the pod on all nodes
+# (https://github.com/kubernetes/kubernetes/issues/135184).
+
+
+def check_robustness(
+    clusters: Sequence[ClusterInventory],
+    subject: Subject,
+    own: Sequence[tuple[Path, str]],
+    found: Programs,
+    judged: Sequence[Judged],
+) -> None:
+    """Tell where evaluating fails: on own devices, on foreign ones, on those that lack something.
+
+    Args:
+        clusters: the clusters.
+        subject: the object that holds the selectors.
+        own: its selectors with their places.
+        found: all selectors as they are evaluated on each cluster.
+        judged: what they say of each device.
+    """
+    places = {text: path for path, text in own}
+    failed = [item for item in judged if item.verdict.outcome == "error"]
+    if failed:
+        _tell_failure(subject, places, failed[0], environment(clusters[0].plan.kubernetes))
+        return
+    _warn_never_published(subject, own, found)
+    for programs in found.values():
+        outcome, program = verdict(programs, FOREIGN)
+        if outcome.outcome == "error" and program is not None and program.expression in places:
+            _warn_foreign(subject, places[program.expression], program)
+            return
+    for cluster in clusters:
+        for device in devices([cluster]) if cluster.plan.name in found else ():
+            outcome, program = verdict(found[cluster.plan.name], device.bare)
+            if outcome.outcome == "error" and program is not None and program.expression in places:
+                _warn_optional(subject, places[program.expression], program, device, outcome.message)
+                return
+
+
+_MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
+
+_GPU, _MIG = "gpu", "mig"
+
+
+def check_class_width(
+    clusters: Sequence[ClusterInventory],
+    resource: FileObject,
+    own: Sequence[tuple[Path, str]],
+    found: Programs,
+) -> None:
+    """Tell of a class that is named for partitions and chooses whole GPUs."""
+    whole = _whole_gpus(clusters, found, resource.name)
+    if whole:
+        path, expression = own[-1]
+        fix = rewriting.of_type(expression, whole[0].cel.driver, _MIG)
+        resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=expression, fix=fix)
+
+
+def check_claim_width(
+    clusters: Sequence[ClusterInventory], resource: FileObject, request: ClassRequest, found: Programs
+) -> None:
+    """Tell of a claim that is named for partitions and asks for a class of whole GPUs."""
+    name = class_name(request)
+    whole = [] if _MIG_NAME.search(name) else _whole_gpus(clusters, found, resource.name)
+    if whole:
+        driver = drivers.publishing(whole[0].cel.driver)
+        dividable = driver.resources.dividable if driver is not None else None
+        fix = f"use the class {dividable.partition_class}" if dividable is not None else ""
+        path = (*request.path, "deviceClassName")
+        resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=name, fix=fix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,3 +402,99 @@ def _named(programs: Sequence[Program]) -> set[str]:
 
 def _errors(subject: Subject) -> int:
     return sum(finding.severity == "error" for finding in subject.found)
+
+
+def _matching(judged: Sequence[Judged]) -> list[FleetDevice]:
+    return [item.device for item in judged if item.verdict.outcome in ("true", "unknown")]
+
+
+def _tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged, cel: DeviceCel) -> None:
+    """Tell that a selector fails on a device of the fleet."""
+    expression = failed.program.expression if failed.program is not None else ""
+    hint = (
+        next(_never_published(failed.program), ("", "", "")) if failed.program is not None else ("", "", "")
+    )
+    what = (
+        f"fails on {failed.device.name} of pool {failed.device.pool} "
+        f"({failed.verdict.message}), which aborts the "
+        "scheduling of every pod that asks, on all nodes"
+    )
+    subject.error(
+        *places.get(expression, ()),
+        rule="cel-fails",
+        what=f"{what}; {hint[0]}" if hint[0] else what,
+        got=expression,
+        allowed=hint[1],
+        fix=hint[2] or rewriting.corrected(expression, cel),
+    )
+
+
+def _never_published(program: Program) -> Iterator[tuple[str, str, str]]:
+    for read in sorted(program.lookups, key=str):
+        if read.domain and read.identity:
+            wrong = never_published(read.variable, read.domain, read.identity, program.expression)
+            if wrong is not None:
+                yield wrong
+
+
+def _warn_never_published(subject: Subject, own: Sequence[tuple[Path, str]], found: Programs) -> None:
+    """Tell of look-ups that no known driver answers, though they do no harm."""
+    for path, text in own:
+        program = next(
+            (program for programs in found.values() for program in programs if program.expression == text),
+            None,
+        )
+        for what, allowed, fix in _never_published(program) if program is not None else ():
+            subject.warning(*path, rule="cel-never-published", what=what, got=text, allowed=allowed, fix=fix)
+
+
+def _warn_foreign(subject: Subject, path: Path, program: Program) -> None:
+    """Tell that a selector fails on devices of other drivers."""
+    domains = sorted({read.domain for read in program.lookups if read.domain and "/" not in read.domain})
+    drivers = [domain for domain in domains if domain != "resource.kubernetes.io"]
+    subject.warning(
+        *path,
+        rule="cel-without-driver",
+        what="fails on the devices of any other driver, which aborts the scheduling of every pod that asks; "
+        "nothing asks for the driver first",
+        got=program.expression,
+        fix=rewriting.guarded_by_driver(program.expression, drivers[0])
+        if drivers
+        else "begin with device.driver == …",
+    )
+
+
+def _warn_optional(subject: Subject, path: Path, program: Program, device: FleetDevice, message: str) -> None:
+    """Tell that a selector fails on a device that lacks what not every one has."""
+    identity = message.rpartition(": ")[2]
+    read = next((read for read in program.lookups if read.identity == identity and read.domain), None)
+    fix = (
+        rewriting.guarded_by_presence(program.expression, read.variable, str(read.domain), identity)
+        if read is not None
+        else "ask for it with `in` first"
+    )
+    subject.warning(
+        *path,
+        rule="cel-without-presence",
+        what=f"fails where a device of type {device.type} has no {identity}, which not every device has",
+        got=program.expression,
+        fix=fix,
+    )
+
+
+def _whole_gpus(clusters: Sequence[ClusterInventory], found: Programs, name: str) -> list[FleetDevice]:
+    """The whole GPUs that selectors choose whose name says partitions, also those there are before these."""
+    if not _MIG_NAME.search(name):
+        return []
+    return [
+        device
+        for cluster in clusters
+        if (programs := found.get(cluster.plan.name)) is not None
+        for pool in cluster.pools
+        for device in (*pool.devices, *pool.unpartitioned)
+        if device.type == _GPU and verdict(programs, device.cel)[0]
+    ]
+
+
+def _too_wide(whole: Sequence[FleetDevice]) -> str:
+    return f"is named for MIG partitions but hands out whole GPUs too: {counted(whole)} per node"

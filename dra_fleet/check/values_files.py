@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
-from dra_fleet.check.charts import ChartUnknown, check_chart_values, find_chart
+from dra_fleet import clouds, drivers
 from dra_fleet.check.contents import documents_of, unreadable
-from dra_fleet.check.operator_values import check_operator_values, operator_version
+from dra_fleet.check.operator_values import check_operator_values, operator_version, operators, tell_refusals
+from dra_fleet.check.resources import mapping
+from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.core.findings.finding import Found, Subject
 from dra_fleet.core.yaml_text import Unreadable
+from dra_fleet.drivers.base import Release
+from dra_fleet.drivers.common.facts import version_of
+from dra_fleet.drivers.common.host_root import looks_elsewhere, root_in, root_of
+from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import flow, value_at
+from dra_fleet.fleet.plan import advertisers
+from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
+from dra_fleet.kubernetes.scheduling.taints import toleration_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dra_fleet.check.checking import ValuesFile
     from dra_fleet.check.inventory import ClusterInventory
+    from dra_fleet.clouds import Cloud
+    from dra_fleet.core.yaml_text import Path
+    from dra_fleet.drivers import Driver
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
+
+# A driver chart's values: keys and guards of that version, and whether its pods reach the fleet's pools.
+#
+# Judged alone, over the chart's own defaults: what this program would add to a release does not count.
+
+
+class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
+    """No driver's chart of that name and version is known; the message says which are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A known version of a driver's chart."""
+
+    driver: Driver
+    version: ChartVersion
 
 
 def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
@@ -36,3 +72,243 @@ def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
     for document in documents_of(file.name, file.data, found):
         check_chart_values(Subject(document=document, name=name, found=found), chart, (cluster,))
     return found
+
+
+def find_chart(name: str, version: str) -> Chart:
+    """The chart by its name, without its repository, and version.
+
+    Raises:
+        ChartUnknown: There is no such chart or version.
+    """
+    charts = [
+        Chart(driver=driver, version=entry) for driver in drivers.known() for entry in driver.facts.versions
+    ]
+    for operator in operators():
+        if name == operator.chart:
+            versions = [entry.version for entry in operator.versions()]
+            raise ChartUnknown(
+                f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}"
+            )
+    named = [chart for chart in charts if chart_name(chart) == name]
+    if not named:
+        names = {*(chart_name(chart) for chart in charts), *(operator.chart for operator in operators())}
+        raise ChartUnknown(
+            f"chart {name!r} is no known driver's chart; allowed: {choices(name, names)}. "
+            f"{mistyped(name, names)}"
+        )
+    entry = version_of((chart.version for chart in named), version.removeprefix("v"))
+    if entry is None:
+        versions = [chart.version.version for chart in named]
+        raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
+    return Chart(driver=named[0].driver, version=entry)
+
+
+def chart_name(chart: Chart) -> str:
+    """A chart's name without its repository."""
+    return chart.version.chart.rpartition("/")[2]
+
+
+def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[ClusterInventory]) -> None:
+    """Tell what is wrong with a values file for a chart on the stack's clusters."""
+    values = mapping(subject.document.value)
+    if subject.document.value != values:
+        subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
+        return
+    refusals = check_values(chart.version, values)
+    tell_refusals(subject, chart.version, refusals)
+    wrong = {refusal.path for refusal in refusals}
+    for cluster in clusters:
+        _check_on(subject, chart, cluster, values, wrong)
+
+
+def _check_on(
+    subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues, wrong: set[str]
+) -> None:
+    pools = [pool for pool in cluster.plan.pools if pool.machine.gpus and pool.by_dra]
+    if not cluster.plan.settings.drivers:
+        subject.warning(
+            rule="second-driver",
+            what=f"cluster {cluster.plan.name} brings its own DRA drivers (drivers: {{}}): a second driver "
+            f"of the name {chart.driver.facts.driver} on its nodes would replace the slices of the first",
+            fix="install nothing there, or name the driver under drivers of the cluster",
+        )
+    release = Release(
+        version=chart.version,
+        minor=cluster.plan.kubernetes,
+        namespace=chart.driver.facts.namespace,
+        pools=pools,
+    )
+    guarded = [item for item in chart.driver.guards(release, values) if item.path not in wrong]
+    tell_refusals(subject, chart.version, guarded)
+    served, left = advertisers.by_advertiser(chart.driver, cluster.plan.pools)
+    for refusal in advertisers.refusals(chart.driver, chart.version, values, served, left):
+        subject.refuse(refusal, rule="device-plugin-beside-driver")
+    _check_controller(subject, chart, cluster, values)
+    _check_priority(subject, chart, clouds.named(cluster.plan.cloud), values)
+    pods = PluginPods.of(chart.driver, chart.version, values)
+    reached = _check_plugin_nodes(subject, chart, pools, pods)
+    _check_tolerations(subject, chart, reached, pods)
+    _check_root(subject, chart.driver, reached, values)
+    _check_partitions(subject, chart.driver, reached, pods)
+
+
+def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues) -> None:
+    """Charts before 0.4 let their controller run on control-plane nodes only, which managed clusters hide."""
+    has_controller = chart.driver.has_controller(values, default=True)
+    if not chart.version.controller_needs_control_plane or not has_controller:
+        return
+    if value_at(values, "controller.affinity", default=subject) is not subject:
+        return
+    managed = clouds.named(cluster.plan.cloud).makes_nodes
+    tell = subject.error if managed else subject.warning
+    where = "a managed cluster has none" if managed else "a managed cluster has none that pods may use"
+    tell(
+        *_path("controller.affinity"),
+        rule="controller-placement",
+        what=f"chart {chart.version.version} lets its controller run only on nodes labelled "
+        f"node-role.kubernetes.io/control-plane, and {where}: it would stay Pending",
+        fix=f"controller: {{affinity: null}}, or {flow(chart.driver.controller_switch, 'false')}",
+    )
+
+
+def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartValues) -> None:
+    """Charts' pods are critical unless told otherwise; some clouds admit such pods in few namespaces."""
+    keys = chart.driver.priority_keys(values, chart.version) if cloud.guarded_priorities else ()
+    for key in keys:
+        given = value_at(values, key)
+        if given is not None and given not in cloud.guarded_priorities:
+            continue
+        part = key.rpartition(".")[0]
+        unset = 'priorityClassName: ""'
+        subject.warning(
+            *_path(key),
+            rule="critical-pods",
+            what=f"{cloud.title} admits critical pods outside of kube-system only where a ResourceQuota of "
+            "their namespace allows that priority class; without one the driver gets no pods there",
+            got=str(given) if given else "the chart's default, which is critical",
+            allowed='"", or a class that is not critical',
+            fix=f"{f'{part}: {{{unset}}}' if part else unset}, or such a quota in the namespace",
+        )
+
+
+def _check_plugin_nodes(
+    subject: Subject, chart: Chart, pools: list[PoolPlan], pods: PluginPods
+) -> list[PoolPlan]:
+    """Tell which pools the plugin's pods do not reach by their labels; the others."""
+    wanted, key = pods.affinity, chart.driver.plugin_key("affinity")
+    reached: list[PoolPlan] = []
+    for pool in pools:
+        answer = wanted.matches(some_labels(pool.labels))
+        if answer == "no":
+            subject.error(
+                *_path(chart.driver.plugin_key("nodeSelector") if wanted.selector else key),
+                rule="plugin-placement",
+                what=f"keeps the plugin from the nodes of pool {pool.name}, which then publish no device",
+                got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
+                allowed="nodes with " + ", ".join(sorted(wanted.keys)),
+                fix="give the pool that label, or change the plugin's affinity",
+            )
+            continue
+        reached.append(pool)
+        if answer == "unknown" and pool.gpu_driver == "host":
+            _warn_labels(subject, chart.driver, pool, pods, key)
+    return reached
+
+
+def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginPods, at: str) -> None:
+    operator = driver.resources.operator
+    told = operator.labels if operator is not None else ()
+    default = pods.is_default_affinity
+    untold = sorted(key for key in pods.affinity.keys if key not in pool.labels and not key.startswith(told))
+    if not untold:
+        return
+    usual = next(((key, value) for key, value in driver.facts.plugin_labels.items()), ("", ""))
+    wanted = f'{usual[0]}: "{usual[1]}"' if default else f"{untold[0]}: …"
+    nodes = " or ".join(untold) if default else ", ".join(untold)
+    carried = "any of them" if default and len(untold) > 1 else "it"
+    subject.warning(
+        *_path(at),
+        rule="plugin-placement",
+        what=f"the plugin runs only on nodes with {nodes}, "
+        f"and pool {pool.name} is not known to carry {carried}",
+        got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
+        fix=f"make {wanted} a label of the pool; one set on nodes by hand is lost on a new node",
+    )
+
+
+def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], pods: PluginPods) -> None:
+    key = chart.driver.plugin_key("tolerations")
+    for pool in pools:
+        missing = pods.kept_off_by(pool)
+        if missing:
+            needed = f"{{tolerations: [{', '.join(map(toleration_text, missing))}]}}"
+            section = chart.driver.plugin_section
+            subject.error(
+                *_path(key),
+                rule="plugin-placement",
+                what=f"does not tolerate {', '.join(map(str, missing))} of pool {pool.name}, so "
+                f"that the plugin "
+                "never runs there and no device is published",
+                got="the chart's default"
+                if pods.is_default_tolerations
+                else f"{len(pods.given)} tolerations",
+                fix=f"{section}: {needed}" if section else needed[1:-1],
+            )
+
+
+def _check_root(subject: Subject, driver: Driver, pools: list[PoolPlan], values: ChartValues) -> None:
+    key = driver.resources.root
+    for pool in pools if key else ():
+        root, wanted = root_in(driver, values), root_of(driver.resources, pool)
+        if looks_elsewhere(root, [wanted]):
+            subject.error(
+                *_path(key),
+                rule="driver-root",
+                what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: {pool.gpu_driver}); the "
+                "plugin would find no GPU",
+                got=root,
+                allowed=wanted,
+                fix=f"{key}: {wanted}",
+            )
+
+
+def _check_partitions(subject: Subject, driver: Driver, pools: list[PoolPlan], pods: PluginPods) -> None:
+    """Partitions that an operator makes must be there before the plugin looks."""
+    dividable = driver.resources.dividable
+    if dividable is None:
+        return
+    label, progress = dividable.label, dividable.progress
+    for pool in pools:
+        config = pool.labels.get(label)
+        divided = driver.is_divided(pool.machine, pool.sharing) or config is not None
+        if pool.gpu_driver != "operator" or not divided:
+            continue
+        if config in (None, dividable.whole_label):
+            has = f"carries {label}={config}" if config else f"carries no label {label}"
+            tell = subject.error if config else subject.warning
+            tell(
+                rule="partitions-missing",
+                what=f"pool {pool.name} {has}, which makes no MIG partitions; mig.strategy alone makes "
+                f"none either",
+                got=config or "",
+                fix=f"give the pool the label {_wanted(driver, pool, label)}",
+            )
+        if pods.may_start_early(some_labels(pool.labels), progress):
+            subject.error(
+                *_path(driver.plugin_key("affinity")),
+                rule="partitions-missing",
+                what=f"the plugin may start on pool {pool.name} before its MIG partitions exist, and "
+                f"publishes whole "
+                "GPUs then",
+                fix=f"require {progress.key} In [{progress.ready}] in {driver.plugin_key('affinity')}",
+            )
+
+
+def _wanted(driver: Driver, pool: PoolPlan, label: str) -> str:
+    wanted = driver.pool_labels(pool.machine, pool.sharing, by_operator=True).get(label, "<profile>")
+    return f"{label}={wanted}"
+
+
+def _path(key: str) -> Path:
+    """The path of a dotted key, as far as the file has it."""
+    return cast("Path", tuple(key.split(".")) if key else ())

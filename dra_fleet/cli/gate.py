@@ -11,19 +11,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dra_fleet.cli.examples import examples
-from dra_fleet.cli.gate_verdict import show
 from dra_fleet.cli.options import EXEMPTIONS, RULES
-from dra_fleet.cli.output import print_error, print_json, stderr_console
+from dra_fleet.cli.output import (
+    new_table,
+    print_error,
+    print_json,
+    print_table,
+    stderr_console,
+    stdout_console,
+)
 from dra_fleet.core.places import SELECTED
-from dra_fleet.policy.presets import Preset  # noqa: TC001 - Typer reads it
+from dra_fleet.policy.presets import Preset  # noqa: TC001 - typer reads annotations at run time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
     from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.gate.record import Record
-    from dra_fleet.policy.gate.verdict import Expected, GateVerdict
+    from dra_fleet.policy.gate.verdict import Expected, GateFinding, GateVerdict
     from dra_fleet.policy.own import Policies
+
+
+WIDE = 90
+"""Columns below which a finding is printed as lines, since its sentences would be cut into single words."""
+
+_STYLES = {"mandatory": "bold red", "advisory": "yellow"}
 
 EXAMPLES = examples(
     ("stricter than the default", "dra-fleet gate prod --preset production"),
@@ -273,3 +285,52 @@ def _progress(stack: str) -> Generator[Callable[[Mapping[str, Any]], None]]:
                 status.update(f"previewing {stack}: {judged} resources judged")
 
         yield take
+
+
+def show(verdict: GateVerdict) -> None:
+    """Print a verdict for people."""
+    console = stdout_console()
+    if verdict.findings:
+        table = new_table(f"Findings in the stack {verdict.stack or '(unnamed)'}")
+        for heading in ("Level", "Severity", "Rule", "Finding"):
+            table.add_column(heading, overflow="fold")
+        for finding in verdict.findings:
+            table.add_row(
+                f"[{_STYLES[finding.level]}]{_level(finding)}[/]",
+                finding.severity,
+                finding.title,
+                finding.message.replace("[", r"\["),
+            )
+        print_table(console, table, WIDE)
+    for item in verdict.remediated:
+        console.print(f"corrected by {item.rule}: {item.urn}", markup=False, soft_wrap=True)
+    for rule in verdict.let_off:
+        found = sum(finding.rule == rule for finding in verdict.findings)
+        console.print(f"let off by name: {rule}, {found} findings", markup=False, soft_wrap=True)
+    for exemption in verdict.idle:
+        console.print(
+            f"not needed: {exemption.about} is about nothing that was found; fix: take it out",
+            markup=False,
+            soft_wrap=True,
+        )
+    for gone in verdict.gone:
+        console.print(f"gone from the baseline: {gone}", markup=False, soft_wrap=True)
+    for problem in verdict.problems:
+        console.print(f"not judged: {problem}", markup=False, soft_wrap=True)
+    known = sum(finding.known for finding in verdict.findings)
+    advisory = len(verdict.findings) - verdict.mandatory - known
+    console.print(
+        f"{'passed' if not verdict.exit_code else 'failed'}: {len(verdict.ran)} rules judged "
+        f"{verdict.resources} resource{'' if verdict.resources == 1 else 's'}"
+        f"{' without an engine' if verdict.without_engine else ''} with the preset {verdict.preset}; "
+        f"{verdict.mandatory} mandatory and {advisory} advisory findings"
+        f"{f', {known} in the baseline' if verdict.baseline else ''}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _level(finding: GateFinding) -> str:
+    if finding.exempted is not None:
+        return "exempted"
+    return "baseline" if finding.known else finding.level

@@ -6,6 +6,7 @@ It speaks dictionaries because its callers handle any kind a server serves, what
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import httpx2
@@ -13,7 +14,6 @@ from lightkube.config.client_adapter import ConnectionParams
 from lightkube.config.models import User
 
 from dra_fleet.clusters.api_errors import NOT_FOUND, ApiError, UnknownKindError, refusal_in, refusal_of
-from dra_fleet.clusters.api_resource import ApiResource, root_of
 from dra_fleet.clusters.credentials import ExecCredential
 
 if TYPE_CHECKING:
@@ -21,13 +21,40 @@ if TYPE_CHECKING:
 
     from lightkube.config.kubeconfig import SingleConfig
 
+
+@dataclass(frozen=True, kw_only=True)
+class ApiResource:
+    """Where a kind lives: its group/version, plural and scope."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path of a collection, an object or a subresource."""
+        parts = [root_of(self.api_version)]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts += [self.plural, *([name] if name else []), *([subresource] if subresource else [])]
+        return "/".join(parts)
+
+
+def root_of(api_version: str) -> str:
+    """The URL path of a group and version."""
+    return f"/{'apis' if '/' in api_version else 'api'}/{api_version}"
+
+
 Object = dict[str, Any]
 """One Kubernetes object as JSON."""
 
 APPLY = "application/apply-patch+yaml"
+
 MERGE = "application/merge-patch+json"
+
 ANSWER_WITHIN = 30.0
 """Seconds for each request."""
+
 KEPT_CONNECTIONS = 100
 """Kept open between requests; each of a rehearsal's kubelets that are at work at once needs one."""
 

@@ -3,14 +3,57 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final, cast
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import ValidationError
 
-from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid, under
+from dra_fleet.core.findings.errors import (
+    KEY,
+    SettingsError,
+    SettingsInvalid,
+    mistyped,
+    nearest,
+    shown,
+    under,
+)
+from dra_fleet.fleet.schema_nodes import Location, below, clouds_with, described, keys, tags
 from dra_fleet.fleet.settings import FleetSettings
-from dra_fleet.fleet.translate import Location, translate
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+
+_TYPES = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "float_type": "a number",
+}
+
+_BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "greater_than_equal": lambda context: f"must be at least {context['ge']}",
+    "greater_than": lambda context: f"must be more than {context['gt']}",
+    "less_than_equal": lambda context: f"must be at most {context['le']}",
+    "less_than": lambda context: f"must be less than {context['lt']}",
+    "too_short": lambda context: _not_few(context["min_length"]),
+    "string_too_short": lambda context: _not_few(context["min_length"]),
+    "too_long": lambda context: f"must have at most {context['max_length']} entries",
+    "string_too_long": lambda context: f"must have at most {context['max_length']} letters",
+}
+
+_QUOTED = re.compile(r"'([^']*)'")
+
+
+def _not_few(least: int) -> str:
+    return "must not be empty" if least == 1 else f"must have at least {least} entries"
+
 
 MOST_ERRORS: Final = 1000
 """How many are told of a file at once: nobody reads more, and each takes a while to put into words."""
@@ -74,3 +117,137 @@ def _secure_values(value: object, location: Location) -> list[Location]:
         items = enumerate(cast("list[object]", value))
         return [found for index, item in items for found in _secure_values(item, (*location, index))]
     return []
+
+
+def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsError | None:
+    """One of pydantic's errors about `settings` as a SettingsError; None where others say it already."""
+    location = _written(detail["loc"], settings)
+    context = detail.get("ctx", {})
+    kind = detail["type"]
+    got: object = detail["input"]
+    if kind == "extra_forbidden":
+        return _unknown_key(location, settings)
+    if kind.startswith("union_tag"):
+        return _unknown_tag(location, str(context["discriminator"]).strip("'"), settings)
+    if kind == "too_short" and _length(got) >= context["min_length"]:
+        return None  # entries that are wrong are not counted, and what is wrong with them is told
+    if kind == "refused":
+        location += tuple(str(context["at"]).split(".")) if context["at"] else ()
+        said = {key: str(context[key]) for key in ("what", "allowed", "fix")}
+    elif kind == "missing":
+        said = {"what": "is required", "fix": f"add {location[-1]}: …"}
+        return SettingsError(path=under(*location), allowed=described(location, settings), **said)
+    elif kind == "string_pattern_mismatch":
+        allowed = described(location, settings) or f"text that matches {context['pattern']}"
+        said = {"what": "is not written as it must be", "allowed": allowed}
+    else:
+        said = _standard(kind, detail["msg"], context, got)
+        if said["what"] == "must be a mapping":
+            said["allowed"] = _keys_of(location, settings)
+    return SettingsError(path=under(*location), got=shown(got), **said)
+
+
+def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsError:
+    unknown = str(location[-1])
+    known = keys(location[:-1], settings)
+    near = nearest(unknown, known)
+    elsewhere = clouds_with(location[:-1], unknown, settings)
+    what, fix = "is no key of the stack file", mistyped(unknown, known) or "remove it"
+    if unknown in known:
+        return SettingsError(
+            path=under(*location),
+            what="belongs to another form of this mapping than the keys beside it",
+            got=unknown,
+            fix=f"keep one form; {unknown}: null takes away what an extended file says",
+        )
+    if elsewhere:
+        what = f"is no key where cloud is {settings['clusters'][location[1]]['cloud']}"
+        fix = f"remove it; it is one where cloud is {' or '.join(elsewhere)}"
+    return SettingsError(
+        path=under(*location),
+        what=what,
+        got=unknown,
+        allowed=", ".join([*near, *(key for key in known if key not in near)]),
+        fix=fix,
+    )
+
+
+def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> SettingsError:
+    """A mapping that could be one of several models, whose tag says none of them."""
+    allowed = tags(location, settings, tag)
+    here: object = settings
+    for part in location:
+        here = below(here, part)
+    got = below(here, tag)
+    path = under(*location, tag)
+    if got is None:
+        return SettingsError(
+            path=path, what="is required", allowed=", ".join(allowed), fix=f"add {tag}: {allowed[0]}"
+        )
+    what = "is not one of the allowed values"
+    return SettingsError(
+        path=path, what=what, got=shown(got), allowed=", ".join(allowed), fix=mistyped(str(got), allowed)
+    )
+
+
+def _standard(kind: str, message: str, context: Mapping[str, Any], got: object) -> dict[str, str]:
+    if kind in _TYPES:
+        return {"what": f"must be {_TYPES[kind]}", "fix": _other_type(kind, got)}
+    if kind in _BOUNDS:
+        return {"what": _BOUNDS[kind](context)}
+    if kind == "literal_error":
+        expected = str(context["expected"])
+        return {
+            "what": "is not one of the allowed values",
+            "allowed": expected.replace("'", ""),
+            "fix": mistyped(got, _QUOTED.findall(expected)) if isinstance(got, str) else "",
+        }
+    return {"what": message[:1].lower() + message[1:]}
+
+
+def _other_type(kind: str, got: object) -> str:
+    """How to write a value that YAML reads as another type than is meant."""
+    if got is None:
+        return "give it a value, or remove the key"
+    if kind == "string_type" and isinstance(got, bool | int | float):
+        return f"put it in quotes as you wrote it, for example {json.dumps(shown(got))}"
+    if kind == "int_type" and isinstance(got, str) and got.isdecimal():
+        return f"write it without quotes: {got}"
+    if kind == "int_type" and isinstance(got, float) and got.is_integer():
+        return f"write {got:.0f}"
+    return ""
+
+
+def _keys_of(location: Location, settings: Mapping[str, Any]) -> str:
+    known = keys(location, settings)
+    return f"a mapping with the keys {', '.join(known)}" if known else ""
+
+
+def _length(value: object) -> int:
+    return len(cast("list[object]", value)) if isinstance(value, list) else 0
+
+
+def _written(location: Location, settings: Mapping[str, Any]) -> Location:
+    """The location without the union tags that pydantic puts between the keys."""
+    written: list[str | int] = []
+    here: object = settings
+    for part in location:
+        if _is_between(here, part) or _is_tag(here, part):
+            continue
+        here = below(here, part)
+        written.append(part)
+    return tuple(written)
+
+
+def _is_between(value: object, part: str | int) -> bool:
+    """Whether pydantic put it between the keys, and it is no key itself."""
+    if not isinstance(part, str) or not (part.startswith("<") or part == "[key]"):
+        return False
+    return not isinstance(value, Mapping) or part not in cast("Mapping[object, object]", value)
+
+
+def _is_tag(value: object, part: str | int) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    fields = cast("Mapping[str | int, object]", value)
+    return part not in fields and part in (fields.get("cloud"), fields.get("strategy"))

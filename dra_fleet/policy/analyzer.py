@@ -11,33 +11,98 @@ import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import grpc
 from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
-from dra_fleet.core.declared.resources import Stack
+from dra_fleet.core.declared.resources import Provider, Resource, Stack
 from dra_fleet.core.findings.expected import ExpectedError
 from dra_fleet.policy import asked_policies, judging, own
-from dra_fleet.policy.analyzer_info import LEVELS, SEVERITIES, info
 from dra_fleet.policy.decoding import decode, encode
 from dra_fleet.policy.exemptions import exemption_of, today
 from dra_fleet.policy.rule import ResourceRule, StackRule
-from dra_fleet.policy.sent_resources import reading, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from dra_fleet.core.declared.resources import Resource
     from dra_fleet.policy.exemptions import Exemption
     from dra_fleet.policy.judging import Violation
     from dra_fleet.policy.rule import Level, Rule, Settings
-    from dra_fleet.policy.sent_resources import Read
+
+    Read = Callable[[], Mapping[str, object]]
+
+
+LEVELS: Final[Mapping[Level, analyzer_pb2.EnforcementLevel.ValueType]] = {
+    "disabled": analyzer_pb2.DISABLED,
+    "advisory": analyzer_pb2.ADVISORY,
+    "mandatory": analyzer_pb2.MANDATORY,
+    "remediate": analyzer_pb2.REMEDIATE,
+}
+
+SEVERITIES: Final[Mapping[str, analyzer_pb2.PolicySeverity.ValueType]] = {
+    "low": analyzer_pb2.POLICY_SEVERITY_LOW,
+    "medium": analyzer_pb2.POLICY_SEVERITY_MEDIUM,
+    "high": analyzer_pb2.POLICY_SEVERITY_HIGH,
+    "critical": analyzer_pb2.POLICY_SEVERITY_CRITICAL,
+}
+
+
+def info(rule: Rule) -> analyzer_pb2.PolicyInfo:
+    """A rule's level, parameters and texts."""
+    kind = (
+        analyzer_pb2.POLICY_TYPE_STACK if isinstance(rule, StackRule) else analyzer_pb2.POLICY_TYPE_RESOURCE
+    )
+    told = analyzer_pb2.PolicyInfo(
+        name=rule.name,
+        description=rule.description,
+        enforcementLevel=LEVELS[rule.standard],
+        policy_type=kind,
+        severity=SEVERITIES[rule.severity],
+        remediation_steps=rule.fix,
+        url=rule.link,
+    )
+    for parameter in rule.all_parameters:
+        default = parameter.default
+        schema: dict[str, Any] = {
+            **parameter.schema,
+            "description": parameter.description,
+            "default": list(cast("tuple[str, ...]", default)) if isinstance(default, tuple) else default,
+        }
+        told.configSchema.properties.update({parameter.name: schema})
+    return told
+
+
+def reading(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource) -> Read:
+    """The inputs of a resource, decoded when first asked for."""
+    return cache(partial(decode, sent.properties))
+
+
+def resource_of(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource, read: Read) -> Resource:
+    """A resource with these inputs."""
+    provider = None
+    if sent.HasField("provider"):
+        by = sent.provider
+        provider = Provider(type=by.type, name=by.name, urn=by.urn, read=lambda: decode(by.properties))
+    options = sent.options
+    return Resource(
+        type=sent.type,
+        name=sent.name,
+        urn=sent.urn,
+        protect=options.protect,
+        delete_before_replace=options.deleteBeforeReplace if options.deleteBeforeReplaceDefined else None,
+        ignore_changes=tuple(options.ignoreChanges),
+        parent=options.parent,
+        provider=provider,
+        read=read,
+    )
+
 
 _ALL: Final = "all"
+
 _NAMES: Final[Mapping[int, Level]] = {number: level for level, number in LEVELS.items()}
 
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import platform
 import shutil
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from filelock import FileLock, Timeout
+
+from dra_fleet import drivers
 from dra_fleet.core.places import top_folder
 from dra_fleet.drivers.described.simulation.stand_ins import write_charts
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.queueing.kueue import NAME
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal import chosen_drivers, engine_session, providers, tools
+from dra_fleet.rehearsal import engine_session, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
-from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
+from dra_fleet.rehearsal.drivers import node_sides
+from dra_fleet.rehearsal.engine_run import EngineResult, Timed, Timing, run_engine
 from dra_fleet.rehearsal.environment import environment
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refuse_pending_releases
@@ -29,14 +37,15 @@ from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch, refuse_unready, start_clusters
 from dra_fleet.rehearsal.status import BusyError, StackStatus, connected, ends_of
-from dra_fleet.rehearsal.timings import Timed, Timing
+from dra_fleet.rehearsal.tools.cache import Cache
+from dra_fleet.rehearsal.tools.go import GoToolchain, NoCompilerError
 from dra_fleet.rehearsal.tools.toolset import require_minors
-from dra_fleet.rehearsal.turn import own_turn
 from dra_fleet.rehearsal.world.client import ensure_running, stop
 from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.world.served_by import ANY, ServedBy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
@@ -44,16 +53,31 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.reporting import Reporter
     from dra_fleet.rehearsal.tools import Toolset
     from dra_fleet.rehearsal.world.hardware_file import Hardware
-    from dra_fleet.rehearsal.world.served_by import ServedBy
+
+
+SIMULATED: Final = "simulated"
+
+REAL: Final = "real"
+
+ELF: Final = b"\x7fELF"
+
+MACHINES: Final = {0x3E: "x86_64", 0xB7: "aarch64"}
+"""e_machine of ELF files, as `uname -m` says it: elf(5)."""
 
 POLICY_PACK = top_folder("policies") / "run-pack"
+
 POLL_SECONDS = 0.25
+
 REST = 4
 """Times that a look took, for which there is none: the API server works for it too, and pods wait."""
+
 LONGEST_REST = 5.0
+
 ENGINE_LOG = "engine.jsonl"
+
 ENGINE_SESSION = "engine.session"
 """Beside the log, see `dra_fleet.rehearsal.engine_run`."""
+
 FORKS_LOG = "forks.log"
 
 
@@ -96,7 +120,7 @@ def up(
         reporter: told what is under way.
         wait_seconds: how long workloads may take to get their devices.
         own_schedulers: build the schedulers of the stack's minors first where they are not built.
-        programs: what serves as the drivers' node plugins; see `chosen_drivers.choices`.
+        programs: what serves as the drivers' node plugins; see `choices`.
 
     Raises:
         RehearsalError, SettingsInvalid, DoesNotFit, KubeconfigError: each with a text for the user.
@@ -110,7 +134,7 @@ def up(
         require_minors({cluster.name: cluster.kubernetes for cluster in plan.clusters})
         hardware = read_hardware(plan, source)
         refuse_mismatch(plan, hardware, source)
-        chosen = chosen_drivers.choices(programs, hardware.drivers)
+        chosen = choices(programs, hardware.drivers)
     with timed.part("proof"):
         proof = prove(plan)
     timed.say(proof.headline())
@@ -127,7 +151,7 @@ def up(
         status=status,
         notes=(*of_drivers, *notes),
         charts=served_charts(plan, home),
-        drivers=chosen_drivers.told(plan, served),
+        drivers=told(plan, served),
         kubernetes_provider=provider,
         seconds=timed.seconds(),
         timings=timed.timings(),
@@ -139,7 +163,7 @@ def choose_programs(
 ) -> tuple[ServedBy, list[str]]:
     """Build the drivers' own programs where they are chosen, and tell the world; also notes for the user."""
     with reporter.part("drivers"):
-        served, notes = chosen_drivers.resolve(plan, chosen, reporter.told)
+        served, notes = resolve(plan, chosen, reporter.told)
         home.create()
         if kueue := built(plan, charts.of_modules(home), reporter.told):
             served = replace(served, programs={**served.programs, NAME: kueue})
@@ -292,3 +316,143 @@ def bring_down(home: Home, *, remove: bool) -> None:
     stop(home)
     if remove:
         shutil.rmtree(home.root)
+
+
+def choices(options: Sequence[str], described: Mapping[str, str]) -> Mapping[str, str]:
+    """What serves each driver: `simulated`, `real` or a path; the command line before the hardware file.
+
+    Args:
+        options: of the command line: `simulated` or `real` for all drivers, or DRIVER=PATH.
+        described: the hardware file's, by driver.
+
+    Raises:
+        RehearsalError: an option says none of these, or names an unknown driver.
+    """
+    chosen = dict(described)
+    for option in options:
+        name, given, value = option.partition("=")
+        if not given and option in (SIMULATED, REAL):
+            chosen = dict.fromkeys(drivers.names(), option)
+        elif given and value:
+            chosen[name] = value
+        else:
+            raise RehearsalError(f"--drivers {option}: say {SIMULATED}, {REAL} or DRIVER=PATH")
+    unknown = sorted(set(chosen) - set(drivers.names()))
+    if unknown:
+        raise RehearsalError(
+            f"there is no driver {', '.join(unknown)} to choose a program for; "
+            f"allowed: {', '.join(drivers.names())}"
+        )
+    return chosen
+
+
+def resolve(plan: FleetPlan, chosen: Mapping[str, str], reporter: Reporter) -> tuple[ServedBy, list[str]]:
+    """Find or build the programs that serve a plan's drivers.
+
+    Args:
+        plan: whose releases say the drivers and their versions.
+        chosen: from `choices`.
+        reporter: told of what is built.
+
+    Returns:
+        What serves, and sentences about drivers for which `real` cannot be had.
+
+    Raises:
+        RehearsalError: a program by path cannot be run here.
+        ToolsError: one cannot be built.
+    """
+    found: dict[str, dict[str, Path]] = {}
+    notes: list[str] = []
+    for driver, version in _releases(plan):
+        choice = chosen.get(driver, SIMULATED)
+        if choice == SIMULATED:
+            continue
+        own = node_sides()[driver].own
+        if own is None:
+            notes.append(f"driver {driver} is simulated: its own program cannot be run here")
+        elif choice != REAL:
+            found.setdefault(driver, {})[ANY] = runnable(driver, Path(choice))
+            own.prepare()
+        elif recipe := own.recipes().get(version):
+            try:
+                program = GoToolchain.find().build(recipe, Cache.default(), reporter)
+                own.prepare()
+            except NoCompilerError as error:
+                notes.append(f"driver {driver} {version} is simulated: {error}")
+            else:
+                found.setdefault(driver, {})[version] = program
+        else:
+            allowed = ", ".join(own.recipes()) or "none"
+            notes.append(
+                f"driver {driver} {version} is simulated: no module of that version is pinned here "
+                f"(pinned: {allowed})"
+            )
+    return ServedBy(programs=found), notes
+
+
+def runnable(driver: str, program: Path) -> Path:
+    """A driver's program by path, which this machine can run.
+
+    Raises:
+        RehearsalError: it is no program for this machine.
+    """
+    said = f"--drivers {driver}={program}"
+    if not program.is_file():
+        raise RehearsalError(f"{said}: there is no such file")
+    if not os.access(program, os.X_OK):
+        raise RehearsalError(f"{said}: the file is not executable; chmod +x it")
+    with program.open("rb") as file:
+        head = file.read(20)
+    machine = MACHINES.get(int.from_bytes(head[18:20], "little")) if head.startswith(ELF) else None
+    if head.startswith(ELF) and machine != platform.machine():
+        raise RehearsalError(
+            f"{said}: the program is for {machine or 'another architecture'}, this machine is "
+            f"{platform.machine()}; build it for this one"
+        )
+    return program.resolve()
+
+
+def told(plan: FleetPlan, served: ServedBy) -> Mapping[str, str]:
+    """What serves each driver of a plan, in words, by driver and version."""
+    return {
+        f"{driver} {version}": str(served.program(driver, version) or SIMULATED)
+        for driver, version in _releases(plan)
+    }
+
+
+def _releases(plan: FleetPlan) -> list[tuple[str, str]]:
+    """The drivers whose charts a plan installs, as stack files name them, and the charts' versions."""
+    found = {
+        (driver.name, item.version)
+        for cluster in plan.clusters
+        for item in cluster.releases
+        if (driver := drivers.publishing(item.driver))
+    }
+    return sorted(found)
+
+
+@contextmanager
+def own_turn(home: Home, reporter: Reporter) -> Generator[None]:
+    """Hold the home until the context is left. A holder that is killed lets go.
+
+    Args:
+        home: the rehearsal; its directory is made if need be.
+        reporter: told when another run is at work.
+
+    Raises:
+        HomeUnusableError: the home cannot be made.
+    """
+    home.create()
+    lock = FileLock(home.turn, mode=0o600)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        with reporter.step(f"waiting for another `rehearse up` that is at work in {home.root}"):
+            while not lock.is_locked:
+                with suppress(FileNotFoundError):  # `down --remove` took the home away
+                    lock.acquire()
+                home.create()
+    try:
+        yield
+    finally:
+        lock.release()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -10,22 +12,30 @@ from typing import TYPE_CHECKING
 from dra_fleet.clusters.expectations import expectations
 from dra_fleet.clusters.preflight import preflight
 from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.environment import network
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.managed_clouds import standing_clusters
-from dra_fleet.rehearsal.preinstalled import install_charts
+from dra_fleet.rehearsal.registry import addresses
 from dra_fleet.rehearsal.world.client import WorldClient
 from dra_fleet.rehearsal.world.hardware_file import Hardware
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dra_fleet.core.findings.preflight import PreflightFinding
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import StackSource
     from dra_fleet.rehearsal.reporting import Reporter, Step
     from dra_fleet.rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.world.hardware import ClusterHardware, InstalledChart
+
+
+TIMEOUT = "300s"
 
 JOINED_WITHIN = 60.0
 """Seconds without a machine that joins until a cluster is looked at as it is."""
+
 POLL_SECONDS = 0.2
 
 
@@ -138,3 +148,43 @@ async def refuse_unready(plan: FleetPlan, home: Home) -> None:
 async def _look(cluster: ClusterPlan, home: Home) -> list[PreflightFinding]:
     async with connect(home, cluster.name) as api:
         return await preflight(api, expectations(cluster))
+
+
+def install_charts(home: Home, helm: Path, cluster: str, hardware: ClusterHardware) -> None:
+    """Install the cluster's own charts with Helm and wait until their pods run; again changes nothing.
+
+    Raises:
+        RehearsalError: Helm refused; its own words.
+    """
+    for item in hardware.installed:
+        _install(home, helm, cluster, item)
+
+
+def _install(home: Home, helm: Path, cluster: str, item: InstalledChart) -> None:
+    address = next((one for one in addresses.known() if one.chart == item.chart), None)
+    if address is None:
+        known = ", ".join(sorted({one.chart for one in addresses.known()}))
+        raise RehearsalError(
+            f"cluster {cluster}: unknown chart {item.chart} in the hardware file; known: {known}"
+        )
+    options = ["--namespace", item.namespace, "--create-namespace", "--wait", "--timeout", TIMEOUT]
+    done = subprocess.run(
+        [
+            *(str(helm), "upgrade", "--install", item.chart, *address.arguments),
+            *("--version", item.version, *options, "--values", "-"),
+        ],
+        env={
+            "KUBECONFIG": str(home.clusters / cluster / "admin.kubeconfig"),
+            "HOME": str(home.root),
+            **network(home),
+        },
+        input=json.dumps(item.values),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RehearsalError(
+            f"cluster {cluster}: chart {item.chart} {item.version} of the hardware file cannot be installed: "
+            + done.stderr.strip()
+        )

@@ -2,41 +2,61 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.core.yaml_text import Unreadable, read_json
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.proof.prove import prove
 from dra_fleet.review import verdict as judged
 from dra_fleet.review.changes import Changes
 from dra_fleet.review.cost import OWN, cost
-from dra_fleet.review.exposure import exposure
 from dra_fleet.review.findings import findings
 from dra_fleet.review.fitting import matrices, workloads
 from dra_fleet.review.fleet_map import example_map, running_map
 from dra_fleet.review.masking import MASK, scrub_all
-from dra_fleet.review.model import Cost, Engine, Money, Origin, Review, Totals
+from dra_fleet.review.model import (
+    Amounts,
+    Cost,
+    Engine,
+    Exposure,
+    Money,
+    Origin,
+    Review,
+    Shared,
+    Totals,
+    Unchecked,
+    Use,
+    Version,
+)
 from dra_fleet.review.offered import Offered, offered
 from dra_fleet.review.pools import PoolContext, pools
-from dra_fleet.review.sharing import sharing, uses
-from dra_fleet.review.unchecked import unchecked
-from dra_fleet.review.versions import versions
+from dra_fleet.review.was import layout_text
+from dra_fleet.review.words import short_list
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from dra_fleet.clouds.resources import Support
     from dra_fleet.fleet import FleetSettings
-    from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, ReleasePlan
+    from dra_fleet.proof.answer.costs import DeviceAmounts
     from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.review.events import Preview
     from dra_fleet.review.model import Node, Pool, Workload
     from dra_fleet.review.running import Running
-    from dra_fleet.review.was import Was
+    from dra_fleet.review.was import Was, WasCluster
+
+
+_SOON = dt.timedelta(days=90)
+"""Before its end a version is called `ending`: about the time that an upgrade of a fleet takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +159,7 @@ def make_review(known: Known) -> Review:
 
 
 _NOTHING = Money(amount=None, unknown_nodes=0)
+
 _NO_COST = Cost(
     currency="USD",
     basis="nothing is known: the stack file is wrong",
@@ -206,3 +227,266 @@ def _totals(
 
 
 _UNCHANGED = frozenset({"same", "read", "refresh", "read-discard", "discard"})
+
+
+def exposure(plan: FleetPlan, secret_keys: tuple[str, ...]) -> tuple[Exposure, ...]:
+    """All facts, warnings first.
+
+    Args:
+        plan: The stack.
+        secret_keys: The names of its secret configuration values.
+    """
+    found = [item for cluster in plan.clusters for item in _cluster(cluster)]
+    if secret_keys:
+        text = f"secret values of the configuration: {', '.join(secret_keys)}; none of them is shown here"
+        found.append(Exposure(cluster="", subject="secrets", text=text, level="fine"))
+    order = {"warning": 0, "note": 1, "fine": 2}
+    return tuple(sorted(found, key=lambda item: order[item.level]))
+
+
+def _cluster(cluster: ClusterPlan) -> Iterator[Exposure]:
+    name = cluster.name
+    for told in clouds.named(cluster.cloud).exposure(cluster.settings):
+        yield Exposure(cluster=name, subject=told.subject, text=told.text, level=told.level)
+    yield from _privileged(name, {item.name: item.labels for item in cluster.namespaces})
+    for release in cluster.releases:
+        text = f"{release.name} runs privileged pods in namespace {release.namespace}, as device drivers do"
+        yield Exposure(cluster=name, subject="privileged pods", text=text, level="fine")
+
+
+def _privileged(name: str, namespaces: Mapping[str, Mapping[str, str]]) -> Iterator[Exposure]:
+    for namespace, labels in namespaces.items():
+        if any(key.endswith("admin-access") and value == "true" for key, value in labels.items()):
+            text = f"every claim in namespace {namespace} may ask for devices that others hold"
+            yield Exposure(cluster=name, subject="admin access", text=text, level="warning")
+
+
+def sharing(settings: FleetSettings, plan: FleetPlan) -> tuple[Shared, ...]:
+    """Every pool with devices, and every workload whose pods share devices; those without isolation first."""
+    found = [*_workloads(settings), *_pools(plan)]
+    return tuple(sorted(found, key=lambda item: item.isolated))
+
+
+def _pools(plan: FleetPlan) -> Iterator[Shared]:
+    for cluster in plan.clusters:
+        for pool in cluster.pools:
+            if pool.isolation:
+                layout = layout_text(pool.sharing)
+                yield Shared(
+                    cluster=cluster.name,
+                    kind="pool",
+                    name=pool.name,
+                    strategy=f"{pool.sharing.strategy}: {layout}" if layout else pool.sharing.strategy,
+                    isolation=pool.isolation,
+                    isolated=True,
+                    accepted="",
+                )
+
+
+def _workloads(settings: FleetSettings) -> Iterator[Shared]:
+    for name, workload in sorted(settings.workloads.items()):
+        if workload.claim not in settings.claims:
+            continue
+        strategy = next(
+            filter(None, (driver.shared_by(workload, settings) for driver in drivers.known())), ""
+        )
+        if strategy:
+            yield Shared(
+                cluster=workload.cluster,
+                kind="workload",
+                name=name,
+                strategy=strategy,
+                isolation="its pods share devices: neither memory nor faults are kept apart",
+                isolated=False,
+                accepted=workload.accept.get("isolation", ""),
+            )
+
+
+def uses(proof: Proof) -> tuple[Use, ...]:
+    """What one copy of each workload asks for, gets and strands on each pool that takes it."""
+    return tuple(
+        Use(
+            cluster=item.cluster,
+            workload=item.name,
+            pool=fit.pool,
+            copies=item.copies,
+            asked=_amounts(fit.cost.asked),
+            got=_amounts(fit.cost.got),
+            stranded=_amounts(fit.cost.stranded),
+            left_on_node=_amounts(fit.cost.left_on_node),
+        )
+        for item in proof.workloads
+        for fit in item.pools
+        if fit.cost is not None
+    )
+
+
+def _amounts(known: DeviceAmounts) -> Amounts:
+    return Amounts(memory=known.memory, multiprocessors=known.multiprocessors)
+
+
+def unchecked(
+    preview: Preview, plan: FleetPlan | None, was: Was, running: Running | None, pools: Sequence[Pool]
+) -> tuple[Unchecked, ...]:
+    """Everything that a reader may think was looked at and was not."""
+    return tuple(_all(preview, plan, was, running, pools))
+
+
+def _all(
+    preview: Preview, plan: FleetPlan | None, was: Was, running: Running | None, pools: Sequence[Pool]
+) -> Iterator[Unchecked]:
+    stack = preview.stack or "STACK"
+    if plan is None:
+        yield Unchecked(
+            what="claims, devices, versions, cost, sharing and exposure",
+            why="the stack file is wrong, so there is no plan of the fleet",
+            how="correct what the findings say and review again",
+        )
+    if not preview.packs:
+        yield Unchecked(
+            what="policies",
+            why="the preview ran without a policy pack",
+            how="preview with --policy-pack policies/run-pack; `dra-fleet review` does so by itself",
+        )
+    if preview.result != "succeeded":
+        yield Unchecked(
+            what="what the engine would change",
+            why="the preview stopped before it had looked at every resource",
+            how="correct what the findings say and review again",
+        )
+    if running is None:
+        yield Unchecked(
+            what="which pods run and hold devices now",
+            why="the clusters were not asked",
+            how=f"dra-fleet review {stack} --running clusters",
+        )
+    if was.plan is None:
+        yield Unchecked(
+            what="the matrix, verdicts and settings as they were",
+            why=was.problem or "the review was compared with no other stack file",
+            how=f"dra-fleet review {stack} --against main",
+        )
+    if running is None or any(cluster.others is None for cluster in running.clusters.values()):
+        yield Unchecked(
+            what="pods of others that hold devices of these pools",
+            why="only workloads that the stack declares are known by name",
+            how="kubectl get resourceclaims --all-namespaces",
+        )
+    yield Unchecked(
+        what="what the nodes really publish",
+        why="devices are predicted from the catalogue and the drivers' values",
+        how="kubectl get nodes,resourceslices -o json > nodes.json; "
+        f"dra-fleet prove {stack} --slices nodes.json",
+    )
+    yield from _of_pools(pools)
+    yield Unchecked(
+        what="changes that somebody made by hand",
+        why="a preview compares with the state, not with the clouds",
+        how=f"pulumi refresh --preview-only --stack {stack}",
+    )
+    used = {cluster.cloud for cluster in plan.clusters} if plan else set[str]()
+    managed = sorted(name for name in used if clouds.named(name).makes_nodes)
+    if managed:
+        yield Unchecked(
+            what="quota and capacity for the machines",
+            why="only the clouds know, and only for the moment",
+            how=f"ask {', '.join(managed)} for the quota of each machine family in its region",
+        )
+
+
+def _of_pools(pools: Sequence[Pool]) -> Iterator[Unchecked]:
+    reasons: dict[str, list[str]] = {}
+    for pool in pools:
+        for reason in pool.unpredictable:
+            reasons.setdefault(reason, []).append(pool.name)
+    for reason, names in reasons.items():
+        yield Unchecked(
+            what=f"devices of {short_list(names)}",
+            why=reason,
+            how="record the nodes' slices and give them to prove",
+        )
+
+
+def versions(plan: FleetPlan, was: Was, today: dt.date) -> tuple[Version, ...]:
+    """The versions of every cluster, those that end first in front.
+
+    Args:
+        plan: The stack.
+        was: How it was.
+        today: The day of the preview, so that the same events always give the same review.
+    """
+    found: list[Version] = []
+    for cluster in plan.clusters:
+        before = was.clusters.get(cluster.name)
+        found.append(_kubernetes(cluster, before, today))
+        support = clouds.named(cluster.cloud).resources.support
+        if support is not None:
+            found.append(_managed(cluster, support, before, today))
+        found += [_release(cluster, release, before) for release in cluster.releases]
+    order = {"ended": 0, "ending": 1, "unknown": 2, "supported": 2}
+    return tuple(sorted(found, key=lambda item: order[item.status]))
+
+
+def _kubernetes(cluster: ClusterPlan, before: WasCluster | None, today: dt.date) -> Version:
+    entry = kubernetes_facts().minor(cluster.kubernetes)
+    floor = f"at least patch {entry.patch_floor}: {entry.patch_reason}" if entry and entry.patch_floor else ""
+    return Version(
+        cluster=cluster.name,
+        component="Kubernetes",
+        version=cluster.kubernetes,
+        before=_changed(before.kubernetes if before else "", cluster.kubernetes),
+        supported_until=entry.end_of_life if entry else None,
+        by="upstream",
+        status=_status(entry.end_of_life if entry else None, today),
+        note=floor,
+        source=str(entry.source) if entry else "",
+    )
+
+
+def _managed(cluster: ClusterPlan, support: Support, before: WasCluster | None, today: dt.date) -> Version:
+    end = support.standard_end(cluster.kubernetes)
+    return Version(
+        cluster=cluster.name,
+        component="Kubernetes",
+        version=cluster.kubernetes,
+        before=_changed(before.kubernetes if before else "", cluster.kubernetes),
+        supported_until=end,
+        by=support.by,
+        status=_status(end, today),
+        note="" if end else "no public date was found",
+        source=support.source(),
+    )
+
+
+def _release(cluster: ClusterPlan, release: ReleasePlan, before: WasCluster | None) -> Version:
+    facts = drivers.facts_of(release.driver)
+    chart = facts.version(release.version) if facts else None
+    newest = facts.versions[-1].version if facts else release.version
+    notes = ["its project publishes no end dates"]
+    if chart is not None and not chart.verified:
+        notes.append("the chart's values were not verified against the published chart")
+    if newest != release.version:
+        notes.append(f"{newest} is the newest known")
+    return Version(
+        cluster=cluster.name,
+        component=release.name,
+        version=release.version,
+        before=_changed(before.releases.get(release.name, "") if before else "", release.version),
+        supported_until=None,
+        by="its project",
+        status="unknown",
+        note="; ".join(notes),
+        source=str(chart.source) if chart else "",
+    )
+
+
+def _changed(before: str, now: str) -> str:
+    return before if before != now else ""
+
+
+def _status(end: dt.date | None, today: dt.date) -> Literal["supported", "ending", "ended", "unknown"]:
+    if end is None:
+        return "unknown"
+    if end <= today:
+        return "ended"
+    return "ending" if end - today <= _SOON else "supported"

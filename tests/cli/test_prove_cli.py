@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app
-from dra_fleet.cli.proof_tables import MOST_ROWS
+from dra_fleet.cli.prove import MOST_ROWS
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.rehearsal.errors import RehearsalError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.check.charts import find_chart
+from dra_fleet.check.values_files import find_chart
 from dra_fleet.core.facts.registry import NotRegistered
 from dra_fleet.core.findings.expected import ExpectedError
 from dra_fleet.fleet import SettingsInvalid

@@ -16,7 +16,7 @@ import pytest
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.policy.rule_cases import Declared, said
-from dra_fleet.review.exposure import exposure
+from dra_fleet.review.assemble import exposure
 from policies.rules.cluster_require_minimum_kubernetes import ALLOWED, FLOOR, RULE
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP, installed

@@ -11,8 +11,7 @@ from ruamel.yaml import YAML
 
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.fleet_files import fleet_files
-from dra_fleet.fleet.handed_over import LONGEST_VARIABLE
-from dra_fleet.fleet.stack_file import fleet_at, read_fleet
+from dra_fleet.fleet.stack_file import LONGEST_VARIABLE, fleet_at, read_fleet
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
 NAMES = "config:\n  dra-fleet:fleet: fleets/large.yaml\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dra_fleet.core.places import PACKAGE, top_folder
-from dra_fleet.policy.gate.identity import changed, identity
+from dra_fleet.policy.gate.running import changed, identity
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from dra_fleet.rehearsal.environment import (
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.passed_on import PASSED_ON, PassedOn
 from dra_fleet.rehearsal.tools import Toolset
+from dra_fleet.rehearsal.tools.ensuring import ToolRequirement, version_of
 from dra_fleet.rehearsal.tools.go import build_environment
-from dra_fleet.rehearsal.tools.on_path import ToolRequirement, version_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 

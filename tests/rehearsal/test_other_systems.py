@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from dra_fleet.rehearsal.agent.own import mounts, sockets
+from dra_fleet.rehearsal.agent.own import programs, sockets
 from dra_fleet.rehearsal.providers import serving
 from dra_fleet.rehearsal.world.processes import ProcessId, wait_gone
 
@@ -51,15 +51,15 @@ def test_a_provider_ends_with_an_engine_that_is_gone_already(monkeypatch: pytest
 
 @pytest.fixture
 def no_namespaces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(mounts, "WAYS", (("no-such-command", "--mount"),))
-    mounts._way.cache_clear()
+    monkeypatch.setattr(programs, "WAYS", (("no-such-command", "--mount"),))
+    programs._way.cache_clear()
     yield
-    mounts._way.cache_clear()
+    programs._way.cache_clear()
 
 
 @pytest.mark.usefixtures("no_namespaces")
 def test_without_mount_namespaces_a_driver_runs_as_it_is(tmp_path: Path) -> None:
-    assert mounts.with_mounts(["driver", "--flag"], {tmp_path: tmp_path}) == ("driver", "--flag")
+    assert programs.with_mounts(["driver", "--flag"], {tmp_path: tmp_path}) == ("driver", "--flag")
 
 
 def test_without_proc_a_socket_is_reached_by_its_own_path(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.rehearsal import timings as timings_module
+from dra_fleet.rehearsal import engine_run as timings_module
+from dra_fleet.rehearsal.engine_run import Timed
 from dra_fleet.rehearsal.reporting import Silent
-from dra_fleet.rehearsal.timings import Timed
 
 
 class Clock:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.reporting import Silent
-from dra_fleet.rehearsal.turn import own_turn
+from dra_fleet.rehearsal.session import own_turn
 
 if TYPE_CHECKING:
     from collections.abc import Generator

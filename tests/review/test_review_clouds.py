@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.review.exposure import exposure
+from dra_fleet.review.assemble import exposure
 from tests.clouds.aks import aks_fleets
 from tests.clouds.eks import eks_fleets
 from tests.clouds.gke import gke_fleets

@@ -10,7 +10,7 @@ from pulumi.runtime import set_all_config
 
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.stack_file import read_fleet
-from stacks import load
+from stacks import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ def no_configuration() -> Iterator[None]:
 
 def test_the_program_reads_what_the_other_commands_read() -> None:
     set_all_config({"dra-fleet:fleet": json.dumps(read_fleet(DEV))}, ["dra-fleet:none"])
-    assert load.settings() == read_stack_file(DEV).settings
+    assert program.settings() == read_stack_file(DEV).settings
 
 
 def test_the_program_reads_the_file_that_its_stack_names(
@@ -36,7 +36,7 @@ def test_the_program_reads_the_file_that_its_stack_names(
     (tmp_path / "large.yaml").write_text(DEV.read_text(encoding="utf-8"), encoding="utf-8")
     set_all_config({"dra-fleet:fleet": "large.yaml"}, ["dra-fleet:none"])
     monkeypatch.setattr(pulumi, "get_root_directory", lambda: str(tmp_path))
-    assert load.settings() == read_stack_file(DEV).settings
+    assert program.settings() == read_stack_file(DEV).settings
 
 
 def test_where_the_host_tells_no_folder_the_program_reads_from_its_own(
@@ -46,35 +46,35 @@ def test_where_the_host_tells_no_folder_the_program_reads_from_its_own(
     set_all_config({"dra-fleet:fleet": "large.yaml"}, ["dra-fleet:none"])
     monkeypatch.setattr(pulumi, "get_root_directory", lambda: None)
     monkeypatch.chdir(tmp_path)
-    assert load.settings() == read_stack_file(DEV).settings
+    assert program.settings() == read_stack_file(DEV).settings
 
 
 def test_a_stack_without_a_fleet_is_told_so() -> None:
     with pytest.raises(SettingsInvalid, match="dra-fleet:fleet: is missing"):
-        load.settings()
+        program.settings()
 
 
 @pytest.mark.parametrize("value", ["[1]", "text", "3"])
 def test_a_fleet_of_another_shape_is_told_so(value: str) -> None:
     set_all_config({"dra-fleet:fleet": value}, ["dra-fleet:none"])
     with pytest.raises(SettingsInvalid, match="dra-fleet:fleet: must be a mapping"):
-        load.settings()
+        program.settings()
 
 
 def test_a_secret_inside_the_fleet_is_refused_and_not_shown() -> None:
     set_all_config({"dra-fleet:fleet": '{"owner": "hidden"}'}, ["dra-fleet:fleet"])
     with pytest.raises(SettingsInvalid) as caught:
-        load.settings()
+        program.settings()
     assert "holds a secret" in str(caught.value)
     assert "hidden" not in str(caught.value)
 
 
 def test_a_named_secret_that_is_not_set_is_told_with_its_fix() -> None:
     with pytest.raises(SettingsInvalid, match="pulumi config set --secret dra-fleet:labKubeconfig"):
-        load.secret("labKubeconfig")
+        program.secret("labKubeconfig")
 
 
 @pytest.mark.usefixtures("recorder")
 def test_a_named_secret_is_an_output() -> None:
     set_all_config({"dra-fleet:labKubeconfig": "x"})
-    assert isinstance(load.secret("labKubeconfig"), pulumi.Output)
+    assert isinstance(program.secret("labKubeconfig"), pulumi.Output)

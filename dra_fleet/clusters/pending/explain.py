@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.pending.drivers import serves
+from dra_fleet import drivers
+from dra_fleet.clusters.pending.drivers import driver_problem, serves
 from dra_fleet.clusters.pending.placement import label_problem, untolerated
 from dra_fleet.clusters.pending.reason import Cause, WaitingReason
-from dra_fleet.clusters.pending.requests import request_problem
+from dra_fleet.clusters.pending.selectors import (
+    FalseClause,
+    LocatedDevice,
+    devices_in,
+    drivers_named,
+    expressions,
+    first_miss,
+    value_named_in,
+)
 from dra_fleet.clusters.pending.state import read_state
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked
 from dra_fleet.model.labels import WORKLOAD
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.clusters.pending.state import ClusterState
 
+
+SHOWN_HOLDERS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingRequest:
+    """One request, or one alternative of it, with its class looked up."""
+
+    name: str
+    class_name: str
+    selectors: list[str]
+    count: int
+
+    @property
+    def what(self) -> str:
+        """For sentences."""
+        return f"request {self.name} (class {self.class_name})"
+
+
 CLAIM_FAILED = "FailedResourceClaimCreation"
+
 PREPARE_FAILED = "FailedPrepareDynamicResources"
 
 
@@ -190,3 +222,181 @@ def _scheduler_says(pod: Object) -> WaitingReason:
             cause = Cause.NODE_RESOURCES if "Insufficient" in message else Cause.OTHER
             return WaitingReason(cause, f"the scheduler says: {message}")
     return WaitingReason(Cause.STARTING, "the scheduler has not looked at it yet")
+
+
+def asks_of(state: ClusterState, spec: Object) -> list[list[PendingRequest]] | WaitingReason:
+    """The requests of a claim spec, each as its alternatives; a reason when a class is missing."""
+    found: list[list[PendingRequest]] = []
+    for request in spec["devices"].get("requests", []):
+        bodies = [request["exactly"]] if "exactly" in request else request.get("firstAvailable", [])
+        alternatives: list[PendingRequest] = []
+        for body in bodies:
+            name = f"{request['name']}/{body['name']}" if "name" in body else request["name"]
+            device_class = state.named(state.classes, body["deviceClassName"])
+            if device_class is None:
+                return WaitingReason(
+                    Cause.CLASS_MISSING,
+                    f"DeviceClass {body['deviceClassName']} of request {name} does not exist: create it, or "
+                    "install the driver whose chart brings it",
+                )
+            selectors = [*device_class["spec"].get("selectors", []), *body.get("selectors", [])]
+            count = 1 if body.get("allocationMode") == "All" else body.get("count", 1)
+            alternatives.append(
+                PendingRequest(
+                    name=name,
+                    class_name=body["deviceClassName"],
+                    selectors=expressions(selectors),
+                    count=count,
+                )
+            )
+        found.append(alternatives)
+    return found
+
+
+def request_problem(state: ClusterState, spec: Object, nodes: list[Object]) -> WaitingReason | None:
+    """The first request of a claim spec that none of these nodes can meet now."""
+    asks = asks_of(state, spec)
+    if isinstance(asks, WaitingReason):
+        return asks
+    for alternatives in asks:
+        reasons = [_ask_problem(state, ask, spec, nodes) for ask in alternatives]
+        if all(reasons):
+            return reasons[0]
+    return None
+
+
+def _ask_problem(
+    state: ClusterState, ask: PendingRequest, spec: Object, nodes: list[Object]
+) -> WaitingReason | None:
+    names = {node["metadata"]["name"] for node in nodes}
+    seen = [device for device in devices_in(state.slices) if device.node is None or device.node in names]
+    matching: list[LocatedDevice] = []
+    misses: list[FalseClause] = []
+    try:
+        for device in seen:
+            miss = first_miss(ask.selectors, device, state.minor)
+            if miss is None:
+                matching.append(device)
+            else:
+                misses.append(miss)
+    except (CelInvalid, CelUnsupported, ValueError) as error:
+        return WaitingReason(Cause.OTHER, f"the selectors of {ask.what} cannot be judged here: {error}")
+    failed = next((miss for miss in misses if miss.outcome == "error"), None)
+    if failed:
+        return _error_reason(ask, failed)
+    silent = _silent_nodes(state, ask, nodes)
+    if not matching:
+        return _nearest(ask, misses, silent, nodes)
+    return _room_problem(state, ask, spec, matching, silent)
+
+
+def _error_reason(ask: PendingRequest, miss: FalseClause) -> WaitingReason:
+    return WaitingReason(
+        Cause.SELECTOR_ERROR,
+        f"clause `{miss.clause}` of {ask.what} fails on device {miss.device} ({miss.message}), which stops "
+        "scheduling on every node: guard it with device.driver, has() or orValue()",
+    )
+
+
+def _silent_nodes(state: ClusterState, ask: PendingRequest, nodes: list[Object]) -> WaitingReason | None:
+    """A reason if some of the nodes have no device of the driver that is asked for."""
+    for driver in sorted(drivers_named(ask.selectors)):
+        publishing = {
+            item["spec"].get("nodeName")
+            for item in state.slices
+            if item["spec"]["driver"] == driver and item["spec"].get("devices")
+        }
+        silent = [node for node in nodes if node["metadata"]["name"] not in publishing]
+        if silent:
+            return driver_problem(state, driver, silent)
+    return None
+
+
+def _nearest(
+    ask: PendingRequest, misses: list[FalseClause], silent: WaitingReason | None, nodes: list[Object]
+) -> WaitingReason:
+    """What the closest device lacks; a silent node comes first where its driver shows no device."""
+    drivers = drivers_named(ask.selectors)
+    told = [miss for miss in misses if not drivers or miss.device.driver in drivers]
+    if not told and silent:
+        return silent
+    if not misses:
+        return WaitingReason(
+            Cause.NO_DEVICES, f"no driver has published any device that {ask.what} could be given"
+        )
+    near = max(told or misses, key=lambda miss: miss.held)
+    value = value_named_in(near.clause, near.device)
+    return WaitingReason(
+        Cause.SELECTOR_FALSE,
+        f"no device matches {ask.what}: clause `{near.clause}` is false on the nearest one, {near.device}"
+        + (f", whose {value}" if value else "")
+        + _unpartitioned(near, nodes)
+        + _also(silent),
+    )
+
+
+def _room_problem(
+    state: ClusterState,
+    ask: PendingRequest,
+    spec: Object,
+    matching: list[LocatedDevice],
+    silent: WaitingReason | None,
+) -> WaitingReason | None:
+    held = state.holders()
+    free = [device for device in matching if device.key not in held]
+    most = max(Counter(device.node for device in matching).values())
+    if most < ask.count:
+        return WaitingReason(
+            Cause.TOO_MANY,
+            f"{ask.what} wants {ask.count} devices, but no node has more than {most} that match",
+        )
+    best = max(Counter(device.node for device in free).values(), default=0)
+    if best < ask.count:
+        users = sorted({held[device.key] for device in matching if device.key in held})
+        more = f" and {len(users) - SHOWN_HOLDERS} more" if len(users) > SHOWN_HOLDERS else ""
+        users_text = ", ".join(users[:SHOWN_HOLDERS]) + more
+        left = f" ({len(free)} are free, but not {ask.count} on one node)" if free else ""
+        return WaitingReason(
+            Cause.NO_FREE_DEVICE,
+            f"no free device for {ask.what}: {len(matching) - len(free)} of {len(matching)} matching "
+            f"devices are held by {users_text}{left}; add nodes or run fewer copies{_also(silent)}",
+        )
+    return _constraint_problem(ask, spec, free)
+
+
+def _unpartitioned(near: FalseClause, nodes: list[Object]) -> str:
+    """A word about the node's partitions, where one was asked for and a whole device is there."""
+    node = next((item for item in nodes if item["metadata"]["name"] == near.device.node), None)
+    driver = drivers.publishing(near.device.driver)
+    why = driver.undivided(asked(near.clause), near.device.body, node) if driver and node else ""
+    return f"; {why}" if why else ""
+
+
+def _also(silent: WaitingReason | None) -> str:
+    return f"; besides, {silent.sentence}" if silent else ""
+
+
+def _constraint_problem(ask: PendingRequest, spec: Object, free: list[LocatedDevice]) -> WaitingReason | None:
+    for constraint in spec["devices"].get("constraints", []):
+        attribute = constraint.get("matchAttribute")
+        subject = constraint.get("requests", [])
+        if attribute is None or (subject and ask.name.split("/", maxsplit=1)[0] not in subject):
+            continue
+        groups = Counter((device.node, _value(device, attribute)) for device in free)
+        groups = Counter({key: count for key, count in groups.items() if key[1] is not None})
+        most = max(groups.values(), default=0)
+        if most < ask.count:
+            missing = "none of them publishes it" if not groups else f"at most {most} share it on one node"
+            return WaitingReason(
+                Cause.CONSTRAINT,
+                f"{ask.what} wants {ask.count} devices of equal {attribute}, and of {len(free)} free ones "
+                f"{missing}",
+            )
+    return None
+
+
+def _value(device: LocatedDevice, attribute: str) -> str | None:
+    attributes = device.body.get("attributes", {})
+    domain, _, name = attribute.rpartition("/")
+    value = attributes.get(attribute) or (attributes.get(name) if domain == device.driver else None)
+    return None if value is None else str(value)

@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 from urllib.parse import unquote
 
-from dra_fleet.core.declared.credential_names import can_be, is_neutral, is_placeholder, named_kind
 from dra_fleet.core.declared.values import Value
 from dra_fleet.core.facts.loading import read
 from dra_fleet.core.yaml_text import Unreadable, read_documents, read_json
@@ -24,20 +23,169 @@ from dra_fleet.core.yaml_text import Unreadable, read_documents, read_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
+# Whether a name says that its value is a credential, and whether the value can be one.
+#
+# Names are judged by their words: `max_tokens`, `secretName` and `tokenUrl` name none.
+
+Kind = Literal["password", "token", "secret", "key"]
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+_FORMS: Final = frozenset(
+    [
+        "value",
+        "data",
+        "base64",
+        "b64",
+        "text",
+        "string",
+        "raw",
+        "plain",
+        "json",
+        "yaml",
+        "encoded",
+        "decoded",
+        "content",
+    ]
+)
+"""Last words that say how a value is written, not what it is."""
+
+_AMOUNTS: Final = frozenset(
+    [
+        "max",
+        "min",
+        "maximum",
+        "minimum",
+        "num",
+        "number",
+        "count",
+        "limit",
+        "total",
+        "budget",
+        "rate",
+        "length",
+        "size",
+        "ttl",
+        "per",
+        "public",
+        "expiry",
+        "expiration",
+        "lifetime",
+        "rotation",
+        "policy",
+    ]
+)
+
+_KEYS: Final = frozenset(
+    [
+        "private",
+        "secret",
+        "access",
+        "api",
+        "account",
+        "shared",
+        "storage",
+        "signing",
+        "encryption",
+        "master",
+        "primary",
+        "secondary",
+        "client",
+        "auth",
+        "admin",
+        "deploy",
+        "root",
+        "session",
+        "webhook",
+        "hmac",
+        "service",
+        "license",
+    ]
+)
+"""What a key must be to be a credential."""
+
+_ENDINGS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
+    (re.compile(r".*(password|passwd|passphrase|pwd)"), "password"),
+    (re.compile(r".*token"), "token"),
+    (re.compile(r".*(secret|credential)"), "secret"),
+    (re.compile(r".*(api|access|secret|private|client|auth|account)key"), "key"),
+)
+
+_NEUTRAL: Final = frozenset(
+    [
+        "username",
+        "user",
+        "name",
+        "namespace",
+        "host",
+        "hostname",
+        "port",
+        "id",
+        "endpoint",
+        "url",
+        "uri",
+        "type",
+        "kind",
+        "region",
+        "zone",
+        "version",
+        "arn",
+        "path",
+        "file",
+        "server",
+        "cluster",
+        "context",
+        "email",
+        "role",
+        "project",
+        "account",
+        "tenant",
+        "audience",
+        "issuer",
+        "provider",
+    ]
+)
+"""Last words of what stands beside a credential and is none."""
+
+_PLACEHOLDER: Final = re.compile(
+    r"(?i)(\$|%|<|\{|@microsoft\.keyvault|\[|\*+$|x+$|\.+$|redacted|true$|false$|none$|null$|yes$|no$)"
+)
+
+_REFERENCE: Final = re.compile(
+    r"(?i)(arn:|/|\./|~/|[a-z]:\\|projects/|[a-z][a-z0-9+.-]{0,30}://|vault:|secret/|ssm:|op://)"
+)
+
+_LABEL: Final = re.compile(r"[a-z]+([-./_][a-z]+)*(-[0-9a-f]{7,10})?")
+"""The name of an object, with the suffix that the engine or Kubernetes adds."""
+
+_UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+_RANDOM: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w+/=.~-]{16,}")
+
 _LAYERS: Final = 4
 """How many texts within texts are opened: a file in base64 within JSON, for example."""
+
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_\s-]{16,}={0,2}\s*")
+
 _DATA_URL: Final = re.compile(r"data:[\w/+.;=-]*?;base64,")
 """https://www.rfc-editor.org/rfc/rfc2397"""
+
 _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
+
 _ESCAPED: Final = re.compile(r"%[0-9a-fA-F]{2}")
+
 _GZIP: Final = b"\x1f\x8b"
+
 _MOST_BYTES: Final = 1 << 20
 """What a packed text is unpacked to at most; of a longer one the beginning is judged."""
+
 _ASSIGNED: Final = re.compile(
     r"""(?m)^\s*(?:export\s+|set\s+|-\s+)?["']?(?P<name>\w[\w.-]{0,128})["']?\s*[:=]\s*["']?(?P<value>[^\s"',]+)"""
 )
+
 _OPTION: Final = re.compile(r"(?<!\S)--?(?P<name>[A-Za-z][\w-]{1,128})(?:=|\s+)[\"']?(?P<value>[^\s\"']+)")
+
 _BASIC: Final = re.compile(r"[^\s:]+:\S+")
 
 
@@ -212,3 +360,45 @@ def _decoded(text: str) -> str | None:
     except (binascii.Error, zlib.error, ValueError):
         return None
     return decoded if all(letter.isprintable() or letter.isspace() for letter in decoded) else None
+
+
+def named_kind(name: str) -> Kind | None:
+    """What kind of credential a name says; None for a name that says none."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    while words and (words[-1] in _FORMS or words[-1].isdigit()):
+        words.pop()
+    if not words or _AMOUNTS.intersection(words):
+        return None
+    last = words[-1].removesuffix("s")
+    if last == "key":
+        return "key" if len(words) > 1 and words[-2] in _KEYS else None
+    return next((kind for ending, kind in _ENDINGS if ending.fullmatch(last)), None)
+
+
+def is_neutral(name: str) -> bool:
+    """Whether a name says that its value is none, whatever it stands below."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    return bool(words) and (words[-1] in _NEUTRAL or bool(_AMOUNTS.intersection(words)))
+
+
+def can_be(kind: Kind, text: str) -> bool:
+    """Whether a text can be a credential of a kind: no placeholder, no reference, no name of an object."""
+    text = text.strip()
+    if not text or _PLACEHOLDER.match(text):
+        return False
+    if kind == "password":
+        return True
+    if _REFERENCE.match(text) or text.replace(".", "").isdigit():
+        return False
+    match kind:
+        case "token":
+            return True
+        case "secret":
+            return _LABEL.fullmatch(text) is None
+        case "key":
+            return _RANDOM.fullmatch(text) is not None and _UUID.fullmatch(text) is None
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text stands for a credential that is filled in later."""
+    return _PLACEHOLDER.match(text) is not None

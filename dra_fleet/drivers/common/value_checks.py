@@ -2,18 +2,151 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.core.findings.errors import choices, mistyped, shown
 from dra_fleet.core.findings.refusal import Refusal
-from dra_fleet.drivers.common.value_types import KINDS, told_wrong
+from dra_fleet.drivers.common import pod_values
+from dra_fleet.drivers.common.cpu_sets import CPU_SET_WORDS, is_cpu_set
+from dra_fleet.drivers.common.pod_values import Wrong, named
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.kubernetes.devices.names import dns_label, dns_subdomain, extended_resource_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from dra_fleet.drivers.base import Release
-    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.common.facts import ChartVersion, ValueType
     from dra_fleet.model.plan import ChartValues
+
+
+# What a chart value of each type may hold: what the API server, or the program that reads it, takes.
+#
+# Source: https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/validation/validation.go and
+# https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/apps/validation/validation.go; a verbosity is
+# read as klog reads it, a 32-bit number. The operator's own words are those of its ClusterPolicy:
+# https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/api/nvidia/v1/clusterpolicy_types.go.
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
+
+_PORTS = range(1, 65536)
+
+_DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
+
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+
+_REPOSITORY = re.compile(
+    r"([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+)
+"""Images' names: https://github.com/distribution/reference."""
+
+
+def _nothing(value: object) -> Iterator[Wrong]:
+    del value
+    yield from ()
+
+
+def _count(value: object) -> Iterator[Wrong]:
+    if isinstance(value, int) and value < 0:
+        yield "", value, "0 or more"
+
+
+def _port(value: object) -> Iterator[Wrong]:
+    if value not in _PORTS:
+        yield "", value, "1 to 65535"
+
+
+def _verbosity(value: object) -> Iterator[Wrong]:
+    if not _NUMBER.fullmatch(str(value)):
+        yield "", value, "a whole number, as text"
+
+
+def _probe_port(value: object) -> Iterator[Wrong]:
+    if isinstance(value, int) and value >= 0 and value not in _PORTS:
+        yield "", value, "1 to 65535, or less than 0 for none"
+
+
+def _directory(value: object) -> Iterator[Wrong]:
+    parts = str(value).split("/")
+    if value and (parts[0] or ".." in parts):
+        yield "", value, "an absolute path"
+
+
+def _duration(value: object) -> Iterator[Wrong]:
+    if value and (_DURATION.sub("", str(value)) or value == ""):
+        yield "", value, "a duration such as 15s"
+
+
+def _shape(shape: re.Pattern[str], words: str) -> Callable[[object], Iterator[Wrong]]:
+    return named(lambda text: None if shape.fullmatch(text) else words, words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A type of chart values.
+
+    Attributes:
+        held: what a value is in YAML.
+        words: the same in words.
+        wrong: what is wrong inside one that is.
+    """
+
+    held: type
+    words: str
+    wrong: Callable[[object], Iterator[Wrong]] = _nothing
+
+
+def _one_of(*words: str) -> Kind:
+    def wrong(value: object) -> Iterator[Wrong]:
+        if value not in ("", *words):
+            yield "", value, ", ".join(words)
+
+    return Kind(held=str, words="a string", wrong=wrong)
+
+
+KINDS: Mapping[ValueType, Kind] = {
+    "string": Kind(held=str, words="a string"),
+    "integer": Kind(held=int, words="a whole number"),
+    "boolean": Kind(held=bool, words="true or false"),
+    "list": Kind(held=list, words="a list"),
+    "map": Kind(held=Mapping, words="a mapping"),
+    "booleans": Kind(held=Mapping, words="a mapping of names to true or false"),
+    "count": Kind(held=int, words="a whole number", wrong=_count),
+    "port": Kind(held=int, words="a whole number", wrong=_port),
+    "verbosity": Kind(held=str, words="a string", wrong=_verbosity),
+    "pullPolicy": _one_of("Always", "IfNotPresent", "Never"),
+    "migStrategy": _one_of("none", "single", "mixed"),
+    "updateWay": _one_of("RollingUpdate", "OnDelete"),
+    "updateStrategy": Kind(held=Mapping, words="a mapping", wrong=pod_values.update_strategy),
+    "nodeSelector": Kind(held=Mapping, words="a mapping", wrong=pod_values.node_selector),
+    "tolerations": Kind(held=list, words="a list", wrong=pod_values.tolerations),
+    "affinity": Kind(held=Mapping, words="a mapping", wrong=pod_values.affinity),
+    "annotations": Kind(held=Mapping, words="a mapping", wrong=pod_values.metadata),
+    "resources": Kind(held=Mapping, words="a mapping", wrong=pod_values.resources),
+    "securityContext": Kind(held=Mapping, words="a mapping", wrong=pod_values.security),
+    "environment": Kind(held=list, words="a list", wrong=pod_values.variables),
+    "pullSecrets": Kind(held=list, words="a list", wrong=pod_values.pull_secrets),
+    "probePort": Kind(held=int, words="a whole number", wrong=_probe_port),
+    "directory": Kind(held=str, words="a string", wrong=_directory),
+    "duration": Kind(held=str, words="a string", wrong=_duration),
+    "imageTag": Kind(held=str, words="a string", wrong=_shape(_TAG, "a tag of an image")),
+    "imageRepository": Kind(held=str, words="a string", wrong=_shape(_REPOSITORY, "an image, without a tag")),
+    "namespace": Kind(held=str, words="a string", wrong=named(dns_label, "a namespace's name")),
+    "objectName": Kind(held=str, words="a string", wrong=named(dns_subdomain, "an object's name")),
+    "cpuSet": Kind(
+        held=str,
+        words="a string",
+        wrong=named(lambda text: None if is_cpu_set(text) else CPU_SET_WORDS, CPU_SET_WORDS),
+    ),
+    "extendedResource": Kind(
+        held=str,
+        words="a string",
+        wrong=named(extended_resource_name, "an extended resource, such as example.com/gpu"),
+    ),
+}
 
 
 def check_values(version: ChartVersion, values: ChartValues) -> list[Refusal]:
@@ -105,3 +238,9 @@ def _unknown(version: ChartVersion, key: str) -> Refusal:
         allowed=choices(key, names),
         fix=mistyped(key.replace("-", "."), names) or "remove it",
     )
+
+
+def told_wrong(kind: ValueType, value: object) -> Iterator[tuple[str, str, str]]:
+    """What is wrong inside a value of a type: the key below it, what stands there, and what is taken."""
+    for below, got, allowed in KINDS[kind].wrong(value):
+        yield below, shown(got), allowed

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import override
 
 from dra_fleet.core.facts.entry import Fact
 from dra_fleet.drivers.base import Accelerators, Driver, MachineTraits
-from dra_fleet.drivers.nvidia import compute_domains, isolation, nodes, sharing, slices, values
+from dra_fleet.drivers.common.affinity import node_affinity, node_label
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia import compute_domains, sharing, slices, values
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.compute_domain_checks import judged_domain
-from dra_fleet.drivers.nvidia.labels import KEY
+from dra_fleet.drivers.nvidia.labels import (
+    EVICTION,
+    GPU_PRESENT,
+    KEY,
+    MIG_CONFIG,
+    MIG_NONE,
+    MIG_READY,
+    MIG_STATE,
+)
+from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
 from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings, MigSharing
+from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES
+from dra_fleet.drivers.nvidia.sharing import is_divided
 from dra_fleet.drivers.nvidia.values import priority_keys
+from dra_fleet.model.claims import FirstAvailableRequest
+from dra_fleet.model.labels import POOL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.core.findings.errors import SettingsError
     from dra_fleet.core.findings.refusal import Refusal
@@ -28,6 +44,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.kubernetes.cel.intent import Asked
     from dra_fleet.model.base import SettingsModel
+    from dra_fleet.model.classes import OpaqueSettings
     from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.nodes import Object, Published
@@ -35,6 +52,162 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.model.sharing import Sharing
     from dra_fleet.model.workloads import WorkloadSettings
+
+
+# What keeps the holders of devices apart, in words, and what a production stack must not choose silently.
+#
+# MIG and exclusive GPUs isolate memory and faults in hardware, a vGPU by the hypervisor. Time-slicing and
+# MPS, a claim that several pods hold together, and parts of a GPU that several claims hold isolate neither.
+# Source: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/ and https://github.com/kubernetes-
+# sigs/dra-driver-nvidia-gpu (sharing of a claim's configuration).
+
+UNISOLATED = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
+"""Titles of the strategies that isolate neither memory nor faults."""
+
+
+def isolation(machine: Machine, sharing: Sharing) -> str:
+    """What isolates the devices of a pool from each other; empty without GPUs."""
+    if machine.gpu is None:
+        return ""
+    if isinstance(sharing, MigSharing):
+        return "MIG partitions: memory and faults are kept apart in hardware, compute is reserved"
+    if machine.gpu_fraction is not None:
+        return (
+            f"vGPU, {machine.gpu_fraction} of a GPU: memory and faults are kept apart by the hypervisor, "
+            "compute is time-sliced with other machines"
+        )
+    return "whole GPUs: a claim shares its GPU with no other"
+
+
+def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -> None:
+    """Reject, in production, devices that pods share without isolation and without a stated reason.
+
+    In other environments it is a warning.
+    """
+    for name, workload in sorted(settings.workloads.items()):
+        if workload.cluster != cluster or workload.claim not in settings.claims:
+            continue
+        shared = shared_by(workload, settings)
+        if not shared or "isolation" in workload.accept:
+            continue
+        what = f"shares devices by {shared}, which isolates neither memory nor faults"
+        if settings.environment == "production":
+            findings.error(
+                "workloads",
+                name,
+                "claim",
+                what=f"{what}; production needs a reason for that",
+                got=workload.claim,
+                allowed="exclusive GPUs, MIG partitions, vGPUs",
+                fix="ask for a MIG partition, or say why in accept: {isolation: the reason}",
+            )
+        else:
+            findings.warnings.append(f"workload {name} {what}")
+
+
+def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+    """By what the pods of a workload share devices without isolation; empty where they do not.
+
+    Args:
+        workload: Its claim is one of the fleet's.
+        settings: The fleet.
+    """
+    for config in _configs(workload, settings):
+        if config.driver != nvidia_facts.driver().driver:
+            continue
+        sharing = config.parameters.get("sharing")
+        strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None
+        if isinstance(strategy, str) and strategy in UNISOLATED:
+            return UNISOLATED[strategy]
+    if settings.claims[workload.claim].shared and workload.copies > 1:
+        return f"one claim of {workload.copies} pods"
+    if _holds_parts(workload, settings):
+        return "parts of one GPU that only the scheduler counts"
+    return ""
+
+
+# What NVIDIA's driver needs of nodes: labels, chart values by which its plugin starts in time, MIG progress.
+#
+# The GPU Operator's MIG manager reads `nvidia.com/mig.config` and answers in `nvidia.com/mig.config.state`:
+# https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
+
+_FABRIC_GATE = "CrashOnNVLinkFabricErrors"
+
+_CLIQUE_LABEL = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"
+
+
+def pool_labels(machine: Machine, wanted: Sharing, *, by_operator: bool) -> dict[str, str]:
+    """That there are GPUs, that the operator may move the plugin away, and the name of the MIG layout."""
+    labels: dict[str, str] = {}
+    if machine.gpus:
+        labels[GPU_PRESENT] = "true"
+        if by_operator:
+            labels[EVICTION] = "true"
+    if isinstance(wanted, MigSharing) and machine.gpu is not None:
+        labels[MIG_CONFIG] = config_name(nvidia_facts.gpus()[machine.gpu], wanted.layout)
+    return labels
+
+
+def placement_values(release: Release) -> ChartValues:
+    """The plugin waits for partitions, and is where the operator may move it away from a driver upgrade."""
+    chosen: dict[str, Any] = {}
+    cut = [pool.name for pool in release.pools if is_divided(pool.machine, pool.sharing)]
+    if cut:
+        chosen["affinity"] = after_partitioning(cut)
+    if any(pool.gpu_driver == "operator" for pool in release.pools if pool.machine.gpus):
+        chosen["nodeSelector"] = {EVICTION: "true"}
+    return {"kubeletPlugin": chosen} if chosen else {}
+
+
+def fabric_values(release: Release, fabric: str, *, is_labelled: bool) -> ChartValues:
+    """ComputeDomains, where GPUs of some pools reach those of other machines over NVLink."""
+    with_gpus = [pool for pool in release.pools if pool.machine.gpus]
+    joined = [pool for pool in with_gpus if pool.machine.fabric == fabric]
+    if not joined:
+        return {}
+    chosen: dict[str, Any] = {"resources": {"computeDomains": {"enabled": True}}}
+    if len(joined) < len(with_gpus) and _FABRIC_GATE in release.version.feature_gates:
+        # One DaemonSet serves all pools, and its plugin would crash where there is no such fabric.
+        chosen["featureGates"] = {_FABRIC_GATE: False}
+    if not is_labelled and _CLIQUE_LABEL in release.version.values:
+        # Pods of a ComputeDomain find each other by this label. Two who set it would undo each other.
+        chosen["kubeletPlugin"] = {"containers": {"computeDomains": {"gpuCliqueLabelEnabled": True}}}
+    return chosen
+
+
+def awaits(spec: Object, node: Object) -> str | None:
+    """What the driver's pods, which run on partitioned nodes only, wait for on a node; None for nothing."""
+    labels = node["metadata"].get("labels", {})
+    wanted = json.dumps(spec.get("affinity", {})) + json.dumps(spec.get("nodeSelector", {}))
+    if MIG_STATE not in wanted or MIG_CONFIG not in labels or labels.get(MIG_STATE) == MIG_READY:
+        return None
+    return (
+        f"the driver waits until the GPUs of node {node['metadata']['name']} are partitioned: "
+        + _progress(labels)
+    )
+
+
+def undivided(asks: Asked, device: Object, node: Object) -> str:
+    """Why a node shows whole GPUs where partitions are asked for, and what to do; empty otherwise."""
+    wants_partition = "mig" in asks.texts("type") or asks.reads("profile")
+    if not wants_partition or device.get("attributes", {}).get("type", {}).get("string") != "gpu":
+        return ""
+    labels = node["metadata"].get("labels", {})
+    told = f"the GPUs of node {node['metadata']['name']} are whole"
+    config = labels.get(MIG_CONFIG)
+    if config is None:
+        return f"{told}: label its pool {MIG_CONFIG}=all-1g.10gb, or another layout, for the GPU Operator"
+    if config == MIG_NONE:
+        return (
+            f"{told}: {MIG_CONFIG} is {MIG_NONE}, which makes no partitions; "
+            "name a layout such as all-1g.10gb"
+        )
+    if labels.get(MIG_STATE) == MIG_READY:
+        return (
+            f"{told}, though {MIG_STATE} is {MIG_READY}: the driver started before the partitions; "
+            "restart its pod"
+        )
+    return f"{told}: {_progress(labels)}"
 
 
 class _Gpus(Fact):
@@ -71,7 +244,7 @@ class Nvidia(Driver):
     operator = "gpuOperator"
     extended_resource = "nvidia.com/gpu"
     api_group = "resource.nvidia.com"
-    unisolated = isolation.UNISOLATED
+    unisolated = UNISOLATED
     settles = frozenset({KEY})
     is_usual = True
     # Ranges over Go maps, in all versions from 25.3.2 on, but sorts what DynamicMIG may make:
@@ -135,7 +308,7 @@ class Nvidia(Driver):
 
     @override
     def isolation(self, machine: Machine, wanted: Sharing) -> str:
-        return isolation.isolation(machine, wanted)
+        return isolation(machine, wanted)
 
     @override
     def is_divided(self, machine: Machine, wanted: Sharing) -> bool:
@@ -149,7 +322,7 @@ class Nvidia(Driver):
     def check_cluster(
         self, cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
     ) -> None:
-        isolation.check_isolation(cluster, settings, findings)
+        check_isolation(cluster, settings, findings)
 
     @override
     def plan_domains(
@@ -168,7 +341,7 @@ class Nvidia(Driver):
 
     @override
     def shared_by(self, workload: WorkloadSettings, settings: FleetSettings) -> str:
-        return isolation.shared_by(workload, settings)
+        return shared_by(workload, settings)
 
     @override
     def object_refusals(self, spec: Object, installed: Sequence[Installed]) -> Sequence[Refusal]:
@@ -187,23 +360,23 @@ class Nvidia(Driver):
 
     @override
     def pool_labels(self, machine: Machine, wanted: Sharing, *, by_operator: bool) -> Mapping[str, str]:
-        return nodes.pool_labels(machine, wanted, by_operator=by_operator)
+        return pool_labels(machine, wanted, by_operator=by_operator)
 
     @override
     def placement_values(self, release: Release) -> ChartValues:
-        return nodes.placement_values(release)
+        return placement_values(release)
 
     @override
     def fabric_values(self, release: Release, fabric: str, *, is_labelled: bool) -> ChartValues:
-        return nodes.fabric_values(release, fabric, is_labelled=is_labelled)
+        return fabric_values(release, fabric, is_labelled=is_labelled)
 
     @override
     def awaits(self, spec: Object, node: Object) -> str | None:
-        return nodes.awaits(spec, node)
+        return awaits(spec, node)
 
     @override
     def undivided(self, asks: Asked, device: Object, node: Object) -> str:
-        return nodes.undivided(asks, device, node)
+        return undivided(asks, device, node)
 
     @override
     def unusable(self) -> str:
@@ -211,3 +384,54 @@ class Nvidia(Driver):
 
 
 DRIVER: Final = Nvidia()
+
+
+def _holds_parts(workload: WorkloadSettings, settings: FleetSettings) -> bool:
+    """Whether the NVIDIA driver of the cluster lets other claims hold parts of this one's GPUs."""
+    release = settings.clusters[workload.cluster].drivers.get("nvidia")
+    if release is None or not value_at(release.values, f"featureGates.{GATE}", default=False):
+        return False
+    option = str(value_at(release.values, "consumableShares") or "")
+    requests = settings.claims[workload.claim].requests.values()
+    asked = any(
+        item.capacity
+        for request in requests
+        for item in (request.first_available if isinstance(request, FirstAvailableRequest) else (request,))
+    )
+    # Where memory is what is shared, a claim that asks for none of it gets all.
+    return option not in NO_SHARES and (asked or option != "memory")
+
+
+def _configs(workload: WorkloadSettings, settings: FleetSettings) -> Iterator[OpaqueSettings]:
+    claim = settings.claims[workload.claim]
+    for item in claim.config:
+        yield item.opaque
+    for _, name in claim.classes():
+        if name in settings.classes:
+            yield from settings.classes[name].config
+
+
+def after_partitioning(pools: Sequence[str]) -> dict[str, Any]:
+    """A plugin that starts before the partitions exist would publish whole GPUs."""
+    present = node_label(GPU_PRESENT, "true")
+    return node_affinity(
+        [
+            [present, {"key": POOL, "operator": "NotIn", "values": list(pools)}],
+            [present, node_label(POOL, *pools), node_label(MIG_STATE, MIG_READY)],
+        ]
+    )
+
+
+def _progress(labels: Object) -> str:
+    state = labels.get(MIG_STATE)
+    if state is None:
+        return (
+            f"{MIG_CONFIG} is {labels[MIG_CONFIG]} and nobody has begun ({MIG_STATE} is not set); "
+            "see whether the GPU Operator's MIG manager runs there"
+        )
+    if state == "failed":
+        return (
+            f"{MIG_STATE} is failed for {MIG_CONFIG}={labels[MIG_CONFIG]}; "
+            "see the log of the MIG manager's pod there"
+        )
+    return f"{MIG_STATE} is {state} for {MIG_CONFIG}={labels[MIG_CONFIG]}"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.offers import check_own_catalogue
 from dra_fleet.core.findings.errors import SettingsInvalid
 from dra_fleet.core.findings.refusals import Findings
+from dra_fleet.drivers.base import Release
+from dra_fleet.drivers.common.told_devices import type_of
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.unserved import unserved
+from dra_fleet.fleet.plan import advertisers
 from dra_fleet.fleet.plan.advertisers import check_stated
-from dra_fleet.fleet.plan.budget import check_budget
 from dra_fleet.fleet.plan.claims import (
     claim_specs,
     clusters_of,
@@ -19,22 +25,34 @@ from dra_fleet.fleet.plan.claims import (
     plan_claims,
 )
 from dra_fleet.fleet.plan.classes import class_specs, classes_there, plan_classes
-from dra_fleet.fleet.plan.described import check_described
 from dra_fleet.fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
-from dra_fleet.fleet.plan.releases import driver_namespaces, plan_releases
 from dra_fleet.fleet.plan.serving import admitting
 from dra_fleet.fleet.plan.workloads import check_references, plan_workloads
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
+from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan, ReleasePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.core.findings.refusal import Refusal
+    from dra_fleet.drivers import Driver
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
-    from dra_fleet.model.clusters import ClusterSettings
-    from dra_fleet.model.plan import PoolPlan, ReleasePlan
+    from dra_fleet.model.clusters import ClusterSettings, PoolView
+    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.pools import DescribedDevices
+    from dra_fleet.model.releases import DriverSettings
+
+
+MOST_ENTRIES: Final = 32
+"""Attributes and capacities of one device:
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/."""
+
+_OF_KUBERNETES = "kube-"
+
+PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
+"""Driver pods mount the host's driver and devices, which no other level of Pod Security admits."""
 
 _RESERVED = ("default", "kube-")
 
@@ -220,3 +238,275 @@ def _warn_end_of_life(cluster: str, minor: str, findings: Findings) -> None:
             f"cluster {cluster}: Kubernetes {minor} has had no upstream fixes since {entry.end_of_life}; "
             f"at least run patch {entry.patch_floor}, and plan the upgrade"
         )
+
+
+# Whether a fleet's machines can cost more than its owner allows, at the most nodes that its pools may have.
+#
+# Counted is what reviews count: list prices on demand, as the clouds' facts have them, of the machines that
+# the stack makes. Control planes, system pools, disks and traffic are not in it, nor are discounts.
+
+
+def check_budget(settings: FleetSettings, clusters: Iterable[ClusterPlan], findings: Findings) -> None:
+    """Refuse a fleet that may cost more than its budget, and name the pools whose cost nobody knows."""
+    if settings.budget is None:
+        return
+    allowed = settings.budget.per_hour
+    costs: dict[str, float] = {}
+    for cluster in clusters:
+        for pool in cluster.pools if clouds.named(cluster.cloud).makes_nodes else ():
+            name = f"{pool.max_nodes} x {pool.machine.name} in pool {pool.name} of cluster {cluster.name}"
+            if pool.machine.price is not None:
+                costs[name] = pool.max_nodes * pool.machine.price.per_hour
+            elif pool.max_nodes:
+                findings.warnings.append(f"budget: {name} are not counted: no price of that machine is known")
+    total = round(sum(costs.values()), 2)
+    if total > allowed:
+        dearest = max(costs, key=lambda name: costs[name])
+        findings.error(
+            "budget",
+            "perHour",
+            what=f"is less than the fleet costs at its maximum, {total:.2f} USD per hour",
+            got=f"{allowed:g}",
+            allowed=f"at least {total:.2f}",
+            fix=f"lower nodes.max, of {dearest} first ({costs[dearest]:.2f} USD), or raise the budget",
+        )
+
+
+def check_described(cluster: str, settings: ClusterSettings, findings: Findings) -> None:
+    """Refuse descriptions that contradict what the program knows, or that no driver answers for.
+
+    Args:
+        cluster: the cluster's name.
+        settings: the cluster.
+        findings: collects the problems.
+    """
+    publishing: list[str] = []
+    for name, driver in sorted(settings.drivers.items()):
+        if driver.described is None:
+            continue
+        at = ("clusters", cluster, "drivers", name, "described")
+        publishing.append(driver.described.publishes)
+        if drivers.named(name) is not None:
+            what = "describes a driver that this program knows"
+            findings.error(*at, what=what, got=name, fix="remove it, or choose another name")
+        elif (known := drivers.publishing(driver.described.publishes)) is not None:
+            findings.error(
+                *at,
+                "publishes",
+                what=f"is what the driver {known.name} publishes under, which this program knows",
+                got=driver.described.publishes,
+                fix=f"write {known.name} in its place",
+            )
+    for name, pool in sorted(settings.pools.items()):
+        _check_devices(("clusters", cluster, "pools", name, "devices"), settings, publishing, pool, findings)
+
+
+def _check_devices(
+    at: tuple[str, ...],
+    cluster: ClusterSettings,
+    publishing: list[str],
+    pool: PoolView,
+    findings: Findings,
+) -> None:
+    names = Counter((item.driver, item.name) for item in pool.devices)
+    for index, item in enumerate(pool.devices):
+        here = (*at, index)
+        known = drivers.publishing(item.driver)
+        if known is not None and not known.takes_descriptions:
+            findings.error(
+                *here,
+                "driver",
+                what=f"is known: driver {known.name} publishes what follows from the machine",
+                got=item.driver,
+                fix="remove the devices",
+            )
+        elif known is not None:
+            _check_known(here, cluster, known, item, findings)
+        elif cluster.drivers and item.driver not in publishing:
+            findings.error(
+                *here,
+                "driver",
+                what="is published by no driver of the cluster",
+                got=item.driver,
+                allowed=", ".join(sorted(publishing)),
+                fix=f"describe its driver: drivers: {{NAME: {{version: VERSION, described: "
+                f"{{publishes: {item.driver}, chart: CHART}}}}}}",
+            )
+        if names[item.driver, item.name] > 1:
+            what = "is the name of other devices of the pool"
+            findings.error(*here, "name", what=what, got=item.name, fix="choose another name")
+        entries = len(item.attributes) + len(item.capacity)
+        if entries > MOST_ENTRIES:
+            what = "has more attributes and capacities than a device may"
+            findings.error(*here, what=what, got=str(entries), allowed=f"at most {MOST_ENTRIES}")
+
+
+def _check_known(
+    at: tuple[object, ...],
+    cluster: ClusterSettings,
+    driver: Driver,
+    item: DescribedDevices,
+    findings: Findings,
+) -> None:
+    """Devices of a driver that is known have attributes and capacities that it publishes."""
+    if cluster.drivers and driver.name not in cluster.drivers:
+        what = f"is published by driver {driver.name}, which the cluster has not"
+        findings.error(*at, "driver", what=what, got=item.driver, fix=f"add {driver.name} to its drivers")
+        return
+    facts = driver.facts
+    types = {one.name: one.type for one in facts.attributes}
+    own = f"{item.driver}/"
+    for key, value in item.attributes.items():
+        name = key.removeprefix(own)
+        if name not in types:
+            what = f"is no attribute that driver {driver.name} publishes"
+            findings.unknown(*at, "attributes", what=what, got=name, known=sorted(types))
+        elif type_of(value) != types[name]:
+            what = f"is published as {types[name]}"
+            findings.error(*at, "attributes", key, what=what, got=type_of(value))
+    capacities = {one.name for one in facts.capacities}
+    for name in sorted({key.removeprefix(own) for key in item.capacity} - capacities):
+        what = f"is no capacity that driver {driver.name} publishes"
+        findings.unknown(*at, "capacity", what=what, got=name, known=sorted(capacities))
+
+
+def plan_releases(
+    cluster: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan], findings: Findings
+) -> tuple[ReleasePlan, ...]:
+    """The releases of a cluster, operators first; those that are wrong are left out."""
+    operators = _plan_operators(cluster, settings, pools, findings)
+    # Without a GPU driver a DRA driver finds no device.
+    before = tuple(operator.name for operator in operators)
+    planned = [
+        *operators,
+        *(
+            _plan_release(
+                ("clusters", cluster, "drivers", name),
+                name,
+                driver,
+                settings,
+                pools,
+                minor=minor,
+                after=before,
+                findings=findings,
+            )
+            for name, driver in sorted(settings.drivers.items())
+        ),
+    ]
+    return tuple(release for release in planned if release is not None)
+
+
+def _plan_operators(
+    cluster: str, settings: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> list[ReleasePlan]:
+    cloud = clouds.named(settings.cloud)
+    asked = cloud.operators(settings)
+    planned = [
+        driver.plan_operator(
+            ("clusters", cluster, driver.operator), asked[driver.operator], pools, cloud.host_driver, findings
+        )
+        for driver in (drivers.known() if asked else ())
+        if driver.operator in asked
+    ]
+    return [release for release in planned if release is not None]
+
+
+def driver_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
+    """The namespaces that the releases go into, but for those that every cluster has."""
+    return tuple(
+        NamespacePlan(name=name, labels=PRIVILEGED)
+        for name in sorted({release.namespace for release in releases})
+        if not name.startswith(_OF_KUBERNETES)
+    )
+
+
+def _plan_release(
+    at: tuple[str, ...],
+    name: str,
+    settings: DriverSettings,
+    cluster: ClusterSettings,
+    pools: Sequence[PoolPlan],
+    *,
+    minor: str,
+    after: tuple[str, ...],
+    findings: Findings,
+) -> ReleasePlan | None:
+    driver = drivers.asked_for(name, settings)
+    if driver is None:
+        _tell_unknown(at, name, findings)
+        return None
+    version = driver.facts.judged_version(settings.version)
+    if version is None:
+        known = [entry.version for entry in driver.facts.versions]
+        findings.unknown(
+            *at,
+            "version",
+            what=f"is no version of the {name} driver's chart",
+            got=settings.version,
+            known=known,
+        )
+        return None
+    if version.judged_by:
+        findings.doubt(*at, "version", what=f"{version.version} {version.unjudged}")
+    if not settings.install:
+        return None
+    cloud = clouds.named(cluster.cloud)
+    served, left = advertisers.by_advertiser(driver, pools)
+    release = Release(
+        version=version, minor=minor, namespace=settings.namespace or driver.facts.namespace, pools=served
+    )
+    refusals = check_values(version, settings.values) if settings.described is None else []
+    theirs = merged(advertisers.switches(driver, served), settings.values)
+    ours = merged(driver.values(release), cloud.driver_values(driver, release, cluster, theirs))
+    final = merged(advertisers.kept_away(driver, ours, left), settings.values)
+    if not refusals:
+        refusals += [*_conflicts(driver, release, settings), *driver.guards(release, final)]
+        refusals += advertisers.refusals(driver, version, final, served, left)
+    for refusal in refusals:
+        _tell(at, refusal, findings, judged_by=version.judged_by)
+    planned = ReleasePlan(
+        name=version.chart.rpartition("/")[2],
+        driver=driver.facts.driver,
+        chart=version.chart,
+        version=version.version,
+        repository=version.repository,
+        namespace=release.namespace,
+        values=final,
+        after=after,
+    )
+    if not refusals:
+        cloud.check_values(at, driver, served, planned, findings)
+    return planned
+
+
+def _tell_unknown(at: tuple[str, ...], name: str, findings: Findings) -> None:
+    published = unserved().get(name)
+    if published is not None:
+        findings.error(
+            *at,
+            what=f"is a DRA driver that this program does not serve by itself: {published.why}",
+            got=name,
+            fix=f"describe it: {published.description}, and its devices: devices: [{{driver: "
+            f"{published.publishes}, …}}] of pools",
+        )
+        return
+    findings.unknown(
+        *at,
+        what="is no DRA driver this program knows",
+        got=name,
+        known=drivers.names(),
+        fix="describe it: described: {publishes: NAME, chart: CHART}",
+    )
+
+
+def _conflicts(driver: Driver, release: Release, settings: DriverSettings) -> Sequence[Refusal]:
+    settled = any(value_at(settings.values, key) is not None for key in driver.settles)
+    return () if settled else driver.conflicts(release)
+
+
+def _tell(at: tuple[str, ...], refusal: Refusal, findings: Findings, *, judged_by: str) -> None:
+    place = (*at, *(("values",) if refusal.path else ()))
+    if judged_by:
+        findings.doubt(*place, *filter(None, (refusal.path,)), what=f"{judged_by} refuses it: {refusal.what}")
+    else:
+        findings.refuse(refusal, *place)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.fleet.plan.classes import classes_on
-from dra_fleet.fleet.plan.queue_checks import check_mappings, check_queue, check_workload, counted_as
 from dra_fleet.fleet.queueing import kueue
+from dra_fleet.model.claims import FirstAvailableRequest
 from dra_fleet.model.plan import NamespacePlan, QueuePlan, ReleasePlan
 
 if TYPE_CHECKING:
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.core.findings.refusals import Findings
     from dra_fleet.fleet.settings import FleetSettings
+    from dra_fleet.model.claims import ClaimSettings, RequestSettings
     from dra_fleet.model.plan import ComputeDomainPlan
-    from dra_fleet.model.queues import QueuesSettings
+    from dra_fleet.model.queues import ClusterQueueSettings, QueuesSettings
 
 
 def check_queues(settings: FleetSettings, findings: Findings) -> None:
@@ -123,3 +124,212 @@ def _classes_on(cluster: str, settings: FleetSettings) -> frozenset[str]:
     """The DeviceClasses that a cluster has."""
     has = settings.clusters.get(cluster)
     return frozenset() if has is None else classes_on(has, settings)
+
+
+# What Kueue would refuse or leave waiting for ever, said before anything is made.
+#
+# Source: https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/dra/claims.go (which requests it counts),
+# https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/webhooks/clusterqueue_webhook.go and
+# https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/config/validation.go.
+
+
+def check_mappings(queues: QueuesSettings, findings: Findings) -> None:
+    """Refuse a class that two names count, which Kueue does not start with."""
+    counted = counted_as(queues)
+    for mapping, classes in queues.device_class_mappings.items():
+        for place, device_class in enumerate(classes):
+            first = counted[device_class]
+            if first != mapping or device_class in classes[:place]:
+                findings.error(
+                    "queues",
+                    "deviceClassMappings",
+                    mapping,
+                    place,
+                    what=f"is counted as {first} already; Kueue would not start",
+                    got=device_class,
+                    fix="name each class once",
+                )
+
+
+def check_queue(
+    name: str, settings: FleetSettings, queues: QueuesSettings, classes: frozenset[str], findings: Findings
+) -> None:
+    """Refuse a queue of no cluster, quotas of nothing, and lending without a cohort.
+
+    Args:
+        name: the queue.
+        settings: the stack file.
+        queues: all queues.
+        classes: the DeviceClasses of its cluster.
+        findings: collects the problems.
+    """
+    queue, at = queues.cluster_queues[name], ("queues", "clusterQueues", name)
+    if queue.cluster not in settings.clusters:
+        findings.unknown(
+            *at,
+            "cluster",
+            what="is no cluster of this stack",
+            got=queue.cluster,
+            known=list(settings.clusters),
+        )
+        return
+    for mapping in queue.nominal_quota:
+        counted = queues.device_class_mappings.get(mapping)
+        if counted is None:
+            findings.unknown(
+                *at,
+                "nominalQuota",
+                what="counts nothing: no mapping has this name",
+                got=mapping,
+                known=list(queues.device_class_mappings),
+                fix="add it to deviceClassMappings",
+            )
+        elif not classes.intersection(counted):
+            findings.error(
+                *at,
+                "nominalQuota",
+                mapping,
+                what=f"is a quota of classes that cluster {queue.cluster} does not have",
+                got=", ".join(counted),
+                allowed=", ".join(sorted(classes)),
+                fix="count a class that a driver or the stack brings there",
+            )
+    for mapping in sorted(set(queue.borrowing_limit) - set(queue.nominal_quota)):
+        findings.unknown(
+            *at,
+            "borrowingLimit",
+            what="limits what the queue has no quota of",
+            got=mapping,
+            known=list(queue.nominal_quota),
+            fix=f"add {mapping}: 0 to nominalQuota",
+        )
+    if queue.cohort is None and (queue.borrowing_limit or queue.reclaim_within_cohort != "Never"):
+        key = "borrowingLimit" if queue.borrowing_limit else "reclaimWithinCohort"
+        findings.error(*at, key, what="needs a cohort: nobody lends to this queue", fix="name a cohort")
+
+
+def check_workload(
+    name: str, settings: FleetSettings, domains: Sequence[ComputeDomainPlan], findings: Findings
+) -> Mapping[str, int] | None:
+    """By class the devices that a pod of a queued workload asks for; None where something was refused."""
+    workload, at = settings.workloads[name], ("workloads", name)
+    known: Mapping[str, ClusterQueueSettings] = settings.queues.cluster_queues if settings.queues else {}
+    queue = known.get(workload.queue or "")
+    if settings.queues is None or queue is None:
+        findings.unknown(
+            *at, "queue", what="is no queue of this stack", got=workload.queue or "", known=list(known)
+        )
+        return None
+    if queue.cluster != workload.cluster:
+        findings.error(
+            *at,
+            "queue",
+            what=f"is a queue of cluster {queue.cluster}, and the workload runs on {workload.cluster}",
+            got=workload.queue or "",
+            allowed=", ".join(sorted(key for key, one in known.items() if one.cluster == workload.cluster)),
+            fix="name a queue of the workload's cluster",
+        )
+        return None
+    claim = settings.claims[workload.claim]
+    refused = _uncounted(claim)
+    if refused:
+        findings.error(
+            *at,
+            "claim",
+            what=f"cannot wait in a queue: {refused}, which Kueue does not count",
+            got=workload.claim,
+            fix="ask for a number of devices of one class in a claim per pod, or leave the queue out",
+        )
+        return None
+    asked = Counter[str]()
+    for request in claim.requests.values():
+        if not isinstance(request, FirstAvailableRequest):
+            asked[request.class_] += request.count or 1
+    asked.update(domain.channel_class for domain in domains if domain.name == workload.compute_domain)
+    return asked if _has_quota(name, asked, settings, settings.queues, findings) else None
+
+
+def _uncounted(claim: ClaimSettings) -> str:
+    """What a claim has that Kueue does not count; empty where it counts it."""
+    if claim.shared:
+        return "all pods share the claim"
+    return next((told for request in claim.requests.values() if (told := _uncounted_request(request))), "")
+
+
+def _uncounted_request(request: RequestSettings) -> str:
+    if isinstance(request, FirstAvailableRequest):
+        return "it has firstAvailable"
+    if request.admin_access:
+        return "it has adminAccess"
+    return "it asks for all devices of a node" if request.allocation_mode == "All" else ""
+
+
+def _has_quota(
+    name: str, asked: Mapping[str, int], settings: FleetSettings, queues: QueuesSettings, findings: Findings
+) -> bool:
+    """Whether a gang's devices are all counted, and not more than its queue can ever have."""
+    workload, at = settings.workloads[name], ("workloads", name)
+    queue_name = workload.queue or ""
+    queue = queues.cluster_queues[queue_name]
+    named = counted_as(queues)
+    unmapped = sorted(set(asked) - set(named))
+    if unmapped:
+        findings.error(
+            *at,
+            "claim",
+            what="asks for a class that no mapping counts, so that Kueue never starts the workload",
+            got=", ".join(unmapped),
+            allowed=", ".join(sorted(named)),
+            fix="add the class to a mapping of queues.deviceClassMappings",
+        )
+        return False
+    wanted = Counter[str]()
+    for device_class, count in asked.items():
+        wanted[named[device_class]] += count * workload.copies
+    without = sorted(set(wanted) - set(queue.nominal_quota))
+    for mapping in without:
+        findings.error(
+            *at,
+            "queue",
+            what=f"has no quota of {mapping}, which the workload takes",
+            got=queue_name,
+            fix=f"add {mapping} to its nominalQuota; 0 lets it only borrow",
+        )
+    excess = [key for key in wanted if key not in without and wanted[key] > most_of(queue_name, key, queues)]
+    for mapping in excess:
+        most = most_of(queue_name, mapping, queues)
+        per_copy = wanted[mapping] // workload.copies
+        fit = most // per_copy
+        findings.error(
+            *at,
+            "copies",
+            what=f"is a gang of {wanted[mapping]} {mapping}; queue {queue_name} never has more than {most}, "
+            "so that not one of its pods would start",
+            got=str(workload.copies),
+            allowed=f"1 to {fit}" if fit else "",
+            fix=f"run {fit} copies at most, or raise the quota" if fit else "raise the quota",
+        )
+    return not without and not excess
+
+
+def counted_as(queues: QueuesSettings) -> Mapping[str, str]:
+    """By class the name that quotas count its devices by; of two the first."""
+    found: dict[str, str] = {}
+    for mapping, classes in queues.device_class_mappings.items():
+        for device_class in classes:
+            found.setdefault(device_class, mapping)
+    return found
+
+
+def most_of(name: str, mapping: str, queues: QueuesSettings) -> int:
+    """How much a queue has of something at most: its own, and what it may borrow of its cohort."""
+    queue = queues.cluster_queues[name]
+    own = queue.nominal_quota.get(mapping, 0)
+    if queue.cohort is None:
+        return own
+    others = sum(
+        other.nominal_quota.get(mapping, 0)
+        for key, other in queues.cluster_queues.items()
+        if key != name and (other.cluster, other.cohort) == (queue.cluster, queue.cohort)
+    )
+    return own + min(others, queue.borrowing_limit.get(mapping, others))

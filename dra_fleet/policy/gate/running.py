@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.core.findings.engine_events import streaming_environment
 from dra_fleet.core.interrupts import heeding_interrupts
-from dra_fleet.core.places import top_folder
+from dra_fleet.core.places import PACKAGE, top_folder
 from dra_fleet.policy.asked_policies import NOTHING, AskedPolicies
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
-from dra_fleet.policy.gate.identity import changed, identity
 from dra_fleet.policy.gate.record import read_record
 
 if TYPE_CHECKING:
@@ -24,7 +26,13 @@ if TYPE_CHECKING:
 
     from dra_fleet.policy.gate.record import Record
 
+
+_CACHE: Final = "__pycache__"
+
+_SITE: Final = "site-packages"
+
 RUN_PACK: Final = top_folder("policies") / "run-pack"
+
 _TAIL: Final = 20
 """Lines of the engine's own text that an error shows."""
 
@@ -157,3 +165,50 @@ def _lines(process: subprocess.Popen[str], save: Path | None) -> Iterator[str]:
 def _tail(said: Path) -> str:
     lines = [line.rstrip() for line in said.read_text(encoding="utf-8").splitlines() if line.strip()]
     return "\n".join(lines[-_TAIL:])
+
+
+def identity(*own: Path) -> Mapping[str, str]:
+    """A digest of every file that the pack is or runs on, by path.
+
+    These are its own folders, the modules that it imports with their compiled forms, the interpreter, and
+    what an environment may hold that changes how Python starts. A folder of the environment counts by the
+    names in it, since a new one may come before an old one.
+
+    Args:
+        own: a team's own files and folders, which count too.
+    """
+    import_module("dra_fleet.policy.serving")  # all that the pack imports, which the gate else does not
+    found = {str(file): _digest(file.read_bytes()) for file in _files(*own) if file.is_file()}
+    for folder in map(Path, sys.path):
+        if folder.name == _SITE and folder.is_dir():
+            names = sorted(entry.name for entry in folder.iterdir() if entry.name != _CACHE)
+            found[str(folder)] = _digest("\0".join(names).encode())
+    return found
+
+
+def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """The paths that are not as they were; a compiled form that is new is what Python adds by itself."""
+    return [
+        path
+        for path in sorted(before.keys() | after.keys())
+        if before.get(path) != after.get(path) and not (path not in before and _CACHE in path)
+    ]
+
+
+def _files(*own: Path) -> Iterator[Path]:
+    yield from own
+    for folder in (PACKAGE, top_folder("policies"), *own):
+        # Compiled forms of what is not imported yet may be of an older source, and Python renews them.
+        yield from (file for file in folder.rglob("*") if _CACHE not in file.parts)
+    for module in list(sys.modules.values()):
+        for place in (getattr(module, "__file__", None), getattr(module, "__cached__", None)):
+            if isinstance(place, str):
+                yield Path(place)
+    yield Path(sys.executable)
+    yield Path(sys.prefix) / "pyvenv.cfg"
+    for folder in map(Path, sys.path):
+        yield from folder.glob("*.pth")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.clouds.pools import steps
-from dra_fleet.policy.reading.chart_forms import FORMS
 from dra_fleet.policy.reading.chart_names import PACKED, is_known, known_name, own_name
 from dra_fleet.policy.reading.chart_values import file_contents, layered, local_chart
 
@@ -25,28 +24,115 @@ if TYPE_CHECKING:
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.resources import Operator
-    from dra_fleet.policy.reading.chart_forms import ChartForm
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartForm:
+    """One type of resource that installs charts. Paths are dotted; `*` stands for each item of a list.
+
+    Attributes:
+        types: the resource's type token.
+        charts: the places that name a chart each; empty where the resource is one. What follows lies below,
+            but the namespace.
+        chart: the chart: a name, an address or a path, by the first of these fields that is given.
+        version: its version.
+        repository: where it comes from.
+        values: its values, a map or YAML text, each laid over those before.
+        parameters: single values by dotted names, laid over all others; empty where there are none.
+        files: further values below all others, as files; empty where there are none.
+        namespace: where its objects are made, from the resource.
+        changed: what changes its values or its objects in ways that nothing tells, where it is given.
+    """
+
+    types: re.Pattern[str]
+    charts: tuple[str, ...] = ("",)
+    chart: tuple[str, ...] = ("chart",)
+    version: str = "version"
+    repository: str
+    values: tuple[str, ...] = ("values",)
+    parameters: str = ""
+    files: str
+    namespace: str
+    changed: tuple[str, ...] = ()
+
+
+FORMS: Final = (
+    # https://www.pulumi.com/registry/packages/kubernetes/api-docs/helm/v3/release/
+    ChartForm(
+        types=re.compile(r"kubernetes:helm\.sh/v3:Release"),
+        repository="repositoryOpts.repo",
+        files="valueYamlFiles",
+        changed=("postrender", "reuseValues"),
+        namespace="namespace",
+    ),
+    # https://argo-cd.readthedocs.io/en/stable/operator-manual/application.yaml
+    *(
+        ChartForm(
+            types=re.compile(rf"kubernetes:argoproj\.io/v1alpha1:{kind}(Patch)?"),
+            charts=(f"{spec}.source", f"{spec}.sources.*"),
+            chart=("chart", "path"),
+            version="targetRevision",
+            repository="repoURL",
+            values=("helm.values", "helm.valuesObject"),
+            parameters="helm.parameters",
+            files="helm.valueFiles",
+            changed=("helm.fileParameters.*",),
+            namespace=f"{spec}.destination.namespace",
+        )
+        for kind, spec in (("Application", "spec"), ("ApplicationSet", "spec.template.spec"))
+    ),
+    # https://fluxcd.io/flux/components/helm/helmreleases/
+    ChartForm(
+        types=re.compile(r"kubernetes:helm\.toolkit\.fluxcd\.io/v\w+:HelmRelease(Patch)?"),
+        charts=("spec",),
+        chart=("chart.spec.chart", "chartRef.name"),
+        version="chart.spec.version",
+        repository="chart.spec.sourceRef.name",
+        files="valuesFrom",
+        changed=("postRenderers.*",),
+        namespace="spec.targetNamespace",
+    ),
+    # https://docs.k3s.io/add-ons/helm
+    ChartForm(
+        types=re.compile(r"kubernetes:helm\.cattle\.io/v1:HelmChart(Patch)?"),
+        charts=("spec",),
+        repository="repo",
+        values=("valuesContent", "values"),
+        files="valuesSecrets",
+        namespace="spec.targetNamespace",
+    ),
+)
 
 CHART_TYPES: Final = re.compile(r"kubernetes:helm\.sh/v[34]:Chart")
 """The components that render a chart's objects as children."""
+
 RELEASE_TYPES: Final = re.compile("|".join(form.types.pattern for form in FORMS))
 """What names a chart, with its values."""
+
 _POLICIES: Final = [
     driver.resources.operator for driver in drivers.known() if driver.resources.operator is not None
 ]
+
 INSTALLED_TYPES: Final = re.compile(
     "|".join([RELEASE_TYPES.pattern, *(each.policies.pattern for each in _POLICIES)])
 )
 """The same, and what tells an operator what to do."""
+
 _VERSION_PREFIX: Final = "v"
+
 _EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 """A whole version of https://semver.org; anything shorter or with an operator is a range to Helm."""
+
 _NAME_AND_VERSION: Final = re.compile(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+.*)")
+
 _LABEL: Final = "helm.sh/chart"
 """https://helm.sh/docs/chart_best_practices/labels/"""
+
 RENDERED_TYPES: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet")
 """What a chart renders once that gives devices out."""
+
 _DIGEST: Final = re.compile(r"oci://.*@sha256:[0-9a-f]{64}")
+
 _LOCAL: Final = (".", "/", "file://")
 
 

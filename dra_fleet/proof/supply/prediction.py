@@ -5,17 +5,29 @@ What a public source says is documented; what is not known before the machine ru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
+from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.told_devices import told_devices
+from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.model.nodes import GIVE_SLICES, MOST_PODS, ComputeResources, NodeGroup, NodeShape, Published
-from dra_fleet.proof.supply.placement import given_elsewhere, plugin_doubt, plugin_lands
-from dra_fleet.proof.supply.stored import stored
+from dra_fleet.kubernetes.minors import PARTITIONS, SHARES, is_on
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
+from dra_fleet.kubernetes.scheduling.written import mapping
+from dra_fleet.model.nodes import (
+    GIVE_SLICES,
+    MOST_PODS,
+    NOTHING,
+    ComputeResources,
+    NodeGroup,
+    NodeShape,
+    Published,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dra_fleet.drivers.base import Driver
     from dra_fleet.drivers.installed import Installed
@@ -24,10 +36,20 @@ if TYPE_CHECKING:
     from dra_fleet.model.nodes import NodeDevice, Object
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
+
+_EVERYWHERE: Final = ("", "system-node-critical", "system-cluster-critical")
+"""The PriorityClasses that every cluster has."""
+
+_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
+"""Domains of labels that kubelets and clouds set on every node."""
+
 _KEPT = 10
 """One part of so many is taken to be the system's own."""
+
 _NOT_KNOWN = "whether the driver's plugin runs on the nodes is not known: {why}; {fix}or " + GIVE_SLICES
+
 _LABELS = "its values demand labels that the pool is not known to carry"
+
 _ANY_MEMORY = "1Ei"
 """More than any machine has: where its memory is not known, nothing is refused for it."""
 
@@ -166,3 +188,127 @@ def _where_plugins_land(
 def _not_known(doubt: str) -> str:
     fix = "" if doubt else "make them labels of the pool, "
     return _NOT_KNOWN.format(why=doubt or _LABELS, fix=fix)
+
+
+def plugin_lands(
+    cluster: ClusterPlan, pool: PoolPlan, installed: Installed, holds: ComputeResources
+) -> Answer:
+    """Whether the plugin's pods come to the nodes of a pool.
+
+    What is demanded of nodes by the chart itself, or by this program, is taken to be met where no label says
+    otherwise: whoever discovers hardware sets those labels. Of a stack's own demands that is not known.
+
+    Args:
+        cluster: the plan.
+        pool: one of its pools.
+        installed: the driver as it runs there.
+        holds: what a node has for pods at most.
+    """
+    driver = installed.driver
+    elsewhere = installed.is_managed and driver.name not in pool.managed_drivers
+    if elsewhere or (not pool.by_dra and driver.extended_resource and driver.serves(pool.machine)):
+        return "no"
+    if installed.is_managed or installed.is_assumed:
+        return "yes"
+    pods = PluginPods.of(driver, installed.version, installed.values)
+    given = cluster.settings.drivers[driver.name].values
+    released = any(release.driver == driver.facts.driver for release in cluster.releases)
+    if (released or not pods.is_default_tolerations) and pods.kept_off_by(pool):
+        return "no"
+    if not holds.holds(_asked_for(installed)):
+        return "no"
+    labels = some_labels({**_set_by_kubelets(cluster, pool), **pool.labels}, given_elsewhere(cluster, pool))
+    answer = pods.affinity.matches(labels)
+    if answer != "unknown":
+        return _unless_doubted(installed) if answer == "yes" else answer
+    own = RequiredNodeAffinity.of(
+        *(value_at(given, driver.plugin_key(key)) for key in ("nodeSelector", "affinity"))
+    )
+    unknown = [key for key in own.keys if key not in pool.labels]
+    usual = all(key.partition("/")[0].endswith(_KUBERNETES) for key in unknown)
+    return "unknown" if own.matches(labels) == "unknown" and not usual else _unless_doubted(installed)
+
+
+def _set_by_kubelets(cluster: ClusterPlan, pool: PoolPlan) -> Mapping[str, str]:
+    """The labels that tell a node's machine: https://kubernetes.io/docs/reference/labels-annotations-taints/."""
+    if not clouds.named(cluster.cloud).makes_nodes:
+        return {}
+    arch = {"kubernetes.io/arch": pool.machine.arch} if pool.machine.arch is not None else {}
+    return {**arch, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": pool.machine.cloud_type}
+
+
+def _unless_doubted(installed: Installed) -> Answer:
+    return "unknown" if plugin_doubt(installed) else "yes"
+
+
+def plugin_doubt(installed: Installed) -> str:
+    """Why it cannot be told of any node whether the plugin's pods run there; empty where it can."""
+    values, driver = installed.values, installed.driver
+    priority = value_at(values, driver.plugin_key("priorityClassName")) or ""
+    if priority not in _EVERYWHERE:
+        return f"its pods need PriorityClass {priority}, which the stack does not make"
+    if value_at(values, "serviceAccount.create") is False:
+        return "the chart makes no account for it, and nobody knows what another one may do"
+    return ""
+
+
+def _asked_for(installed: Installed) -> ComputeResources:
+    """What the containers of one of the plugin's pods ask for."""
+    containers = mapping(value_at(installed.values, installed.driver.plugin_key("containers")))
+    asked = NOTHING
+    for name, container in containers.items():
+        if name == "init":
+            continue
+        held = mapping(mapping(container).get("resources"))
+        amounts = {**mapping(held.get("limits")), **mapping(held.get("requests"))}
+        asked = asked.plus(
+            ComputeResources.of(str(amounts.get("cpu", 0)), str(amounts.get("memory", 0)), pods=0)
+        )
+    return asked
+
+
+def given_elsewhere(cluster: ClusterPlan, pool: PoolPlan) -> frozenset[str]:
+    """The labels that other pools of the stack's own have and this one has not: nobody else sets them."""
+    if not clouds.named(cluster.cloud).makes_nodes:
+        return frozenset()
+    return frozenset(key for other in cluster.pools for key in other.labels) - frozenset(pool.labels)
+
+
+# What the API server keeps of the devices that a driver sends: fields of gates that are off are dropped.
+#
+# It does so without a word, so that a device that was sent to be shared is stored as one that is held whole.
+# Source: https://github.com/kubernetes/kubernetes, `pkg/registry/resource/resourceslice/strategy.go`.
+
+
+def stored(devices: Iterable[NodeDevice], minor: str) -> tuple[NodeDevice, ...]:
+    """The devices as a server of a minor keeps them.
+
+    Args:
+        devices: as the driver sends them.
+        minor: the cluster's Kubernetes minor.
+    """
+    partitions, shares = is_on(PARTITIONS, minor), is_on(SHARES, minor)
+    if partitions and shares:
+        return tuple(devices)
+    return tuple(
+        replace(
+            device,
+            seen=_kept(device.seen, partitions=partitions, shares=shares),
+            placed=_kept(device.placed, partitions=partitions, shares=shares),
+        )
+        for device in devices
+    )
+
+
+def _kept(body: Object, *, partitions: bool, shares: bool) -> Object:
+    kept = dict(body)
+    if not partitions:
+        kept.pop("consumesCounters", None)
+    if not shares:
+        kept.pop("allowMultipleAllocations", None)
+        if "capacity" in kept:
+            kept["capacity"] = {
+                name: {key: value for key, value in item.items() if key != "requestPolicy"}
+                for name, item in kept["capacity"].items()
+            }
+    return kept

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.reporting import Reporter, Silent
-from dra_fleet.rehearsal.tools import downloads, on_path, recipes, releases
+from dra_fleet.rehearsal.tools import downloads, recipes, releases
 from dra_fleet.rehearsal.tools.cache import Cache, ToolsError
 from dra_fleet.rehearsal.tools.go import GoToolchain
 from dra_fleet.rehearsal.tools.sources import VARIABLE, Allowed, Sources
@@ -20,7 +24,41 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.tools.recipes import Recipe
     from dra_fleet.rehearsal.tools.releases import ReleasedTool
 
+
+VERSION_SECONDS = 20
+"""How long a tool may take to tell its version before it counts as broken."""
+
+Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRequirement:
+    """A tool as it has to be to serve a rehearsal."""
+
+    name: str
+    version_arguments: tuple[str, ...]
+    at_least: Version
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Why the tool on PATH is not used, or that there is none."""
+
+    reason: str
+
+
+PULUMI = ToolRequirement(name="pulumi", version_arguments=("version",), at_least=(3, 255, 0))
+"""3.255 is the first that runs a policy pack given as an executable file."""
+
+HELM = ToolRequirement(name="helm", version_arguments=("version", "--short"), at_least=(3, 8, 0))
+"""3.8 is the first with OCI registries: https://helm.sh/docs/topics/registries/"""
+
+KWOK = ToolRequirement(name="kwok", version_arguments=("--version",), at_least=(0, 8, 0))
+
+LANGUAGE_HOST_FILES = ("pulumi-language-python", "pulumi-language-python-exec")
+
 ON_PATH: Final = "found on PATH"
+
 BUILT: Final = "built from its Go modules"
 
 
@@ -46,8 +84,8 @@ def ensure(
     servers = {minor: releases.kubernetes(minor) for minor in wanted}
     etcd = releases.etcd()
     kubernetes = _Wanted(releases=(*servers.values(), etcd), builds=(recipes.CONTROL_PLANE,))
-    found = {"helm": on_path.find(on_path.HELM), "kwok": on_path.find(on_path.KWOK)}
-    found["pulumi"] = on_path.find_pulumi()
+    found = {"helm": find(HELM), "kwok": find(KWOK)}
+    found["pulumi"] = find_pulumi()
     tools = _tools()
     missing = [tools[name] for name, path in found.items() if not isinstance(path, Path)]
     provider = _Wanted(releases=(releases.kubernetes_provider(),), builds=(recipes.KUBERNETES_PROVIDER,))
@@ -91,7 +129,7 @@ def helm(reporter: Reporter | None = None) -> Path:
     search, wanted, found = (
         _Search(reporter=reporter or Silent()),
         _tools()["helm"],
-        on_path.find(on_path.HELM),
+        find(HELM),
     )
     if not isinstance(found, Path):
         search.download([wanted])
@@ -161,7 +199,7 @@ class _Search:
         self.origins[name] = f"{release.version} as released at {urlsplit(release.files[0].address).netloc}"
         return self.cache.place(release.entry)
 
-    def get(self, wanted: _Wanted, name: str, found: Path | on_path.Rejected) -> list[Path]:
+    def get(self, wanted: _Wanted, name: str, found: Path | Rejected) -> list[Path]:
         """A tool that may be on PATH: its programs, or the one that was found there."""
         if isinstance(found, Path):
             self.origins[name] = ON_PATH
@@ -220,8 +258,57 @@ def _refusal(release: ReleasedTool, refused: dict[str, str]) -> str:
 
 
 def _without_go(error: ToolsError, because: str) -> str:
-    oldest = ".".join(map(str, on_path.PULUMI.at_least))
+    oldest = ".".join(map(str, PULUMI.at_least))
     return (
         f"{error}; a rehearsal builds its Kubernetes control plane with it, "
         f"and the Pulumi engine where there is no Pulumi CLI {oldest} or newer{because}"
     )
+
+
+def find(requirement: ToolRequirement) -> Path | Rejected:
+    """The tool on PATH, or why it does not serve."""
+    found = shutil.which(requirement.name)
+    if found is None:
+        return Rejected(f"{requirement.name} is not on PATH")
+    program = Path(found).absolute()
+    version = version_of(program, requirement)
+    if version is None:
+        return Rejected(f"{program} does not tell its version")
+    if version < requirement.at_least:
+        return Rejected(f"{program} is {_dotted(version)}, older than {_dotted(requirement.at_least)}")
+    return program
+
+
+def find_pulumi() -> Path | Rejected:
+    """The Pulumi CLI on PATH that has its Python language host beside it, or why there is none."""
+    program = find(PULUMI)
+    if isinstance(program, Rejected):
+        return program
+    # A link on PATH (as package managers make) leads to the directory with the language host.
+    for candidate in (program, program.resolve()):
+        if all((candidate.parent / name).is_file() for name in LANGUAGE_HOST_FILES):
+            return candidate
+    return Rejected(f"{program} has no Python language host beside it")
+
+
+def version_of(program: Path, requirement: ToolRequirement) -> Version | None:
+    """What the tool says its version is; None when it fails, hangs or says something else."""
+    try:
+        asked = subprocess.run(
+            [str(program), *requirement.version_arguments],
+            env={**passed_on(), "PULUMI_SKIP_UPDATE_CHECK": "true"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", asked.stdout)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))

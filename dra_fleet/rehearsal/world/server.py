@@ -5,28 +5,115 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 from aiohttp import web
 
 from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.rehearsal.clouds.cloud import PluginResource
 from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
-from dra_fleet.rehearsal.world.cloud_routes import cloud_routes
 from dra_fleet.rehearsal.world.errors import InvalidRequestError, WorldError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable
 
+    from dra_fleet.rehearsal.clouds.cloud import Found, SimulatedCloud
     from dra_fleet.rehearsal.clouds.simulation import SimulatedClouds
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.world.cluster import Cluster
     from dra_fleet.rehearsal.world.world import World
 
+
+# The simulated clouds' part of the world's API: one route for each call of a plugin.
+#
+# Bodies and answers are those of `rehearsal/clouds/cloud.py`; the plugins' side is in `providers/clouds`.
+
+
+class _CloudApi:
+    def __init__(self, clouds: SimulatedClouds) -> None:
+        self._clouds = clouds
+
+    def _cloud(self, request: web.Request) -> SimulatedCloud:
+        return self._clouds.get(request.match_info["cloud"])
+
+    async def check(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        olds, news = mapping(body, "olds"), mapping(body, "news")
+        return _answer(asdict(self._cloud(request).check(_resource(body), olds, news, text(body, "digits"))))
+
+    async def diff(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        change = self._cloud(request).diff(_resource(body), mapping(body, "olds"), mapping(body, "news"))
+        return _answer(asdict(change))
+
+    async def create(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        preview = body.get("preview") is True
+        found = await self._cloud(request).create(_resource(body), mapping(body, "news"), preview=preview)
+        return _answer(asdict(found))
+
+    async def read(self, request: web.Request) -> web.Response:
+        found: Found | None = await self._cloud(request).read(_resource(await json_body(request)))
+        return _answer(asdict(found) if found else {})
+
+    async def update(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        olds, news, preview = mapping(body, "olds"), mapping(body, "news"), body.get("preview") is True
+        return _answer(
+            asdict(await self._cloud(request).update(_resource(body), olds, news, preview=preview))
+        )
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self._cloud(request).delete(_resource(await json_body(request)))
+        return _answer({})
+
+    async def invoke(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        arguments, config = mapping(body, "arguments"), mapping(body, "config")
+        return _answer(await self._cloud(request).invoke(text(body, "token"), arguments, config))
+
+    async def token(self, request: web.Request) -> web.Response:
+        return _answer(self._cloud(request).credential(await json_body(request)))
+
+    async def command(self, request: web.Request) -> web.Response:
+        words = (await json_body(request)).get("words")
+        if not isinstance(words, list):
+            raise InvalidRequestError("words must be a list")
+        told = self._cloud(request).command([str(word) for word in cast("list[object]", words)])
+        return _answer({"printed": told})
+
+    async def settings(self, request: web.Request) -> web.Response:
+        self._cloud(request).configure(await json_body(request))
+        return _answer({})
+
+    async def ahead(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        await self._cloud(request).start_ahead(text(body, "name"), text(body, "minor"))
+        return _answer({})
+
+
+def _resource(body: dict[str, Any]) -> PluginResource:
+    return PluginResource(
+        type=text(body, "type"),
+        urn=text(body, "urn"),
+        config=mapping(body, "config"),
+        identifier=str(body.get("id") or ""),
+    )
+
+
+def _answer(content: dict[str, Any]) -> web.Response:
+    return web.json_response(content)
+
+
 INTERNAL_ERROR = 500
+
 BAD_GATEWAY = 502
+
 UNAVAILABLE = 503
+
 FILE_ERRORS = (OSError, sqlite3.OperationalError)
 
 logger = logging.getLogger(__name__)
@@ -137,3 +224,17 @@ def _explain(request: web.Request, error: Exception) -> tuple[int, str]:
             logger.error("%s %s failed", request.method, request.path, exc_info=error)
             what = "cannot read or write its files" if isinstance(error, FILE_ERRORS) else "failed"
             return INTERNAL_ERROR, f"the world {what}: {type(error).__name__}: {error}; see its log"
+
+
+def cloud_routes(clouds: SimulatedClouds) -> list[web.RouteDef]:
+    """The routes below /v1/clouds/{cloud}."""
+    api = _CloudApi(clouds)
+    actions = (api.check, api.diff, api.create, api.read, api.update, api.delete, api.invoke)
+    base = "/v1/clouds/{cloud}"
+    return [
+        *(web.post(f"{base}/{action.__name__}", action) for action in actions),
+        web.post(f"{base}/tokens", api.token),
+        web.post(f"{base}/command", api.command),
+        web.put(f"{base}/settings", api.settings),
+        web.post(f"{base}/ahead", api.ahead),
+    ]

@@ -5,14 +5,170 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.review.comment import changes, fitting
-from dra_fleet.review.comment.cost import cost
-from dra_fleet.review.comment.text import bullets, table
+from dra_fleet.review.comment.text import bullets, inline, table
+from dra_fleet.review.grouping import grouped
+from dra_fleet.review.model.money import MONTH_HOURS
+from dra_fleet.review.words import counted, short_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dra_fleet.review.model import Finding, Pool, Review
+    from dra_fleet.review.model import (
+        Amounts,
+        Cell,
+        Column,
+        Cost,
+        Finding,
+        Matrix,
+        Money,
+        Pool,
+        PoolCost,
+        Review,
+        Row,
+    )
+
+
+def changes(review: Review, rows: int) -> str:
+    """Every change in words."""
+    if not review.changes:
+        if review.engine.result != "succeeded":
+            return "Not known: the preview stopped before it had looked at every resource."
+        return "Nothing changes."
+    many = review.totals.clusters > 1
+    lines = [
+        f"{item.text}{f' on {item.cluster}' if many and item.kind != 'cluster' and item.cluster else ''}"
+        f"{_details(item.details)}"
+        for item in grouped(review.changes)
+    ]
+    return bullets(lines, rows, "changes")
+
+
+def blast(review: Review, rows: int) -> str:
+    """What goes or is replaced, and which pods lose devices."""
+    hit = review.blast
+    if not hit.items:
+        return ""
+    told = [
+        _count(hit.claims, "running claims", "lose their devices"),
+        _count(hit.nodes, "GPU nodes", "go or are replaced, at most"),
+    ]
+    if hit.source == "declared":
+        told.append("counted by what was declared: the clusters were not asked")
+    parts = ["; ".join(told) + "."]
+    parts.append(
+        table(
+            ("What", "Cluster", "Becomes", "Workloads", "Claims", "Protected"),
+            (
+                (
+                    f"{item.kind} {item.name}",
+                    item.cluster,
+                    item.action,
+                    short_list(item.workloads),
+                    _known(item.claims),
+                    "yes" if item.protected else "",
+                )
+                for item in hit.items
+            ),
+            rows,
+            "things",
+        )
+    )
+    parts.append(
+        table(
+            ("Pod that loses its devices", "Cluster", "Workload", "Node", "Devices"),
+            (
+                (f"{pod.namespace}/{pod.name}", pod.cluster, pod.workload, pod.node, ", ".join(pod.devices))
+                for pod in hit.pods
+            ),
+            rows,
+            "pods",
+        )
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def cost(review: Review, rows: int) -> str:
+    """The sums, the pools, and what is in neither."""
+    told = review.cost
+    sums = table(
+        ("Cost", "Now", "After", "At least nodes", "At most nodes", "At most, as it was"),
+        [
+            (title, *(_money(item, hours) for item in sums_of(told)))
+            for title, hours in ((f"{told.currency} an hour", 1), (f"{told.currency} a month", MONTH_HOURS))
+        ],
+        2,
+        "",
+    )
+    pools = table(
+        ("Pool", "Cluster", "Machine", "Per node", "Now", "After", "At most"),
+        (
+            (
+                item.pool,
+                item.cluster,
+                item.machine or f"{item.machine_before} (goes)",
+                _price(item),
+                *(_money(one) for one in (item.now, item.after, item.at_max)),
+            )
+            for item in told.pools
+        ),
+        rows,
+        "pools",
+    )
+    notes = [
+        told.basis,
+        *(f"unknown: {text}" for text in told.unknown),
+        *(f"not counted: {text}" for text in told.not_counted),
+    ]
+    return "\n\n".join(part for part in (sums, pools, bullets(notes, rows, "notes")) if part)
+
+
+def matrix(review: Review, rows: int) -> str:
+    """Claims by pools, a table a cluster, and why a claim finds nothing."""
+    found = [_one_matrix(item, rows) for item in review.matrices[:rows]]
+    left = len(review.matrices) - rows
+    if left > 0:
+        found.append(f"and {left} more clusters")
+    return "\n\n".join(found)
+
+
+def workloads(review: Review, rows: int) -> str:
+    """Whether every copy of a workload finds devices."""
+    return table(
+        ("Workload", "Cluster", "Claim", "Copies", "Verdict", "At least nodes", "Why"),
+        (
+            (
+                item.name,
+                item.cluster,
+                item.claim,
+                str(item.copies),
+                item.word if item.before in (None, item.word) else f"{item.word} (was {item.before})",
+                item.at_min,
+                item.reason + (f"; accepted: {item.accepted}" if item.accepted else ""),
+            )
+            for item in review.workloads
+        ),
+        rows,
+        "workloads",
+    )
+
+
+def use(review: Review, rows: int) -> str:
+    """What a copy asks for, gets and leaves unusable."""
+    return table(
+        ("Workload", "Pool", "Cluster", "Copies", "Asked", "Got", "Stranded", "Left on a full node"),
+        (
+            (
+                item.workload,
+                item.pool,
+                item.cluster,
+                str(item.copies),
+                *(_amounts(part) for part in (item.asked, item.got, item.stranded, item.left_on_node)),
+            )
+            for item in review.use
+        ),
+        rows,
+        "rows",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,17 +284,88 @@ def _plan(review: Review, rows: int) -> str:
 
 
 PARTS = (
-    Part(title="What changes", render=changes.changes, is_open=True),
-    Part(title="Blast radius", render=changes.blast, is_open=True),
+    Part(title="What changes", render=changes, is_open=True),
+    Part(title="Blast radius", render=blast, is_open=True),
     Part(title="Findings", render=_findings, is_open=True),
     Part(title="Apply exactly what was reviewed", render=_plan, is_open=True),
-    Part(title="Claims and pools", render=fitting.matrix),
-    Part(title="Workloads", render=fitting.workloads),
+    Part(title="Claims and pools", render=matrix),
+    Part(title="Workloads", render=workloads),
     Part(title="Pools and their devices", render=_pools),
     Part(title="Versions and their support", render=_versions),
     Part(title="Cost per hour", render=cost),
     Part(title="Sharing and isolation", render=_sharing),
-    Part(title="Asked, got and stranded by one copy", render=fitting.use),
+    Part(title="Asked, got and stranded by one copy", render=use),
     Part(title="Credentials and exposure", render=_exposure),
     Part(title="What was not checked", render=_unchecked),
 )
+
+
+def _details(details: tuple[str, ...]) -> str:
+    return f" ({'; '.join(details)})" if details else ""
+
+
+def _count(count: int | None, noun: str, verb: str) -> str:
+    return f"{noun} that {verb}: {'not known' if count is None else count}"
+
+
+def _known(count: int | None) -> str:
+    return "?" if count is None else str(count)
+
+
+def _price(item: PoolCost) -> str:
+    return "unknown" if item.price is None else f"{item.price:,.3f}"
+
+
+def sums_of(told: Cost) -> tuple[Money, ...]:
+    """The sums that are told, in their order."""
+    return told.now, told.after, told.at_min, told.at_max, told.at_max_before
+
+
+def _money(money: Money, hours: int = 1) -> str:
+    if money.amount is None:
+        return f"unknown for {counted(money.unknown_nodes, 'node')}"
+    more = f" and {counted(money.unknown_nodes, 'node')} of unknown price" if money.unknown_nodes else ""
+    return f"{money.amount * hours:,.2f}{more}"
+
+
+def _one_matrix(matrix: Matrix, rows: int) -> str:
+    columns = matrix.columns[:rows]
+    grid = table(
+        ("Claim", *(_column(column) for column in columns), "Verdict"),
+        ((row.claim, *(_cell(cell) for cell in row.cells[: len(columns)]), row.word) for row in matrix.rows),
+        rows,
+        "claims",
+    )
+    left = len(matrix.columns) - len(columns)
+    more = f"\n\nand {left} more sorts of pool" if left > 0 else ""
+    reasons = bullets(_reasons(matrix.rows, columns), rows, "reasons")
+    return (
+        f"Cluster {inline(matrix.cluster)}: devices that match on a node, copies per node\n\n{grid}{more}"
+        + (f"\n\n{reasons}" if reasons else "")
+    )
+
+
+def _column(column: Column) -> str:
+    return inline(column.title)
+
+
+def _cell(cell: Cell) -> str:
+    if cell.word == "unknown":
+        return "unknown"
+    was = f" (was {cell.before})" if cell.before not in (None, cell.per_node) else ""
+    return f"{cell.matched} of {cell.devices}, {cell.per_node} copies{was}"
+
+
+def _reasons(rows: tuple[Row, ...], columns: tuple[Column, ...]) -> list[str]:
+    """Why a claim finds nothing, for claims that find nothing anywhere or where nothing can be told."""
+    return [
+        f"{row.claim} on {column.title}: {cell.reason}"
+        for row in rows
+        for column, cell in zip(columns, row.cells, strict=False)
+        if cell.reason and (row.word != "guaranteed" or cell.word == "unknown")
+    ]
+
+
+def _amounts(amounts: Amounts) -> str:
+    processors = "-" if amounts.multiprocessors is None else str(amounts.multiprocessors)
+    return f"{amounts.memory or '-'}, {processors} SM"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.drivers.common.plugin_pods import PluginPods
-from dra_fleet.drivers.nvidia.driver import DRIVER
-from dra_fleet.drivers.nvidia.nodes import after_partitioning
+from dra_fleet.drivers.nvidia.driver import DRIVER, after_partitioning
 from dra_fleet.drivers.nvidia.resources import DIVIDABLE
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taints

@@ -9,7 +9,7 @@ import pytest
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.amd.driver import DRIVER
 from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of, models
-from dra_fleet.drivers.amd.simulation.plugin import AmdPlugin
+from dra_fleet.drivers.amd.simulation.node_side import AmdPlugin
 from dra_fleet.fleet import SettingsInvalid
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.drivers.dranet.simulation.plugin import DranetPlugin
+from dra_fleet.drivers.dranet.simulation.node_side import DranetPlugin
 from dra_fleet.model.published import PCIE_ROOT
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 

@@ -8,8 +8,7 @@ import pytest
 
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.proof.supply.node_slices import inventory_of
-from dra_fleet.proof.supply.prediction import predict
-from dra_fleet.proof.supply.stored import stored
+from dra_fleet.proof.supply.prediction import predict, stored
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
 GPUS = gpus(1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.drivers.nvidia.nodes import awaits, undivided
+from dra_fleet.drivers.nvidia.driver import awaits, undivided
 from dra_fleet.kubernetes.cel import asked
 
 CONFIG = "nvidia.com/mig.config"

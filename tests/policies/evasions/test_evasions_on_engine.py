@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.policy.gate import identity, preset, running
+from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.verdict import Expected, judge
 from dra_fleet.policy.rule_cases import Declared
 from tests.policy.other_project import OtherProject
@@ -134,7 +134,7 @@ def test_a_program_that_changes_the_pack_passes_no_gate(
     pack = tmp_path / "pack"
     pack.mkdir()
     (pack / "rule.py").write_text("RULE = 1\n", encoding="utf-8")
-    monkeypatch.setattr(identity, "PACKAGE", pack)
+    monkeypatch.setattr(running, "PACKAGE", pack)
     for name, value in project.environment.items():
         monkeypatch.setenv(name, value)
     program = project.folder / "__main__.py"

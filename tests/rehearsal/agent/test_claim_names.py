@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.rehearsal.agent.claim_names import ClaimNames
+from dra_fleet.rehearsal.agent.agent import ClaimNames
 from dra_fleet.rehearsal.agent.view import RESOURCE_API, ClusterView
 from dra_fleet.rehearsal.agent.work_queue import WorkQueue
 from tests.rehearsal.agent.fake_api import FakeApi

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.agent.own.container import CDI, PLUGINS, REGISTRAR, ContainerProcess
+from dra_fleet.rehearsal.agent.own.programs import CDI, PLUGINS, REGISTRAR, ContainerProcess
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

@@ -12,7 +12,7 @@ from dra_fleet.drivers.nvidia.simulation.installers import (
     is_installer,
     with_installed_driver,
 )
-from dra_fleet.drivers.tpu.simulation.plugin import TpuPlugin
+from dra_fleet.drivers.tpu.simulation.node_side import TpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from dra_fleet.drivers.nvidia.simulation.plugin import NvidiaGpuPlugin
-from dra_fleet.rehearsal.agent.prepared import PreparedShares
+from dra_fleet.rehearsal.agent.node_plugins import PreparedShares
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from tests.rehearsal.agent.fake_api import FakeApi
 

@@ -10,8 +10,8 @@ import pytest
 from dra_fleet.drivers.nvidia.simulation import binaries
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.rehearsal.chosen_drivers import resolve
 from dra_fleet.rehearsal.reporting import Silent
+from dra_fleet.rehearsal.session import resolve
 from dra_fleet.rehearsal.tools import ToolsError, ensure
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.tools import ToolsError, downloads, ensure, fetching, releases
-from dra_fleet.rehearsal.tools.fetching import published_sha256
+from dra_fleet.rehearsal.tools import ToolsError, downloads, ensure, releases
+from dra_fleet.rehearsal.tools.downloads import published_sha256
 from dra_fleet.rehearsal.tools.sources import VARIABLE, Sources
 from dra_fleet.rehearsal.tools.toolset import own_minor
 from tests.rehearsal.tools.release_server import ReleaseServer, serving
@@ -127,12 +127,12 @@ def test_where_the_server_cannot_go_on_all_is_fetched_again(server: ReleaseServe
 def test_a_transfer_that_breaks_off_each_time_is_refused_and_gone_on_with_by_the_next_run(
     server: ReleaseServer, workshop: Workshop
 ) -> None:
-    server.cut(HELM, fetching.TRIES)
+    server.cut(HELM, downloads.TRIES)
     with pytest.raises(ToolsError) as refused:
         ensure()
     said = str(refused.value)
     assert said.startswith(f"the release of Helm {releases.helm().version} cannot be had: ")
-    assert f"{server.address(HELM)} broke off {fetching.TRIES} times, " in said
+    assert f"{server.address(HELM)} broke off {downloads.TRIES} times, " in said
     assert said.endswith("DRA_FLEET_TOOLS=auto builds what cannot be downloaded")
     assert nothing_is_kept_of(releases.helm(), workshop)
     assert ensure().helm.read_bytes() == BIG
@@ -149,8 +149,8 @@ def test_what_is_left_of_another_transfer_does_no_harm(server: ReleaseServer, wo
 
 
 def test_a_server_that_stands_still_is_given_up(server: ReleaseServer, workshop: Workshop) -> None:
-    workshop.monkeypatch.setattr(fetching, "STALL_SECONDS", 0.3)
-    workshop.monkeypatch.setattr(fetching, "TRIES", 1)
+    workshop.monkeypatch.setattr(downloads, "STALL_SECONDS", 0.3)
+    workshop.monkeypatch.setattr(downloads, "TRIES", 1)
     server.stalls.clear()
     server.cut(HELM, 1)
     refused = downloads.bring([releases.helm()], workshop.cache, Sources.chosen(), Told())
@@ -226,7 +226,7 @@ def test_hosts_that_do_not_answer_are_told_at_once(monkeypatch: pytest.MonkeyPat
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
-    assert fetching.silent(["dl.k8s.io"]) == {"dl.k8s.io": "[Errno 111] Connection refused"}
+    assert downloads.silent(["dl.k8s.io"]) == {"dl.k8s.io": "[Errno 111] Connection refused"}
     monkeypatch.setenv("https_proxy", "ftp://127.0.0.1")
-    [why] = fetching.silent(["dl.k8s.io"]).values()
+    [why] = downloads.silent(["dl.k8s.io"]).values()
     assert why.startswith("proxy or certificates of the environment: ")

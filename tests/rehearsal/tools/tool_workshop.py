@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.rehearsal.reporting import Silent
-from dra_fleet.rehearsal.tools import cache, fetching, sources
+from dra_fleet.rehearsal.tools import cache, downloads, sources
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -89,7 +89,7 @@ class Workshop:
             return dict.fromkeys(now, reason)
 
         self.monkeypatch.setenv(sources.VARIABLE, "auto")
-        self.monkeypatch.setattr(fetching, "silent", silent)
+        self.monkeypatch.setattr(downloads, "silent", silent)
         return asked
 
     def builds(self) -> list[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+from collections import defaultdict
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from typing_extensions import override
 
+from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.clouds.ack.simulation import GET_CREDENTIAL
 from dra_fleet.clouds.ack.simulation.account import (
     ACCOUNT,
@@ -20,12 +25,18 @@ from dra_fleet.clouds.ack.simulation.account import (
     refuse,
     region_of,
 )
-from dra_fleet.clouds.ack.simulation.aliyun_answers import commands, deny
 from dra_fleet.clouds.ack.simulation.clusters import AckClusters
-from dra_fleet.clouds.ack.simulation.node_pools import AckNodePools
+from dra_fleet.clouds.ack.simulation.fields import faults, fields_of
+from dra_fleet.clouds.ack.simulation.pool_nodes import find_type, let_join, size_of
+from dra_fleet.clouds.ack.simulation.pool_rules import (
+    cpus_in_use,
+    pool_faults,
+    refuse_beyond_limits,
+    refuse_invalid,
+)
 from dra_fleet.rehearsal.clouds import typed_cloud
-from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.commands import answer
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, TypeNotCoveredError, at
+from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand, answer
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, made_of, missing_faults
 
@@ -33,9 +44,238 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
+    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties, WrongInput
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
+
+
+# What the simulated account answers to `aliyun`: login, quotas, offers, reservations, policies, versions.
+#
+# The shapes are those of Alibaba Cloud's SDKs: https://github.com/aliyun/alibabacloud-python-sdk
+# (sts-20150401, ecs-20140526, ram-20150501, cs-20151215).
+
+_NO_LIMIT: Final = 1_000_000
+
+_LETTERS: Final = "abcdefghijkl"
+
+_POLICY: Final = "rehearsal"
+
+
+def commands(account: AckAccount) -> list[SimulatedCommand]:
+    """The commands that are simulated."""
+    return [
+        SimulatedCommand(words=words, action=action, answer=partial(print_it, account))
+        for words, action, print_it in _COMMANDS
+    ]
+
+
+def deny(action: str) -> CloudRefusal:
+    """The refusal of an action."""
+    return refuse("NoPermission", f"You are not authorized to do this action. Action: {action}")
+
+
+def _caller(account: AckAccount, _: WrittenCommand) -> dict[str, Any]:
+    login = account.limits.login or ACCOUNT
+    return {"IdentityType": "RAMUser", "AccountId": login, "Arn": f"acs:ram::{login}:user/rehearsal"}
+
+
+def _attributes(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
+    told: list[dict[str, Any]] = []
+    for option, (name, *_) in asked.options.items():
+        if option.startswith("--AttributeName."):
+            which, market, _ = name.split("-", 2)
+            limit = account.limits.quotas.get(market, _NO_LIMIT)
+            value = limit if which == "max" else cpus_in_use(account, market)
+            told.append(
+                {"AttributeName": name, "AttributeValues": {"ValueItem": [{"Value": str(value)}]}},
+            )
+    return {"AccountAttributeItems": {"AccountAttributeItem": told}}
+
+
+def _available(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
+    region, machine = asked.one("--RegionId"), asked.one("--InstanceType")
+    known = find_type(machine) is not None and not (
+        machine.startswith(ack_facts().abroad.machines) and is_mainland(region)
+    )
+    dash = "" if region[-1].isdigit() else "-"
+    zones = [f"{region}{dash}{letter}" for letter in _LETTERS] if known else []
+    return {
+        "AvailableZones": {
+            "AvailableZone": [
+                {
+                    "ZoneId": zone,
+                    "Status": "Available",
+                    "AvailableResources": {
+                        "AvailableResource": [
+                            {
+                                "Type": "InstanceType",
+                                "SupportedResources": {
+                                    "SupportedResource": [
+                                        {"Value": machine, "Status": _stock(account, machine, zone)}
+                                    ]
+                                },
+                            }
+                        ]
+                    },
+                }
+                for zone in zones
+                if account.limits.is_offered(machine, zone)
+            ]
+        }
+    }
+
+
+def _private_pools(kind: str, account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
+    region = asked.one("--RegionId")
+    names: list[str] = json.loads(asked.one("--PrivatePoolOptions.Ids"))
+    first = f"{region}{'' if region[-1].isdigit() else '-'}{_LETTERS[0]}"
+    return {
+        f"{kind}Set": {
+            f"{kind}Item": [
+                {
+                    "PrivatePoolOptionsId": name,
+                    "Status": "Active",
+                    "AllocatedResources": {
+                        "AllocatedResource": [
+                            {"InstanceType": machine, "zoneId": zone or first, "TotalAmount": count}
+                            for where, count in account.limits.reservations[name].items()
+                            for machine, _, zone in [where.partition("/")]
+                        ]
+                    },
+                }
+                for name in names
+                if name in account.limits.reservations
+            ]
+        }
+    }
+
+
+def _policies(_: AckAccount, __: WrittenCommand) -> dict[str, Any]:
+    return {"Policies": {"Policy": [{"PolicyName": _POLICY, "PolicyType": "Custom", "DefaultVersion": "v1"}]}}
+
+
+def _groups(_: AckAccount, __: WrittenCommand) -> dict[str, Any]:
+    return {"Groups": {"Group": []}}
+
+
+def _policy(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
+    statements = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
+    statements += [{"Effect": "Deny", "Action": each, "Resource": "*"} for each in account.limits.denied]
+    document = json.dumps({"Version": "1", "Statement": statements})
+    return {
+        "Policy": {"PolicyName": asked.one("--PolicyName"), "PolicyType": asked.one("--PolicyType")},
+        "DefaultPolicyVersion": {"VersionId": "v1", "PolicyDocument": document},
+    }
+
+
+def _versions(_: AckAccount, __: WrittenCommand) -> list[dict[str, Any]]:
+    return [{"version": version, "creatable": True} for version in ack_facts().versions]
+
+
+_COMMANDS: Final = (
+    (("sts", "GetCallerIdentity"), "", _caller),
+    (("ecs", "DescribeAccountAttributes"), "ecs:DescribeAccountAttributes", _attributes),
+    (("ecs", "DescribeAvailableResource"), "ecs:DescribeAvailableResource", _available),
+    (
+        ("ecs", "DescribeElasticityAssurances"),
+        "ecs:DescribeElasticityAssurances",
+        partial(_private_pools, "ElasticityAssurance"),
+    ),
+    (
+        ("ecs", "DescribeCapacityReservations"),
+        "ecs:DescribeCapacityReservations",
+        partial(_private_pools, "CapacityReservation"),
+    ),
+    (("ram", "ListPoliciesForUser"), "ram:ListPoliciesForUser", _policies),
+    (("ram", "ListGroupsForUser"), "ram:ListGroupsForUser", _groups),
+    (("ram", "GetPolicy"), "ram:GetPolicy", _policy),
+    (("cs", "DescribeKubernetesVersionMetadata"), "cs:DescribeKubernetesVersionMetadata", _versions),
+)
+"""The command, the action that it is for Alibaba Cloud, and what it prints."""
+
+
+class AckNodePools:
+    """The type `alicloud:cs/nodePool:NodePool`.
+
+    `release` in a record is its kubelets', `joined` what each of its machines was made of.
+    """
+
+    name_key = "nodePoolName"
+    required = ("clusterId", "vswitchIds", "instanceTypes")
+
+    def __init__(self, account: AckAccount, clusters: AckClusters) -> None:
+        self._account = account
+        self._clusters = clusters
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @property
+    def replacing(self) -> frozenset[str]:
+        """Inputs whose change needs a new pool."""
+        return fields_of(POOL).replacing
+
+    def faults(self, inputs: Properties) -> list[WrongInput]:
+        """What does not fit the provider's schema."""
+        return [*faults(POOL, inputs), *pool_faults(inputs)]
+
+    def identifier(self, scope: str, inputs: Properties) -> str:
+        """A pool's id is its cluster's and its own."""
+        return f"{inputs['clusterId']}:{made_id('np', scope, length=32)}"
+
+    async def create(self, record: Record) -> None:
+        """Check and let the machines join."""
+        cluster = str(record["inputs"]["clusterId"])
+        async with self._turns[cluster]:
+            self._check(record, had=0)
+            record["release"] = self._clusters.of_id(cluster)["state"]["version"]
+            self._settle(record)
+            await self._clusters.join(cluster)
+
+    async def update(self, record: Record, news: Properties) -> None:
+        """Change the size, labels, taints or machines, which come, go and change."""
+        cluster = str(record["inputs"]["clusterId"])
+        async with self._turns[cluster]:
+            self._check({**record, "inputs": news}, had=size_of(record["inputs"]))
+            record["inputs"] = news
+            record["release"] = at(news, "upgradePolicy.kubernetesVersion") or record["release"]
+            self._settle(record)
+            await self._clusters.join(cluster)
+
+    async def delete(self, record: Record) -> None:
+        """Take the machines out of the cluster.
+
+        Raises:
+            CloudRefusal: there are some, and nobody said that they go too.
+        """
+        cluster = str(record["inputs"]["clusterId"])
+        if size_of(record["inputs"]) and not record["inputs"].get("forceDelete"):
+            raise refuse(
+                INVALID,
+                f"node pool {record['inputs'].get('nodePoolName')} has nodes and cannot be deleted; set "
+                "force_delete, or take its nodes away first",
+            )
+        async with self._turns[cluster]:
+            await self._clusters.join(cluster, without=record["id"])
+
+    def _check(self, record: Record, *, had: int) -> None:
+        cluster = self._clusters.of_id(str(record["inputs"]["clusterId"]))
+        refuse_invalid(self._account, record, cluster)
+        refuse_beyond_limits(self._account, record, had=had)
+
+    def _settle(self, record: Record) -> None:
+        inputs = record["inputs"]
+        let_join(self._account, record)
+        record["state"] = {
+            "imageType": "AliyunLinux3",
+            "instanceChargeType": "PostPaid",
+            "multiAzPolicy": "PRIORITY",
+            "runtimeName": "containerd",
+            "runtimeVersion": "2.1.6",
+            "spotStrategy": "NoSpot",
+            **inputs,
+            "nodePoolId": str(record["id"]).partition(":")[2],
+            "scalingGroupId": made_id("asg-bp1", record["urn"]),
+        }
+        self._account.put(record)
 
 
 class AckResourceType(typed_cloud.ResourceType, Protocol):
@@ -50,10 +290,14 @@ class AckResourceType(typed_cloud.ResourceType, Protocol):
 
 
 GET_CALLER: Final = "alicloud:index/getCallerIdentity:getCallerIdentity"
+
 GET_CLUSTERS: Final = "alicloud:cs/getManagedKubernetesClusters:getManagedKubernetesClusters"
+
 GET_POOLS: Final = "alicloud:cs/getKubernetesNodePools:getKubernetesNodePools"
+
 TOKEN_VALID: Final = timedelta(minutes=15)
 """https://github.com/AliyunContainerService/ack-ram-tool, `pkg/ramauthenticator`."""
+
 _DIGITS: Final = 7
 
 
@@ -152,3 +396,7 @@ class SimulatedAck(TypedCloud[AckAccount, AckResourceType]):
         if not arguments.get("clusterId"):
             raise refuse(INVALID, 'required flag(s) "cluster-id" not set')
         return self.account.credential(TOKEN_VALID)
+
+
+def _stock(account: AckAccount, machine: str, zone: str) -> str:
+    return "SoldOut" if account.limits.is_out_of_stock(machine, zone) else "Available"

@@ -2,19 +2,94 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from dra_fleet.clouds.eks.simulation import shapes
 from dra_fleet.clouds.eks.simulation.account import ACCOUNT, arn, made_id, refuse
 from dra_fleet.rehearsal.clouds import typed_cloud
-from dra_fleet.rehearsal.clouds.cloud import WrongInput
+from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, is_unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dra_fleet.clouds.eks.simulation.account import EksAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Properties
+
+
+# Holds inputs to botocore's service models: names, types, ranges, patterns, and enums.
+#
+# botocore's own validator leaves enums and patterns unchecked (https://github.com/boto/botocore), so the
+# models are walked here. The plugin's SDK writes members in camelCase and nests single blocks as objects;
+# what it names differently is listed by the resource types.
+
+Names = Mapping[str, str]
+"""Dotted path in the plugin's words -> member in the API's."""
+
+_WORDS: Final = {
+    "string": "a text", "integer": "a whole number", "long": "a whole number", "boolean": "true or false",
+    "list": "a list", "structure": "an object", "map": "an object", "timestamp": "a time", "blob": "a text",
+    "double": "a number", "float": "a number",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A shape of a service model, such as CreateNodegroupRequest."""
+
+    service: str
+    name: str
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the model says of it: type, members, enum, pattern, bounds."""
+        return _model(self.service)["shapes"][self.name]
+
+    @property
+    def kind(self) -> str:
+        """Such as "structure" or "string"."""
+        return str(self.facts["type"])
+
+    def members(self) -> dict[str, Shape]:
+        """The members of a structure by name."""
+        return {name: self._other(told) for name, told in self.facts["members"].items()}
+
+    def part(self, name: str) -> Shape:
+        """The `member` of a list, or the `key` or `value` of a map."""
+        return self._other(self.facts[name])
+
+    def _other(self, told: dict[str, Any]) -> Shape:
+        return Shape(service=self.service, name=str(told["shape"]))
+
+
+@functools.cache
+def _model(service: str) -> dict[str, Any]:
+    # Loaded when the first resource is checked.
+    from botocore import loaders  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
+
+    loaded: Any = loaders.Loader().load_service_model(service, "service-2")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return cast("dict[str, Any]", loaded)
+
+
+def operation_shape(service: str, operation: str, below: str = "") -> Shape:
+    """The shape of what an operation takes, or of one of its members."""
+    name = str(_model(service)["operations"][operation]["input"]["shape"])
+    shape = Shape(service=service, name=name)
+    return shape.members()[below] if below else shape
+
+
+def faults(shape: Shape, inputs: Properties, names: Names, path: str = "") -> list[WrongInput]:
+    """What in the inputs does not fit a structure.
+
+    Args:
+        shape: what they are held to.
+        inputs: as the plugin's SDK names them.
+        names: what the SDK names differently.
+        path: where the inputs stand.
+    """
+    return list(_structure(shape, inputs, names, path))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +114,8 @@ class Model:
         """What does not fit."""
         skipped = self.beside | {"region", "tags", "tagsAll", "__defaults"}
         rest = {key: value for key, value in inputs.items() if key not in skipped}
-        shape = shapes.operation_shape(self.service, self.operation, self.below)
-        return shapes.faults(shape, rest, self.names)
+        shape = operation_shape(self.service, self.operation, self.below)
+        return faults(shape, rest, self.names)
 
 
 class EksResourceType(typed_cloud.ResourceType, Protocol):
@@ -55,6 +130,7 @@ class EksResourceType(typed_cloud.ResourceType, Protocol):
 
 
 Outputs = Callable[["Record"], "Properties"]
+
 Identifier = Callable[["Properties"], str]
 
 
@@ -124,13 +200,21 @@ class PlainType:
 
 
 VPC: Final = "aws:ec2/vpc:Vpc"
+
 SUBNET: Final = "aws:ec2/subnet:Subnet"
+
 GATEWAY: Final = "aws:ec2/internetGateway:InternetGateway"
+
 ADDRESS: Final = "aws:ec2/eip:Eip"
+
 NAT: Final = "aws:ec2/natGateway:NatGateway"
+
 TABLE: Final = "aws:ec2/routeTable:RouteTable"
+
 ASSOCIATION: Final = "aws:ec2/routeTableAssociation:RouteTableAssociation"
+
 SECURITY_GROUP: Final = "aws:ec2/securityGroup:SecurityGroup"
+
 _RULE: Final = frozenset(
     {
         "cidrBlocks", "description", "fromPort", "ipv6CidrBlocks", "prefixListIds", "protocol",
@@ -145,12 +229,12 @@ class RouteTables(PlainType):
     def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit, of the table and of each route."""
         found = super().faults(inputs)
-        shape = shapes.operation_shape("ec2", "CreateRoute")
+        shape = operation_shape("ec2", "CreateRoute")
         names = {"cidrBlock": "DestinationCidrBlock", "ipv6CidrBlock": "DestinationIpv6CidrBlock"}
         for index, route in enumerate(inputs.get("routes") or []):
             place = f"routes[{index}]"
             below = {f"routes.{key}": value for key, value in names.items()}
-            told = shapes.faults(shape, route, below, place)
+            told = faults(shape, route, below, place)
             found += [failure for failure in told if not failure.reason.endswith("needs RouteTableId")]
         return found
 
@@ -286,3 +370,95 @@ def zone_of(account: EksAccount, subnet: str, region: str) -> str:
     if found is not None:
         return str(found["inputs"].get("availabilityZone") or f"{region}a")
     return account.limits.subnets.get(subnet, f"{region}a")
+
+
+def _structure(shape: Shape, value: Properties, names: Names, path: str) -> Iterator[WrongInput]:
+    members = shape.members()
+    found: set[str] = set()
+    for key, item in value.items():
+        place = f"{path}.{key}" if path else key
+        member = _member(members, names.get(_plain(place), key))
+        if member is None:
+            allowed = ", ".join(sorted(members))
+            yield WrongInput(path=place, reason=f"{key!r} is no member of {shape.name}; it has: {allowed}")
+            continue
+        if item is not None:
+            found.add(member)
+        yield from _value(members[member], item, names, place)
+    for member in sorted(set(shape.facts.get("required", [])) - found):
+        # A token that makes a request idempotent is the client's own affair.
+        if "token" not in member.lower():
+            yield WrongInput(path=path, reason=f"{shape.name} needs {member}")
+
+
+def _member(members: Mapping[str, Any], wanted: str) -> str | None:
+    folded = {name.lower(): name for name in members}
+    return folded.get(wanted.lower()) or folded.get(wanted.lower().removesuffix("s"))
+
+
+def _plain(path: str) -> str:
+    return re.sub(r"\[\d+\]", "", path)
+
+
+def _value(shape: Shape, value: object, names: Names, path: str) -> Iterator[WrongInput]:
+    kind = shape.kind
+    if value is None or is_unknown(value):
+        return
+    if kind == "structure" and isinstance(value, dict):
+        yield from _structure(shape, cast("Properties", value), names, path)
+    elif kind == "list" and isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            yield from _value(shape.part("member"), item, names, f"{path}[{index}]")
+        yield from _range(shape, len(cast("list[object]", value)), path, "items")
+    elif kind == "map" and isinstance(value, dict):
+        for key, item in cast("Properties", value).items():
+            yield from _value(shape.part("key"), key, names, f"{path}.{key}")
+            yield from _value(shape.part("value"), item, names, f"{path}.{key}")
+    elif not _is_a(kind, value):
+        yield WrongInput(path=path, reason=f"{value!r} must be {_WORDS.get(kind, kind)}")
+    elif kind == "string":
+        yield from _text(shape, str(value), path)
+    elif kind in ("integer", "long"):
+        yield from _range(shape, int(cast("int", value)), path, "")
+
+
+def _is_a(kind: str, value: object) -> bool:
+    match kind:
+        case "boolean":
+            return isinstance(value, bool) or value in ("true", "false")  # the plugin has some as texts
+        case "integer" | "long":
+            return (
+                isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
+            )
+        case "float" | "double":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "string" | "blob" | "timestamp":
+            return isinstance(value, str)
+        case _:
+            return False
+
+
+def _text(shape: Shape, value: str, path: str) -> Iterator[WrongInput]:
+    enum: list[str] = shape.facts.get("enum", [])
+    if enum and value not in enum:
+        yield WrongInput(path=path, reason=f"{value!r} is none of {', '.join(enum)}")
+        return
+    pattern = shape.facts.get("pattern")
+    if pattern and _fits(pattern, value) is False:
+        yield WrongInput(path=path, reason=f"{value!r} does not match {pattern}")
+    yield from _range(shape, len(value), path, "characters")
+
+
+def _fits(pattern: str, value: str) -> bool | None:
+    """Whether a value matches; None where the pattern is in a dialect of Java that Python does not read."""
+    try:
+        return re.search(pattern, value) is not None
+    except re.error:
+        return None
+
+
+def _range(shape: Shape, number: int, path: str, unit: str) -> Iterator[WrongInput]:
+    least, most = shape.facts.get("min"), shape.facts.get("max")
+    if (least is not None and number < least) or (most is not None and number > most):
+        bounds = f"{'' if least is None else least} to {'' if most is None else most}".strip()
+        yield WrongInput(path=path, reason=f"{number} {unit} must be {bounds}".replace("  ", " "))

@@ -4,17 +4,87 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.clouds.eks.simulation.account import arn, full_version, refuse
-from dra_fleet.clouds.eks.simulation.group_rules import refuse_beyond_limits, refuse_invalid
+from dra_fleet.clouds.eks.facts import eks_facts
+from dra_fleet.clouds.eks.simulation.account import arn, bucket, full_version, refuse
+from dra_fleet.clouds.eks.simulation.group_nodes import DEFAULT_AMI, size_of, template_of, type_of, zones_of
 from dra_fleet.clouds.eks.simulation.network_types import Model
+from dra_fleet.clouds.eks.simulation.small_types import NODE_GROUP
+from dra_fleet.rehearsal.clouds.cloud import at
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
     from dra_fleet.clouds.eks.simulation.clusters import EksClusters
+    from dra_fleet.clouds.eks.simulation.group_nodes import Ec2InstanceType
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
+
+
+# What EKS and EC2 refuse of a node group when it is created or changed, beyond the shape of its inputs.
+#
+# https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html and
+# https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+
+_RESERVED: Final = ("eks.amazonaws.com/", "kubernetes.io/", "k8s.io/")
+
+_LAST_AL2: Final = 32
+
+_INVALID: Final = "InvalidParameterException"
+
+
+def refuse_invalid(account: EksAccount, record: Record, minor: str) -> None:
+    """Check one group by itself.
+
+    Raises:
+        CloudRefusal: EKS does not take it.
+    """
+    group = record["inputs"]
+    kind = type_of(account, group)
+    _refuse_scaling(group)
+    _refuse_image(group, kind, minor)
+    for label in cast("dict[str, str]", group.get("labels") or {}):
+        if label.startswith(_RESERVED):
+            raise refuse(
+                _INVALID,
+                f"Label cannot contain reserved prefixes [{', '.join(_RESERVED)}]: {label}; "
+                "choose another prefix",
+            )
+    template = template_of(account, group)
+    if template is not None:
+        _refuse_template(group, template, kind)
+    if group.get("capacityType") == "CAPACITY_BLOCK":
+        _refuse_block(account, record, template)
+
+
+def refuse_beyond_limits(account: EksAccount, record: Record, *, had: int) -> None:
+    """Check a group against the account's quota and the zones' stock.
+
+    Args:
+        account: with the limits of the rehearsal.
+        record: the group as it shall be.
+        had: how many of its machines it has already.
+
+    Raises:
+        CloudRefusal: with AWS's own words.
+    """
+    group = record["inputs"]
+    kind = type_of(account, group)
+    more = size_of(group) - had
+    if more <= 0:
+        return
+    _refuse_quota(account, record, kind, more, had=had)
+    zones = zones_of(account, group, record["region"])
+    empty = [zone for zone in zones if account.limits.is_out_of_stock(kind.name, zone)]
+    if len(empty) == len(zones):
+        market = "Spot" if group.get("capacityType") == "SPOT" else "On-Demand"
+        raise refuse(
+            "NodeCreationFailure",
+            f"AsgInstanceLaunchFailures: Could not launch {market} Instances. InsufficientInstanceCapacity - "
+            f"We currently do not have sufficient {kind.name} capacity in the Availability Zone you "
+            f"requested ({', '.join(empty)}). Try later, another zone, or a capacity reservation",
+        )
+
 
 _MODEL: Final = Model(
     service="eks",
@@ -111,3 +181,103 @@ class NodeGroups:
             "version": minor,
         }
         self._account.put(record)
+
+
+def _refuse_scaling(group: Properties) -> None:
+    scaling = cast("Properties", group["scalingConfig"])
+    low, high, size = int(scaling["minSize"]), int(scaling["maxSize"]), size_of(group)
+    if not low <= size <= high:
+        raise refuse(
+            _INVALID,
+            f"Minimum capacity {low} cannot be greater than desired {size}, nor that than maximum {high}; "
+            "put desiredSize between minSize and maxSize",
+        )
+
+
+def _refuse_image(group: Properties, kind: Ec2InstanceType, minor: str) -> None:
+    ami = str(group.get("amiType") or DEFAULT_AMI)
+    image = eks_facts().image(ami)
+    if image is None:
+        return
+    if image.arch != kind.arch:
+        raise refuse(
+            _INVALID,
+            f"[{kind.name}] is not a valid instance type for requested amiType {ami}: it is {kind.arch}",
+        )
+    if image.system == "al2" and int(minor.split(".")[1]) > _LAST_AL2:
+        raise refuse(_INVALID, f"Requested amiType {ami} is not supported for kubernetes version {minor}")
+    if image.nvidia and not kind.gpus:
+        raise refuse(_INVALID, f"{ami} requires GPU instance types; [{kind.name}] has none")
+
+
+def _refuse_template(group: Properties, template: Properties, kind: Ec2InstanceType) -> None:
+    if template.get("instanceType") and group.get("instanceTypes"):
+        raise refuse(
+            "InvalidRequestException",
+            "You can specify an instance type either in the launch template or in the request, not in both",
+        )
+    if group.get("diskSize"):
+        raise refuse(
+            "InvalidRequestException", "Disk size must be specified within the launch template, not beside it"
+        )
+    cards = cast("list[Properties]", template.get("networkInterfaces") or [])
+    if any(card.get("subnetId") for card in cards):
+        raise refuse(
+            "InvalidRequestException", "Launch template must not contain a subnet; node groups have their own"
+        )
+    if cards and template.get("vpcSecurityGroupIds"):
+        raise refuse(
+            "InvalidParameterCombination",
+            "Network interfaces and an instance-level security groups may not be specified together",
+        )
+    beyond = [card for card in cards if int(card.get("networkCardIndex") or 0) >= kind.cards]
+    if beyond:
+        raise refuse(
+            "InvalidParameterValue",
+            f"{kind.name} has {kind.cards} network cards, there is no card {beyond[0]['networkCardIndex']}",
+        )
+    if at(template, "instanceMarketOptions.marketType") == "spot":
+        raise refuse(
+            "InvalidRequestException",
+            "Launch template must not ask for spot machines; set capacityType SPOT of the node group",
+        )
+
+
+def _refuse_block(account: EksAccount, record: Record, template: Properties | None) -> None:
+    market = at(template, "instanceMarketOptions.marketType")
+    path = "capacityReservationSpecification.capacityReservationTarget.capacityReservationId"
+    if market != "capacity-block" or not at(template, path):
+        raise refuse(
+            "InvalidRequestException",
+            "Capacity type CAPACITY_BLOCK needs a launch template with market type capacity-block and a "
+            "target capacity reservation",
+        )
+    zones = zones_of(account, record["inputs"], record["region"])
+    if len(zones) > 1:
+        raise refuse(
+            "InvalidRequestException",
+            "Subnets must be in the Availability Zone of the Capacity Block; these are in "
+            f"{', '.join(zones)}",
+        )
+
+
+def _refuse_quota(account: EksAccount, record: Record, kind: Ec2InstanceType, more: int, *, had: int) -> None:
+    spot = record["inputs"].get("capacityType") == "SPOT"
+    name = bucket(kind.name, spot=spot)
+    quota = account.limits.quotas.get(name)
+    # Machines of a Capacity Block are paid for already and count against no quota.
+    if quota is None or record["inputs"].get("capacityType") == "CAPACITY_BLOCK":
+        return
+    used = 0
+    for other in account.all(NODE_GROUP):
+        its = type_of(account, other["inputs"])
+        its_spot = other["inputs"].get("capacityType") == "SPOT"
+        if other["id"] != record["id"] and bucket(its.name, spot=its_spot) == name:
+            used += its.cpus * size_of(other["inputs"])
+    if used + (had + more) * kind.cpus > quota:
+        raise refuse(
+            "NodeCreationFailure",
+            "AsgInstanceLaunchFailures: VcpuLimitExceeded - You have requested more vCPU capacity than your "
+            f"current vCPU limit of {quota} allows for the instance bucket {name} that {kind.name} belongs "
+            f"to ({(had + more) * kind.cpus} beside {used} in use). Ask for more quota, or fewer machines",
+        )

@@ -2,30 +2,99 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from typing_extensions import override
 
-from dra_fleet.clouds.gke.simulation.account import GkeAccount, cluster_id, project_of, refuse
+from dra_fleet.clouds.gke.facts import gke_facts
+from dra_fleet.clouds.gke.simulation.account import (
+    ALL_REGIONS,
+    DEFAULTS,
+    USER,
+    GkeAccount,
+    cluster_id,
+    project_of,
+    refuse,
+)
 from dra_fleet.clouds.gke.simulation.clusters import CLUSTER, POOL, GkeClusters
-from dra_fleet.clouds.gke.simulation.gcloud_answers import commands, deny
 from dra_fleet.clouds.gke.simulation.node_pools import NodePools
+from dra_fleet.clouds.gke.simulation.pool_nodes import known_names
+from dra_fleet.clouds.gke.simulation.pool_rules import in_use
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CheckedInputs, TypeNotCoveredError
-from dra_fleet.rehearsal.clouds.commands import answer
+from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand, answer
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
 
+
+# What the simulated project answers to `gcloud`: login, quotas, offers, reservations, permissions, versions.
+#
+# The shapes are those of Google's APIs: https://cloud.google.com/compute/docs/reference/rest/v1,
+# https://cloud.google.com/docs/quotas/reference/rest, https://cloud.google.com/policy-
+# intelligence/docs/reference and the protobufs of google-cloud-container.
+
+_NO_LIMIT: Final = 1_000_000
+
+_ZONES: Final = "abcf"
+
+_FILTER: Final = re.compile(r"name=\((?P<names>[^)]*)\)(?: AND zone~(?P<region>.*)-)?")
+
+
+def commands(account: GkeAccount, pools: NodePools) -> list[SimulatedCommand]:
+    """The commands that are simulated."""
+    listed: dict[tuple[str, ...], tuple[str, Callable[[WrittenCommand], object]]] = {
+        ("auth", "list"): ("", lambda _: [{"account": USER, "status": "ACTIVE"}]),
+        ("projects", "describe"): ("resourcemanager.projects.get", partial(_project, account)),
+        ("compute", "regions", "describe"): ("compute.regions.get", lambda _: _region_quotas(account, pools)),
+        ("compute", "project-info", "describe"): ("compute.projects.get", lambda _: _project_quotas(account)),
+        ("quotas", "info", "describe"): ("cloudquotas.quotas.get", partial(_quota_info, account)),
+        ("compute", "machine-types", "list"): (
+            "compute.machineTypes.list",
+            partial(_offers, account, known_names()),
+        ),
+        ("compute", "accelerator-types", "list"): (
+            "compute.acceleratorTypes.list",
+            partial(_offers, account, {quota.accelerator for quota in gke_facts().quotas}),
+        ),
+        ("compute", "reservations", "list"): ("compute.reservations.list", partial(_reservations, account)),
+        ("policy-troubleshoot", "iam"): ("", partial(_access, account)),
+        ("container", "get-server-config"): ("container.clusters.list", _server_config),
+    }
+    return [
+        SimulatedCommand(words=words, action=action, answer=told) for words, (action, told) in listed.items()
+    ]
+
+
+def deny(action: str) -> CloudRefusal:
+    """The refusal of an action."""
+    return refuse("PERMISSION_DENIED", f"Required '{action}' permission for the project")
+
+
+def _project(account: GkeAccount, asked: WrittenCommand) -> dict[str, Any]:
+    project = asked.words[0]
+    if not account.limits.reaches(project):
+        raise refuse(
+            "PERMISSION_DENIED",
+            f"[{USER}] does not have permission to access projects instance [{project}] (or it may not "
+            "exist)",
+        )
+    return {"projectId": project, "name": project, "lifecycleState": "ACTIVE"}
+
+
 GET_PROJECT: Final = "gcp:organizations/getProject:getProject"
+
 GET_CLUSTER: Final = "gcp:container/getCluster:getCluster"
+
 TOKEN_VALID: Final = timedelta(hours=1)
 
 
@@ -122,3 +191,85 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
         """The token `gke-gcloud-auth-plugin` gets for whoever is logged in."""
         del arguments
         return self.account.credential(TOKEN_VALID)
+
+
+def _region_quotas(account: GkeAccount, pools: NodePools) -> dict[str, Any]:
+    limits = [
+        (known, account.limits.quota(known.accelerator)) for known in gke_facts().quotas if known.metric
+    ]
+    return {
+        "quotas": [
+            {"metric": f"{spot}{known.metric}", "limit": _NO_LIMIT if limit is None else limit, "usage": used}
+            for known, limit in limits
+            for spot, used in (("", in_use(known.accelerator, pools.others())), ("PREEMPTIBLE_", 0))
+        ]
+    }
+
+
+def _project_quotas(account: GkeAccount) -> dict[str, Any]:
+    limit = account.limits.quota(ALL_REGIONS)
+    return {"quotas": [{"metric": ALL_REGIONS, "limit": _NO_LIMIT if limit is None else limit, "usage": 0}]}
+
+
+def _quota_info(account: GkeAccount, asked: WrittenCommand) -> dict[str, Any]:
+    quota = asked.words[0]
+    infos: list[dict[str, Any]] = []
+    for known in gke_facts().quotas:
+        if quota in {known.quota, known.spot}:
+            limit = account.limits.quota(known.accelerator)
+            infos.append(
+                {
+                    "dimensions": dict(known.family) if quota == known.quota else {},
+                    "details": {"value": str(-1 if limit is None else limit)},
+                }
+            )
+    if not infos:
+        raise refuse("NOT_FOUND", f"Quota {quota} is not found")
+    return {"quotaId": quota, "service": asked.one("--service"), "dimensionsInfos": infos}
+
+
+def _offers(account: GkeAccount, known: set[str], asked: WrittenCommand) -> list[dict[str, Any]]:
+    names, region = _filtered(asked)
+    zones = [f"{region}-{letter}" for letter in _ZONES]
+    return [
+        {"name": name, "zone": zone}
+        for name in names
+        if name in known
+        for zone in zones
+        if account.limits.is_offered(name, zone)
+    ]
+
+
+def _reservations(account: GkeAccount, asked: WrittenCommand) -> list[dict[str, Any]]:
+    names, _ = _filtered(asked)
+    project = asked.one("--project")
+    kept = {name: account.limits.reservations.get(name, {}) for name in names}
+    return [
+        {
+            "name": name,
+            "zone": f"https://www.googleapis.com/compute/v1/projects/{project}/zones/{zone}",
+            "specificReservation": {"count": str(count), "instanceProperties": {"machineType": machine}},
+        }
+        for name, machines in kept.items()
+        for where, count in machines.items()
+        for machine, _, zone in [where.partition("/")]
+    ]
+
+
+def _filtered(asked: WrittenCommand) -> tuple[list[str], str]:
+    """The names and the region of a filter."""
+    match = _FILTER.fullmatch(asked.one("--filter"))
+    if match is None:
+        raise refuse("INVALID_ARGUMENT", f"(rehearsal) filter {asked.one('--filter')!r} is not simulated")
+    return match["names"].split(), match["region"] or ""
+
+
+def _access(account: GkeAccount, asked: WrittenCommand) -> dict[str, Any]:
+    permission = asked.one("--permission")
+    return {"access": "NOT_GRANTED" if permission in account.limits.denied else "GRANTED"}
+
+
+def _server_config(_: WrittenCommand) -> dict[str, Any]:
+    versions = list(DEFAULTS.values())
+    channels = [{"channel": channel, "validVersions": versions} for channel in gke_facts().channels]
+    return {"channels": channels, "validMasterVersions": versions}

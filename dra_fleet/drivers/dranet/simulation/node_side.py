@@ -1,10 +1,51 @@
 """DRANET on simulated machines."""
 
-from typing import Final
+from __future__ import annotations
 
-from dra_fleet.drivers.dranet.simulation.hardware import EfaNode
-from dra_fleet.drivers.dranet.simulation.plugin import DranetPlugin
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from typing_extensions import override
+
+from dra_fleet.drivers.described.simulation.plugin import DescribedPlugin
+from dra_fleet.drivers.dranet import devices
+from dra_fleet.drivers.dranet.devices import DRIVER, efa_devices, google_devices
+from dra_fleet.drivers.dranet.simulation.hardware import EfaNode, cards_of
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.world.node import Host
+
+
+# DRANET: publishes a node's network cards: EFA cards, Google's, and those that the hardware file describes.
+#
+# NRI and network namespaces are not simulated. Which card is near which GPU is assumed: in the machine's
+# order. Source: https://github.com/kubernetes-sigs/dranet, `pkg/inventory` and `pkg/driver`.
+
+_NETWORKED = "gke.networks.io/accelerator-network-profile"
+"""On nodes whose cards GKE has given networks:
+https://cloud.google.com/kubernetes-engine/docs/how-to/config-auto-net-for-accelerators"""
+
+
+class DranetPlugin(DescribedPlugin):
+    """Publishes a device for each network card."""
+
+    command: ClassVar[str] = "/dranet"
+    publisher: ClassVar[str] = DRIVER
+
+    @override
+    def devices(self, host: Host) -> list[Object]:
+        cards = efa_devices(cards=cards_of(host), roots=_near(host, cards_of(host)))
+        known = devices.cards_of(host.machine) if host.machine and _NETWORKED in host.labels else None
+        if known is not None and known.google is not None:
+            cards += google_devices(known.google, _near(host, known.google.rdma))
+        return [*(device.to_object() for device in cards), *super().devices(host)]
+
+
+def _near(host: Host, cards: int) -> list[str]:
+    """The PCIe root of each card; empty where nobody tells the accelerators'."""
+    near = host.pcie_roots
+    return [near[card * len(near) // cards] for card in range(cards)] if near else []
 
 
 class DranetNodes(NodeSide):

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.drivers.example.simulation.binaries import recipes
-from dra_fleet.drivers.example.simulation.controller import ExampleController, start_problem
-from dra_fleet.drivers.example.simulation.plugin import ExamplePlugin
+from dra_fleet.drivers.example.simulation.plugin import (
+    ExampleController,
+    ExamplePlugin,
+    recipes,
+    start_problem,
+)
 from dra_fleet.rehearsal.drivers.node_side import NodeSide, OwnProgram
 
 if TYPE_CHECKING:

@@ -7,13 +7,15 @@ kubelets do, and recorded like a control plane's component, so that nothing of i
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent.own import sockets
-from dra_fleet.rehearsal.agent.own.container import PLACES, REGISTRAR, ContainerProcess
-from dra_fleet.rehearsal.agent.own.mounts import with_mounts
 from dra_fleet.rehearsal.agent.own.processes import PREFIX, NotUp
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
@@ -23,8 +25,7 @@ from dra_fleet.rehearsal.world.controlplane.components import Command
 from dra_fleet.rehearsal.world.tasks import cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.own.processes import PodProcesses, PodProgram
@@ -33,7 +34,141 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.node import Host
     from dra_fleet.rehearsal.world.processes import ProcessId
 
+
+REGISTRAR: Final = "KUBELET_REGISTRAR_DIRECTORY_PATH"
+
+PLUGINS: Final = "KUBELET_PLUGINS_DIRECTORY_PATH"
+
+CDI: Final = "CDI_ROOT"
+
+PLACES: Final = {
+    REGISTRAR: "/var/lib/kubelet/plugins_registry",
+    PLUGINS: "/var/lib/kubelet/plugins",
+    CDI: "/var/run/cdi",
+}
+"""Where a driver looks when its container does not say; each is a directory of the node."""
+
+PORTS: Final = ("HEALTHCHECK_PORT", "METRICS_PORT")
+"""All nodes of a rehearsal are one machine, so that each driver takes any free port."""
+
+_REFERENCE: Final = re.compile(r"\$\((\w+)\)")
+
+_FIELD: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerProcess:
+    """A driver's container on one node.
+
+    Args:
+        pod: whose it is.
+        container: its specification.
+        command: the program's name in it.
+        root: the node's directory, in which each of its paths is a directory of the path's last name.
+    """
+
+    pod: Object
+    container: Object
+    command: str
+    root: Path
+
+    def flags(self) -> list[str]:
+        """What the program is given after its name."""
+        said = " ".join([*self.container.get("command", []), *self.container.get("args", [])])
+        words = _expanded(said, self._plain()).split()
+        return [self._on_node(word) for word in words[words.index(self.command) + 1 :]]
+
+    def environment(self) -> dict[str, str]:
+        """Its variables, with the paths of mounts as they are on this machine.
+
+        Directories of sockets are relative to the node's, in which it runs: what a kernel takes for the path
+        of a socket is short.
+        """
+        values = {**PLACES, **self._plain()}
+        values |= {name: "0" for name in PORTS if name in values}
+        places = {name: self._place(values[name]) for name in PLACES}
+        places |= {name: places[name].relative_to(self.root) for name in (REGISTRAR, PLUGINS)}
+        return {name: self._on_node(value) for name, value in values.items()} | {
+            name: str(place) for name, place in places.items()
+        }
+
+    def directory(self, variable: str) -> Path:
+        """One of `PLACES` on this machine."""
+        return self.root / self.environment()[variable]
+
+    def _plain(self) -> dict[str, str]:
+        values: dict[str, str] = {}
+        for item in self.container.get("env", []):
+            source = item.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+            told = _field(self.pod, source) if source else item.get("value", "")
+            values[item["name"]] = _expanded(told, values)
+        return values
+
+    def _place(self, path: str) -> Path:
+        """A directory of the node; one that is not mounted is the container's own, where no kubelet looks."""
+        moved = self._on_node(path)
+        return Path(moved) if moved != path else self.root / "container" / PurePosixPath(path).name
+
+    def _on_node(self, value: str) -> str:
+        for mount, host in self._mounts().items():
+            if value == mount or value.startswith(f"{mount}/"):
+                return f"{self.root / (PurePosixPath(host).name or 'host')}{value.removeprefix(mount)}"
+        return value
+
+    def _mounts(self) -> Mapping[str, str]:
+        volumes = {
+            item["name"]: item["hostPath"]["path"]
+            for item in self.pod["spec"].get("volumes", [])
+            if "hostPath" in item
+        }
+        mounts: list[Object] = self.container.get("volumeMounts", [])
+        return {
+            item["mountPath"].rstrip("/"): volumes[item["name"]] for item in mounts if item["name"] in volumes
+        }
+
+
+def _expanded(text: str, values: Mapping[str, str]) -> str:
+    """A text with `$(NAME)` replaced, where there is such a variable.
+
+    Source: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+    """
+    return _REFERENCE.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+def _field(pod: Object, path: str) -> str:
+    """A field of a pod that its environment names; empty where the pod lacks it."""
+    if found := _FIELD.fullmatch(path):
+        return str(pod["metadata"].get(found[1], {}).get(found[2], ""))
+    part, _, name = path.partition(".")
+    return str(pod.get(part, {}).get(name, ""))
+
+
+# Shows a driver's own program files of its node at paths that it does not let one choose.
+#
+# On Linux a mount namespace does this, where this user may make one: root, or whoever may map itself to root.
+# https://man7.org/linux/man-pages/man7/user_namespaces.7.html
+
+WAYS: Final = (("unshare", "--mount"), ("unshare", "--user", "--map-root-user", "--mount"))
+
+BIND: Final = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit; shift 2; done; shift; exec "$@"'
+
+
+def with_mounts(command: Sequence[str], mounts: Mapping[Path, Path]) -> tuple[str, ...]:
+    """A command that sees files of its node at other paths; as it is where no namespace can be had.
+
+    Args:
+        command: what to run; it keeps the process's id.
+        mounts: what is shown, by the path that it is shown at; both are there.
+    """
+    way = _way()
+    if not mounts or way is None:
+        return tuple(command)
+    pairs = [str(path) for shown_at, shown in mounts.items() for path in (shown, shown_at)]
+    return (*way, "/bin/sh", "-c", BIND, "sh", *pairs, "--", *command)
+
+
 LOOK_AGAIN: Final = 0.5
+
 FOLLOW_SECONDS: Final = 1.0
 
 
@@ -161,3 +296,16 @@ class OwnPrograms:
             and (other.driver, other.container.root) == (running.driver, running.container.root)
             for other in self._running.values()
         )
+
+
+@cache
+def _way() -> tuple[str, ...] | None:
+    tried = ("mount", "--bind", "/dev/null", "/proc/version")
+    return next((way for way in WAYS if _runs((*way, *tried))), None)
+
+
+def _runs(command: Sequence[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False

@@ -1,5 +1,6 @@
-# ruff: noqa: N802, ARG002 - the protocol's own names and parameters
 """The engine's side of a cloud's plugin: every call of the protocol, handed on to the world."""
+
+# ruff: noqa: N802, ARG002 - the protocol's own names and parameters
 
 from __future__ import annotations
 
@@ -7,10 +8,13 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
+import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT
+from dra_fleet.rehearsal.providers.answering import Answering, told
+from dra_fleet.rehearsal.providers.clouds.world import WorldRefusedError
 from dra_fleet.rehearsal.providers.plugin_servicer import PluginServicer
 from dra_fleet.rehearsal.providers.properties import (
     UNKNOWN,
@@ -28,7 +32,18 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Struct
 
     from dra_fleet.rehearsal.clouds.simulation import CloudPlugin
+    from dra_fleet.rehearsal.providers.answering import Context
     from dra_fleet.rehearsal.providers.clouds.world import CloudInWorld
+
+
+class CloudAnswering(Answering):
+    """Stands between the engine and every call of a cloud's plugin."""
+
+    async def refuse(self, request: object, context: Context, error: Exception) -> None:
+        """Hand on the simulated cloud's own words."""
+        if isinstance(error, WorldRefusedError):
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, told(request, str(error)))
+
 
 DIGITS: Final = 8
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dra_fleet.drivers.nvidia.simulation.operator.mig_walk import (
+from dra_fleet.drivers.nvidia.simulation.operator.mig_manager import (
     NOT_IN_EFFECT,
     RESET_REFUSED,
     Action,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.drivers.nvidia.simulation.operator.daemons import NO_GPU, VGPU, start
 from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
-from dra_fleet.drivers.nvidia.simulation.operator.starting import NO_GPU, VGPU, start
 from tests.rehearsal.agent.gpu_operator.operator_objects import host, pod_of, read_policy
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.drivers.nvidia.simulation.operator import discovery, operator
+from dra_fleet.drivers.nvidia.simulation.operator import daemons
 from dra_fleet.drivers.nvidia.simulation.operator.operands import OPERANDS
 from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
 from tests.rehearsal.agent.fake_api import FakeApi
@@ -31,7 +31,7 @@ def node(labels: dict[str, str] | None = None) -> Object:
 def reconcile(api: FakeApi) -> list[str]:
     """Run the loop once; what it wrote."""
     api.writes.clear()
-    asyncio.run(operator.reconcile(cast("KubeApi", api), NAMESPACE, VERSION))
+    asyncio.run(daemons.reconcile(cast("KubeApi", api), NAMESPACE, VERSION))
     return list(api.writes)
 
 
@@ -104,8 +104,8 @@ def test_workers_findings_become_labels_and_go_with_them() -> None:
     found, plain = pod_of(Role.FEATURE_DISCOVERY, ready=True), host(nvidia={"driverVersion": "580.95.05"})
 
     async def publish(*others: Object) -> bool:
-        news = await discovery.publish(cast("KubeApi", api), worker, plain, others)
-        await discovery.label_nodes(cast("KubeApi", api))
+        news = await daemons.publish(cast("KubeApi", api), worker, plain, others)
+        await daemons.label_nodes(cast("KubeApi", api))
         return news
 
     assert asyncio.run(publish(found)) is True
