@@ -9,7 +9,7 @@ import pulumi
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.resource import v1 as resource
 
-from .core.naming import by_content
+from .core.identity import by_content
 from .device_arguments import claim_spec
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
 
-from dra_fleet.drivers.nvidia.objects import (
+from dra_fleet.drivers.nvidia.labels import (
     API,
     CLIQUE_LABEL,
     KIND,
@@ -18,7 +18,7 @@ from dra_fleet.drivers.nvidia.objects import (
     ComputeDomainSpec,
 )
 
-from .core.naming import by_content
+from .core.identity import by_content
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

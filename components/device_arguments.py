@@ -24,9 +24,7 @@ if TYPE_CHECKING:
         DeviceToleration,
         ExactDeviceRequest,
     )
-    from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
-    from dra_fleet.kubernetes.devices.opaque import OpaqueConfig
-    from dra_fleet.kubernetes.devices.selector import DeviceSelector
+    from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec, DeviceSelector, OpaqueConfig
 
 
 def device_class_spec(spec: DeviceClassSpec) -> resource.DeviceClassSpecArgs:

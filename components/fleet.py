@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -14,11 +14,9 @@ from .claim_template import ClaimTemplate, ClaimTemplateArgs
 from .clouds import resolve
 from .clouds.logins import Logins
 from .compute_domain import ComputeDomain
-from .core.identity import Identity
-from .core.naming import logical
+from .core.identity import Identity, logical
 from .device_class import DeviceClass, DeviceClassArgs
 from .namespace import Namespace, NamespaceArgs
-from .outputs import Outputs, cluster_outputs
 from .queue import (
     ClusterQueue,
     ClusterQueueArgs,
@@ -44,7 +42,43 @@ if TYPE_CHECKING:
     )
 
     from .clouds.platform import Platform, SecretReader
-    from .outputs import Exported
+
+
+# What a stack exports: a versioned contract that other stacks read by StackReference.
+#
+# `version`      1; a field may be added without a new number, never changed or removed.
+# `clusters`     by name, plain:
+#                  cloud, kubernetes   as declared
+#                  pools               name -> {machine, minNodes, maxNodes}
+#                  drivers             release name -> {driver, chart, version, namespace}
+#                  classes             names of the DeviceClasses this stack declares
+#                  templates, claims   declared name -> {name, namespace}: what a pod refers to. A template's
+#                                      name changes with its spec unless it is declared external
+#                  computeDomains      declared name -> {name, namespace, template}: the domain, and the
+#                                      template of its channels, which the driver makes
+#                  namespaces          names of the namespaces this stack owns
+#                  workloads           name -> {namespace, copies}
+# `kubeconfigs`  secret: cluster -> kubeconfig, for the clusters whose kubeconfig the program holds.
+
+VERSION = 1
+
+Exported = dict[str, Any]
+"""A mapping of plain values and Outputs, as it is exported."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """The exports of one stack."""
+
+    clusters: Mapping[str, Exported]
+    kubeconfigs: Mapping[str, pulumi.Output[str]]
+
+    def export(self) -> None:
+        """Register the exports with the engine."""
+        pulumi.export("version", VERSION)
+        pulumi.export("clusters", dict(self.clusters))
+        pulumi.export("kubeconfigs", pulumi.Output.secret(dict(self.kubeconfigs)))
+
 
 PROTECTED = "production"
 """The environment whose clusters refuse to be destroyed."""
@@ -271,3 +305,48 @@ def _workload_args(
         tolerations=plan.tolerations,
         queue=plan.queue,
     )
+
+
+def cluster_outputs(
+    plan: ClusterPlan,
+    templates: Mapping[str, ClaimTemplate],
+    claims: Mapping[str, Claim],
+    domains: Mapping[str, ComputeDomain],
+) -> Exported:
+    """One cluster's part of the contract."""
+    return {
+        "cloud": plan.cloud,
+        "kubernetes": plan.kubernetes,
+        "pools": {
+            pool.name: {
+                "machine": pool.machine.name,
+                "minNodes": pool.min_nodes,
+                "maxNodes": pool.max_nodes,
+            }
+            for pool in plan.pools
+        },
+        "drivers": {
+            release.name: {
+                "driver": release.driver,
+                "chart": release.chart,
+                "version": release.version,
+                "namespace": release.namespace,
+            }
+            for release in plan.releases
+        },
+        "classes": [device_class.name for device_class in plan.classes],
+        "templates": {name: _reference(template) for name, template in templates.items()},
+        "claims": {name: _reference(claim) for name, claim in claims.items()},
+        "computeDomains": {
+            name: {**_reference(domain), "template": domain.template} for name, domain in domains.items()
+        },
+        "namespaces": [namespace.name for namespace in plan.namespaces],
+        "workloads": {
+            workload.name: {"namespace": workload.namespace, "copies": workload.copies}
+            for workload in plan.workloads
+        },
+    }
+
+
+def _reference(consumed: ClaimTemplate | Claim | ComputeDomain) -> Exported:
+    return {"name": consumed.metadata["name"], "namespace": consumed.metadata["namespace"]}

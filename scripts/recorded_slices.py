@@ -17,7 +17,7 @@ from dra_fleet.drivers.nvidia.modes import MEDIA_EXTENSIONS
 from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
 from dra_fleet.model.plan import PoolPlan
-from dra_fleet.model.sharing import ExclusiveSharing
+from dra_fleet.model.settings import ExclusiveSharing
 from scripts.recorded_cases import STATIC, Case, cases, read_recording, same_hardware, served_machines
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 
-from dra_fleet.core.findings.errors import KEY
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import KEY, ExpectedError
 from dra_fleet.fleet import SettingsError, SettingsInvalid, going, parse
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove
+from dra_fleet.proof.report import DoesNotFit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 import pulumi
 import pulumi_kubernetes
 
-from ..core.naming import logical
+from ..core.identity import logical
 from .logins import Logins
 from .stack_outputs import StackOutputs
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from ..core.naming import logical
+from ..core.identity import logical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.model.outputs import StackOutput, TextOrOutput
+    from dra_fleet.model.settings import StackOutput, TextOrOutput
 
 
 class StackOutputs:

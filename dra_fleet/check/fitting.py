@@ -18,8 +18,8 @@ from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.demand.channels import channel_spec
-from dra_fleet.proof.search.held import Held, after
-from dra_fleet.proof.supply.node_slices import inventory_of
+from dra_fleet.proof.search.kinds import Held, after
+from dra_fleet.proof.supply.prediction import inventory_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -13,7 +13,7 @@ from dra_fleet import clouds, drivers
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.cel import UNKNOWN, CelDevice
 from dra_fleet.kubernetes.minors import is_on
-from dra_fleet.model.sharing import ExclusiveSharing
+from dra_fleet.model.settings import ExclusiveSharing
 from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.check.inventory import ClusterInventory
+    from dra_fleet.core.findings.errors import Refusal
     from dra_fleet.core.findings.finding import Subject
-    from dra_fleet.core.findings.refusal import Refusal
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.resources import Operator
 

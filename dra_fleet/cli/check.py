@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from dra_fleet.check import ManifestFile, OwnRules
-from dra_fleet.cli.completion import stacks
-from dra_fleet.cli.examples import examples
-from dra_fleet.cli.options import EXEMPTIONS, RULES
+from dra_fleet.cli.command import EXEMPTIONS, RULES, examples, stacks
 from dra_fleet.cli.output import print_json, print_lines, stdout_console
 from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.core.declared.values import Secret

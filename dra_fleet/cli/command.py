@@ -3,20 +3,65 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 from typing_extensions import override
 
-from dra_fleet.cli.completion import stacks
 from dra_fleet.cli.telling import Form, Telling, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from typer._click import Context, HelpFormatter, Parameter
+
+
+def examples(*lines: tuple[str, str], more: str = "") -> str:
+    """An epilogue of examples that no width breaks, so that each can be copied.
+
+    Args:
+        lines: each a sentence and the command that it explains.
+        more: a paragraph below them.
+    """
+    block = "\n".join(f"  # {told}\n  {command}" for told, command in lines)
+    # Click leaves the lines of a paragraph that begins with \b as they are.
+    return f"\b\nExamples:\n{block}\n\n{more}"
+
+
+RULES = typer.Option(
+    "--rules",
+    metavar="DIR",
+    help="A folder of your own rules, which judge beside these; else what the stack file names.",
+    show_default=False,
+)
+
+EXEMPTIONS = typer.Option(
+    "--exemptions",
+    metavar="FILE",
+    help="Exemptions from rules, YAML; else what the stack file names.",
+    show_default=False,
+)
+
+EXAMPLES = examples(
+    ("bash, in ~/.bashrc", 'eval "$(dra-fleet completion bash)"'),
+    ("zsh, in ~/.zshrc, below compinit", 'eval "$(dra-fleet completion zsh)"'),
+    ("fish", "dra-fleet completion fish > ~/.config/fish/completions/dra-fleet.fish"),
+)
+
+VARIABLE = "_DRA_FLEET_COMPLETE"
+"""What a shell's function sets; a run that finds it answers with words and does nothing else."""
+
+
+def stacks(incomplete: str) -> list[str]:
+    """The stacks of the project here whose name begins so; paths are completed by the shell."""
+    from dra_fleet.core.places import nearest_project
+
+    here = nearest_project()
+    names = sorted(file.name.split(".")[1] for file in here.glob("Pulumi.*.yaml")) if here else []
+    return [name for name in names if name.startswith(incomplete)]
+
 
 Stack = Annotated[
     str,
@@ -46,12 +91,16 @@ def _options() -> Sequence[Parameter]:
 
 
 _OPTIONS: Final = _options()
+
 SECTIONS: Final = {"argument": "Arguments", "option": "Options"}
 """The parts of a command's help."""
+
 _NAMES: Final = 30
 """Columns that names of options take at most on a wide terminal."""
+
 _LEAST: Final = 52
 """Columns below which click's own width is wider than the terminal."""
+
 _WHOLE: Final = 1_000
 """Characters after which what a group says of a command is cut off."""
 
@@ -136,3 +185,21 @@ def _fitted(ctx: Context) -> Context:
     if ctx.terminal_width is None and columns < _LEAST:
         ctx.terminal_width = columns
     return ctx
+
+
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="The shell.")
+    ],
+) -> None:
+    """Print what a shell evaluates, so that Tab completes commands, options, their values and stacks."""
+    from typer._completion_shared import get_completion_script  # Typer offers it for the running shell only
+
+    typer.echo(get_completion_script(prog_name="dra-fleet", complete_var=VARIABLE, shell=shell))
+
+
+def answer_shells() -> None:
+    """Let shells ask for words; who runs a command needs none of it."""
+    from typer._completion_classes import completion_init  # as above
+
+    completion_init()

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dra_fleet.cli.command import Stack  # noqa: TC001 - Typer reads it
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import (
+    Stack,
+    examples,
+)
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dra_fleet.core.findings.preflight import Level, PreflightFinding
+    from dra_fleet.core.findings.reported import Level, PreflightFinding
     from dra_fleet.model.plan import ClusterPlan
 
 EXAMPLES = examples(
@@ -99,7 +101,7 @@ async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
 
 
 def _found(level: Level, subject: str, message: str, fix: str = "") -> PreflightFinding:
-    from dra_fleet.core.findings.preflight import PreflightFinding
+    from dra_fleet.core.findings.reported import PreflightFinding
 
     return PreflightFinding(level=level, subject=subject, message=message, fix=fix)
 

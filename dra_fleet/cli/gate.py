@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.examples import examples
-from dra_fleet.cli.options import EXEMPTIONS, RULES
+from dra_fleet.cli.command import EXEMPTIONS, RULES, examples
 from dra_fleet.cli.output import (
     new_table,
     print_error,
@@ -130,7 +129,7 @@ def gate(  # noqa: PLR0917 - Typer names them
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """
-    from dra_fleet.core.findings.expected import ExpectedError
+    from dra_fleet.core.findings.errors import ExpectedError
     from dra_fleet.policy.gate.verdict import NOT_JUDGED, Expected, judge
     from dra_fleet.policy.own import load
 
@@ -208,7 +207,7 @@ def _asked(rules: Path | None, exemptions: Path | None, cwd: Path, stack: str) -
 
 
 def _compared(verdict: GateVerdict, baseline: Path | None, *, write: bool) -> GateVerdict:
-    from dra_fleet.policy.gate.baseline import against_baseline, baseline_text
+    from dra_fleet.policy.gate.verdict import against_baseline, baseline_text
 
     if baseline is None or verdict.problems:
         return verdict

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import examples
 from dra_fleet.cli.output import print_json
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import PROJECT_FILE, top_folder
 
 if TYPE_CHECKING:

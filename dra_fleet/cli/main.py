@@ -15,7 +15,7 @@ from typer.main import get_command_name
 from dra_fleet.cli import (
     catalogue,
     check,
-    completion,
+    command,
     doctor,
     gate,
     init,
@@ -26,11 +26,10 @@ from dra_fleet.cli import (
     review,
     rules,
 )
-from dra_fleet.cli.command import FleetCommand, FleetGroup
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import FleetCommand, FleetGroup, examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
 from dra_fleet.cli.telling import telling
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +80,7 @@ _COMMANDS = (
     (recover.recover, recover.EXAMPLES, "The way out where a killed run left Helm at work."),
     (review.review, review.EXAMPLES, "What a change would do, judged."),
     (gate.gate, gate.EXAMPLES, "Do the policies hold? For pipelines, fails closed."),
-    (completion.completion, completion.EXAMPLES, "What your shell completes commands with."),
+    (command.completion, command.EXAMPLES, "What your shell completes commands with."),
 )
 for _command, _examples, _told in _COMMANDS:
     app.command(cls=FleetCommand, epilog=_examples, short_help=_told)(_command)
@@ -109,8 +108,8 @@ def _options(  # pyright: ignore[reportUnusedFunction] - Typer calls it
 def run() -> None:
     """Run the command line; an expected error prints one message on stderr and exits 1."""
     give_streams()
-    if completion.VARIABLE in os.environ:
-        completion.answer_shells()
+    if command.VARIABLE in os.environ:
+        command.answer_shells()
     try:
         try:
             _asked(sys.argv[1:])(prog_name="dra-fleet")

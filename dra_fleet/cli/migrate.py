@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import examples
 from dra_fleet.cli.output import print_json
 
 if TYPE_CHECKING:

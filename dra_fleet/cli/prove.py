@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from dra_fleet.cli.command import Stack  # noqa: TC001 - typer reads annotations at run time
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import (
+    Stack,
+    examples,
+)
 from dra_fleet.cli.output import NARROW, new_table, print_json, print_lines, print_table, stdout_console
 
 if TYPE_CHECKING:

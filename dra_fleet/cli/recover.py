@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from dra_fleet.cli.command import Stack  # noqa: TC001 - Typer reads it
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import (
+    Stack,
+    examples,
+)
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:

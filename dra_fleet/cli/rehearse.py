@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import FleetCommand, FleetGroup, Stack
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import FleetCommand, FleetGroup, Stack, examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from dra_fleet.cli.command import Stack  # noqa: TC001 - typer reads annotations at run time
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import (
+    Stack,
+    examples,
+)
 from dra_fleet.cli.output import print_json, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import SELECTED
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dra_fleet.cli.command import FleetCommand, FleetGroup
-from dra_fleet.cli.examples import examples
+from dra_fleet.cli.command import FleetCommand, FleetGroup, examples
 from dra_fleet.cli.output import print_json
 
 app = typer.Typer(

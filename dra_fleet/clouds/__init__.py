@@ -10,8 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.base import Cloud
-from dra_fleet.core.facts.loading import by_name
-from dra_fleet.core.facts.registry import Registry
+from dra_fleet.core.facts import by_name
+from dra_fleet.core.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

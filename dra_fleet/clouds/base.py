@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Generic
 
 from typing_extensions import TypeVar
 
-from dra_fleet.core.facts.loading import by_name, read
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.facts import by_name, read
+from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,17 +22,14 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.account import CloudQuestion, Exposed
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.clouds.settings import CommonClusterSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.model.clusters import ClusterSettings
-    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.model.kubeconfig import KubeconfigSource
     from dra_fleet.model.nodes import NodeDevice
-    from dra_fleet.model.operators import GpuOperatorSettings
-    from dra_fleet.model.outputs import TextOrOutput
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
+    from dra_fleet.model.settings import GpuOperatorSettings, KubeconfigSource, TextOrOutput
 
     Place = tuple[str, ...]
     """A path in the stack file below the fleet's key."""

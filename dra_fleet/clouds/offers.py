@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from dra_fleet import clouds, drivers
-from dra_fleet.core.facts.own import PRICES, CatalogueInvalid, own, own_file
-from dra_fleet.core.findings.errors import choices, mistyped
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.facts import PRICES, CatalogueInvalid, own, own_file
+from dra_fleet.core.findings.errors import ExpectedError, choices, mistyped
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.hardware import Machine, Price
 

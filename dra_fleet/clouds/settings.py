@@ -7,11 +7,17 @@ from pydantic import Field
 
 from dra_fleet import clouds, drivers
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
-from dra_fleet.model.base import SettingsModel
-from dra_fleet.model.kubernetes import KubernetesMinor
-from dra_fleet.model.pools import Advertiser, DescribedDevices, MachineSettings, NodeRange, TaintSettings
-from dra_fleet.model.releases import DriverSettings
-from dra_fleet.model.sharing import ExclusiveSharing
+from dra_fleet.model.settings import (
+    Advertiser,
+    DescribedDevices,
+    DriverSettings,
+    ExclusiveSharing,
+    KubernetesMinor,
+    MachineSettings,
+    NodeRange,
+    SettingsModel,
+    TaintSettings,
+)
 
 if TYPE_CHECKING:
     from dra_fleet.model.hardware import Machine
@@ -27,7 +33,7 @@ def sharing_model() -> object:
 
 
 if TYPE_CHECKING:
-    from dra_fleet.model.sharing import Sharing as SharingSettings
+    from dra_fleet.model.settings import Sharing as SharingSettings
 else:
     SharingSettings = sharing_model()
 

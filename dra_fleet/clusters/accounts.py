@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pydantic import ValidationError
 
 from dra_fleet import clouds
-from dra_fleet.core.findings.preflight import PreflightFinding
+from dra_fleet.core.findings.reported import PreflightFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from dra_fleet.clouds.account import CloudQuestion
-    from dra_fleet.core.findings.preflight import Level
+    from dra_fleet.core.findings.reported import Level
     from dra_fleet.model.plan import ClusterPlan
 
 SECONDS: Final = 90.0

@@ -13,7 +13,7 @@ from dra_fleet.clusters.objects import carries
 from dra_fleet.clusters.pending import Cause, explain, explain_missing_pods, explain_queued
 from dra_fleet.clusters.pending.selectors import devices_in
 from dra_fleet.clusters.pending.state import claim_names, results_of
-from dra_fleet.model.labels import WORKLOAD
+from dra_fleet.model.specs import WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

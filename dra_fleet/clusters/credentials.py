@@ -17,7 +17,7 @@ import httpx2
 from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 from lightkube.core.exceptions import ConfigError
 
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:

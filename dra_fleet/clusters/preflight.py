@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.clusters.objects import carries, entries, section
-from dra_fleet.core.findings.preflight import PreflightFinding
+from dra_fleet.core.findings.reported import PreflightFinding
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:

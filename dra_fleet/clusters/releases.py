@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.credentials import is_kubeconfig_text
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable

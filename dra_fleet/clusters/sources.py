@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
 from dra_fleet.core.places import project
-from dra_fleet.model.kubeconfig import KubeconfigFile, KubeconfigSecret
+from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig

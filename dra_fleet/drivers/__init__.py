@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dra_fleet.core.facts.registry import Registry
+from dra_fleet.core.registry import Registry
 from dra_fleet.drivers.base import Driver, MachineTraits
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.model.releases import DriverSettings
+    from dra_fleet.model.settings import DriverSettings
 
 BUILT_IN = ("nvidia", "amd", "intel", "tpu", "dranet", "dracpu", "example")
 

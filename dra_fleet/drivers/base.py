@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.resources import DriverResources
@@ -20,20 +20,16 @@ from dra_fleet.model.nodes import GIVE_SLICES, Published
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.core.findings.errors import SettingsError
-    from dra_fleet.core.findings.refusal import Refusal
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings, Refusal, SettingsError
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.kubernetes.cel.intent import Asked
-    from dra_fleet.model.base import SettingsModel
     from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.nodes import Object
-    from dra_fleet.model.operators import GpuOperatorSettings
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
-    from dra_fleet.model.sharing import Sharing
+    from dra_fleet.model.settings import GpuOperatorSettings, SettingsModel, Sharing
     from dra_fleet.model.workloads import WorkloadSettings
 
 Order = Literal["by index", "sorted", "random"]
@@ -238,7 +234,7 @@ class Driver(ABC):
         """
         if not self._described_on(pool) and (found := self.predict(pool, installed, minor)) is not None:
             return found
-        from dra_fleet.drivers.common.told_devices import told_devices  # noqa: PLC0415 - models take long to build
+        from dra_fleet.drivers.common.predicting import told_devices  # noqa: PLC0415 - models take long to build
 
         if self.on_every_node and not self._described_on(pool):
             return Published(unpredictable=dict.fromkeys(self.publishers, self._undescribed(pool)))

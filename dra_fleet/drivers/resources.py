@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.drivers.common.known_devices import KnownDevice
+    from dra_fleet.drivers.common.predicting import KnownDevice
     from dra_fleet.kubernetes.scheduling.node_affinity import Held
 
 NO_NAME: Final = re.compile(r"(?!)")

@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from dra_fleet.core.facts.entry import Entry
-from dra_fleet.core.facts.loading import by_name, read
+from dra_fleet.core.facts import Entry, by_name, read
 
 
 class UnservedDriver(Entry):

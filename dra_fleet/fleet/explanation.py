@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dra_fleet.core.findings.errors import KEY, choices, mistyped, nearest
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import KEY, ExpectedError, choices, mistyped, nearest
 from dra_fleet.fleet.keys import FLEET, sections
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dra_fleet.core.findings.errors import (
     shown,
     under,
 )
-from dra_fleet.fleet.schema_nodes import Location, below, clouds_with, described, keys, tags
+from dra_fleet.fleet.schema import Location, below, clouds_with, described, keys, tags
 from dra_fleet.fleet.settings import FleetSettings
 
 if TYPE_CHECKING:

@@ -7,12 +7,19 @@ It is generated from the models, with the catalogue's names as suggestions. It j
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, cast
 
 from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.settings import FleetSettings
 from dra_fleet.kubernetes.minors import kubernetes_facts
+
+Location = tuple[str | int, ...]
+
+TAGS = ("cloud", "strategy")
+"""Keys whose value says which of several models a mapping is."""
 
 _NAMED: Final = {
     "if": {"type": "string"},
@@ -60,3 +67,100 @@ def _suggest(model: dict[str, Any], name: str, names: list[str]) -> None:
     field = model.get("properties", {}).get(name)
     if field is not None:
         field["examples"] = names
+
+
+def keys(location: Location, settings: Mapping[str, Any]) -> list[str]:
+    """The keys allowed in the mapping at a location, by walking the JSON Schema along it."""
+    nodes, here = _nodes(location, settings)
+    branches = [branch for node in nodes for branch in _branches(node, here)]
+    return sorted({key for branch in branches for key in branch.get("properties", {})})
+
+
+def described(location: Location, settings: Mapping[str, Any]) -> str:
+    """What the JSON Schema says of the value at a location; empty where it says nothing."""
+    nodes, here = _nodes(location, settings)
+    told = [node for node in nodes if "description" in node]
+    told += [branch for node in nodes for branch in _branches(node, here) if "description" in branch]
+    return str(told[0]["description"]) if told else ""
+
+
+def tags(location: Location, settings: Mapping[str, Any], tag: str) -> list[str]:
+    """The words that a tag such as `cloud` may be at a location."""
+    nodes, _ = _nodes(location, settings)
+    properties = [branch.get("properties", {}) for node in nodes for branch in _branches(node, None)]
+    return sorted({str(found[tag]["const"]) for found in properties if "const" in found.get(tag, {})})
+
+
+def clouds_with(location: Location, key: str, settings: Mapping[str, Any]) -> list[str]:
+    """The clouds whose clusters have a key at a location, where it is in a cluster."""
+    if len(location) < 2 or location[0] != "clusters":  # noqa: PLR2004 - clusters, and the name of one
+        return []
+    cluster = cast("Mapping[str, Any]", settings["clusters"][location[1]])
+
+    def allowed(cloud: str) -> list[str]:
+        return keys(location, {"clusters": {location[1]: {**cluster, "cloud": cloud}}})
+
+    return [cloud for cloud in tags(location[:2], settings, "cloud") if key in allowed(cloud)]
+
+
+def below(value: object, part: str | int) -> object:
+    """What stands below a key or an index of plain data; None where nothing does."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str | int, object]", value).get(part)
+    if isinstance(value, list) and isinstance(part, int):
+        items = cast("list[object]", value)
+        return items[part] if part < len(items) else None
+    return None
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    from dra_fleet.fleet.settings import FleetSettings  # noqa: PLC0415 - brings all models; for mistakes only
+
+    return FleetSettings.model_json_schema(by_alias=True)
+
+
+def _nodes(location: Location, settings: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], object]:
+    """The nodes of the JSON Schema that a location leads to, and what is written there."""
+    here: object = settings
+    nodes: list[Mapping[str, Any]] = [_schema()]
+    for part in location:
+        nodes = [
+            child for node in nodes for branch in _branches(node, here) for child in _children(branch, part)
+        ]
+        here = below(here, part)
+    return nodes, here
+
+
+def _branches(node: Mapping[str, Any], value: object) -> list[Mapping[str, Any]]:
+    """A schema node resolved into the alternatives that the value may be."""
+    if "$ref" in node:
+        return _branches(_schema()["$defs"][str(node["$ref"]).rsplit("/", 1)[-1]], value)
+    options = node.get("oneOf") or node.get("anyOf")
+    if not options:
+        return [node]
+    found = [branch for option in options for branch in _branches(option, value)]
+    fields: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+    tagged = [branch for branch in found if _has_tag(branch, fields)]
+    # Untagged alternatives are told apart by their required keys.
+    closest = [
+        branch for branch in found if branch.get("required") and set(branch["required"]) <= set(fields)
+    ]
+    return tagged or closest or found
+
+
+def _has_tag(branch: Mapping[str, Any], fields: Mapping[str, object]) -> bool:
+    properties = branch.get("properties", {})
+    return any(
+        "const" in properties.get(tag, {}) and properties[tag]["const"] == fields.get(tag) for tag in TAGS
+    )
+
+
+def _children(node: Mapping[str, Any], part: str | int) -> list[Mapping[str, Any]]:
+    if isinstance(part, int):
+        return [node["items"]] if "items" in node else []
+    if part in node.get("properties", {}):
+        return [node["properties"][part]]
+    patterns = list(node.get("patternProperties", {}).values())
+    more = node.get("additionalProperties")
+    return [*patterns, *([more] if isinstance(more, Mapping) else [])]

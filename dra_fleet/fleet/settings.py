@@ -10,11 +10,10 @@ from pydantic_core import PydanticKnownError, core_schema
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.settings import CommonClusterSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
-from dra_fleet.model.base import SettingsModel
 from dra_fleet.model.claims import ClaimSettings
 from dra_fleet.model.classes import ClassSettings
-from dra_fleet.model.kubernetes import KubernetesMinor
 from dra_fleet.model.queues import QueuesSettings
+from dra_fleet.model.settings import KubernetesMinor, SettingsModel
 from dra_fleet.model.workloads import WorkloadSettings
 
 _TAG = "cloud"
@@ -73,7 +72,7 @@ def _settings_of(cloud: object) -> type[CommonClusterSettings]:
 
 
 if TYPE_CHECKING:
-    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.fleet import ClusterSettings
 
     ComputeDomainSettings = SettingsModel
 else:

@@ -16,7 +16,7 @@ from dra_fleet.core.yaml_text import MAX_BYTES, Document, Place, Unreadable, rea
 from dra_fleet.fleet import going
 from dra_fleet.fleet.extending import FLEET, Layer, extended
 from dra_fleet.fleet.parsing import parse
-from dra_fleet.fleet.schema_nodes import keys
+from dra_fleet.fleet.schema import keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

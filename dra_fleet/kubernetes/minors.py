@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-from dra_fleet.core.facts.entry import Entry
-from dra_fleet.core.facts.loading import by_name, read
+from dra_fleet.core.facts import Entry, by_name, read
 
 Stage = Literal["absent", "alpha", "beta-off", "beta", "stable"]
 _ON: frozenset[str] = frozenset({"beta", "stable"})

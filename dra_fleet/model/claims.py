@@ -15,12 +15,12 @@ from dra_fleet.kubernetes.devices.claim import (
     MAX_TOLERATIONS,
     ConstraintAttribute,
 )
+from dra_fleet.kubernetes.devices.device_class import MAX_SELECTORS, Expression
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue, QualifiedName
 from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
-from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
-from dra_fleet.model.base import SettingsModel
 from dra_fleet.model.classes import OpaqueSettings
+from dra_fleet.model.settings import SettingsModel
 
 
 class DeviceTolerationSettings(SettingsModel):

@@ -5,12 +5,12 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import Field, Tag, model_validator
 
+from dra_fleet.kubernetes.devices.device_class import MAX_SELECTORS, Expression
 from dra_fleet.kubernetes.devices.names import ExtendedResourceName
 from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
-from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
-from dra_fleet.model.base import SettingsModel
+from dra_fleet.model.settings import SettingsModel
 
 _NOTHING = Quantity.parse("0")
 _LEAST_MEMORY = Quantity.parse("1Mi")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field
 
-from dra_fleet.core.facts.entry import Amount, Entry, Fact
+from dra_fleet.core.facts import Amount, Entry, Fact
 
 FactT = TypeVar("FactT", bound=Fact)
 

@@ -13,12 +13,9 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
-    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.fleet import ClusterSettings
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.model.kubeconfig import KubeconfigSource
-    from dra_fleet.model.outputs import TextOrOutput
-    from dra_fleet.model.pools import Advertiser, DescribedDevices
-    from dra_fleet.model.sharing import Sharing
+    from dra_fleet.model.settings import Advertiser, DescribedDevices, KubeconfigSource, Sharing, TextOrOutput
 
 ChartValues = Mapping[str, Any]
 """Helm values as plain data; None means null and must reach Helm as null."""

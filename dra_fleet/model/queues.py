@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey
-from dra_fleet.model.base import SettingsModel
+from dra_fleet.model.settings import SettingsModel
 
 MAX_MAPPINGS = 16
 MAX_CLASSES_OF_MAPPING = 8

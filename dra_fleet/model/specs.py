@@ -11,7 +11,17 @@ from dra_fleet.kubernetes.devices.base import DeviceModel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
+
+
+ADVERTISER = "dra-fleet/advertise"
+"""The label by which nodes tell who advertises their devices, from their first moment to their last."""
+
+POOL = "dra-fleet/pool"
+"""The label by which a pool's nodes are known to pods, whatever the pool is called in its cloud."""
+
+WORKLOAD = "dra-fleet/workload"
+"""The label on the Jobs and pods of a declared workload."""
 
 _Spec = TypeVar("_Spec", bound=DeviceModel)
 

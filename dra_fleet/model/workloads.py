@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
-from dra_fleet.model.base import SettingsModel
+from dra_fleet.model.settings import SettingsModel
 
 Accepted = Literal["order", "unknown", "isolation"]
 DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"

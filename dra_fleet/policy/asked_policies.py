@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import PROJECT_FILE
 from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from google.protobuf.struct_pb2 import Struct
 
 from dra_fleet.core.declared.values import Missing, Secret
-from dra_fleet.core.findings.engine_marks import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
+from dra_fleet.core.findings.engine_events import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
 
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value as WireValue

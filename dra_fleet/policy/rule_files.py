@@ -9,7 +9,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import top_folder
 from dra_fleet.policy.rule import Rule
 from dra_fleet.policy.rule_cases import RuleCase

@@ -20,7 +20,7 @@ from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, Workl
 from dra_fleet.proof.answer.workloads import Answer
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
-from dra_fleet.proof.errors import Undecidable
+from dra_fleet.proof.report import Undecidable
 from dra_fleet.proof.search.contention import Question
 from dra_fleet.proof.search.kinds import kinds_of
 from dra_fleet.proof.search.placements import Placements, steps_for

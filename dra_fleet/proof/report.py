@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 
 if TYPE_CHECKING:
@@ -14,7 +15,21 @@ if TYPE_CHECKING:
 
     from dra_fleet.core.findings.sarif import Level
 
+
+class DoesNotFit(Exception):  # noqa: N818 - it does not fit; that is the sentence
+    """Claims or workloads cannot get what they ask for; the text says which, why and the fix."""
+
+
+class RecordingInvalid(ExpectedError):  # noqa: N818 - the recording is invalid; that is the sentence
+    """A file of recorded slices that cannot be used; the text says why and what to do."""
+
+
+class Undecidable(Exception):  # noqa: N818 - an answer on its way up, not an error
+    """There is no yes or no: an unknown value, a failure, or too long a search."""
+
+
 _TOOL: Final = "dra-fleet"
+
 _RULES: Final = (
     SarifRule(
         name="does-not-fit", description="A claim or workload that its pools cannot serve.", level="error"
@@ -24,6 +39,7 @@ _RULES: Final = (
     ),
     SarifRule(name="stack-file", description="A stack file that is refused.", level="error"),
 )
+
 _PLACE: Final = re.compile(r"^  at: (.*):(\d+):\d+$\n?", re.MULTILINE)
 
 

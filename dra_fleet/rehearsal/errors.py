@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 
 
 class RehearsalError(ExpectedError):

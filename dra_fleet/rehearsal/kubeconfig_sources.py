@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from dra_fleet.core.interrupts import heeding_interrupts
-from dra_fleet.model.kubeconfig import KubeconfigSecret
-from dra_fleet.model.outputs import StackOutput
+from dra_fleet.model.settings import KubeconfigSecret, StackOutput
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
 from dra_fleet.rehearsal.project import ensure_stack, recorded

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from dra_fleet import drivers
 from dra_fleet.core.places import top_folder
-from dra_fleet.drivers.described.simulation.stand_ins import write_charts
+from dra_fleet.drivers.described.simulation.node_side import write_charts
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.queueing.kueue import NAME
@@ -32,7 +32,7 @@ from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
 from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters, started_ahead
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
 from dra_fleet.rehearsal.providers.forking import fork_server
-from dra_fleet.rehearsal.queueing.building import built
+from dra_fleet.rehearsal.queueing.controller import built
 from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch, refuse_unready, start_clusters

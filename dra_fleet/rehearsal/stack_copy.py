@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.core.places import PROJECT_FILE, project
-from dra_fleet.rehearsal.project_file import read_project_file
+from dra_fleet.core.yaml_text import Unreadable, read_documents
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
@@ -21,15 +22,24 @@ if TYPE_CHECKING:
 
     from ruamel.yaml import YAML
 
+
+class ProjectFileError(RehearsalError):
+    """The project's file is none that the engine takes; the message says why and what to do."""
+
+
 Document = dict[str, Any]
 
 PASSPHRASE = "rehearsal"  # noqa: S105 - public: it encrypts simulated secrets only
+
 SALT = "v1:IiWJwkzHM+0=:v1:kz/6fqX9QNkwAKQl:8HkU5a3ywBUO/ZjlcIeSADPy0g8NOA=="
 """The encryption salt of that passphrase. The stack files of this project carry it."""
+
 ORGANIZATION = "organization"
 """The one organisation of a file backend: https://www.pulumi.com/docs/iac/concepts/state-and-backends/."""
+
 LONGEST_LINE = 100_000
 """No line of a stack file is broken where its author did not break it."""
+
 _NAMESPACE = KEY.partition(":")[0]
 
 
@@ -138,3 +148,25 @@ def _holds_secret(value: object) -> bool:
         fields = cast("Mapping[str, object]", value)
         return set(fields) == {"secure"} or any(map(_holds_secret, fields.values()))
     return isinstance(value, list) and any(map(_holds_secret, cast("list[object]", value)))
+
+
+def read_project_file(file: Path) -> dict[str, Any]:
+    """What the file holds, with a name and a runtime.
+
+    https://www.pulumi.com/docs/iac/concepts/projects/project-file/
+
+    Raises:
+        ProjectFileError: it cannot be read, or one of the two is missing.
+    """
+    try:
+        documents = read_documents(str(file), file.read_bytes())
+    except Unreadable as problem:
+        raise ProjectFileError(problem.told(file)) from None
+    except OSError as problem:
+        raise ProjectFileError(f"{file}: cannot be read: {problem.strerror}") from None
+    content = documents[0].value if len(documents) == 1 else None
+    held = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    for key, kinds, example in (("name", str, "gpu-fleet"), ("runtime", (str, dict), "python")):
+        if not isinstance(held.get(key), kinds):
+            raise ProjectFileError(f"{file}: names no {key}; fix: write one, such as `{key}: {example}`")
+    return held

@@ -22,7 +22,7 @@ from dra_fleet.rehearsal.world.hardware_file import Hardware
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dra_fleet.core.findings.preflight import PreflightFinding
+    from dra_fleet.core.findings.reported import PreflightFinding
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import StackSource

@@ -21,6 +21,7 @@ from dra_fleet.review.cost import OWN, cost
 from dra_fleet.review.findings import findings
 from dra_fleet.review.fitting import matrices, workloads
 from dra_fleet.review.fleet_map import example_map, running_map
+from dra_fleet.review.kinds import short_list
 from dra_fleet.review.masking import MASK, scrub_all
 from dra_fleet.review.model import (
     Amounts,
@@ -39,7 +40,6 @@ from dra_fleet.review.model import (
 from dra_fleet.review.offered import Offered, offered
 from dra_fleet.review.pools import PoolContext, pools
 from dra_fleet.review.was import layout_text
-from dra_fleet.review.words import short_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

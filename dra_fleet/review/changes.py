@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.proof.demand.pod_sets import claim_of
+from dra_fleet.review.kinds import NAMED_BY_ITSELF, fields_of, last_name, value_at
 from dra_fleet.review.losses import ENDING, Losses
 from dra_fleet.review.masking import change_shown
 from dra_fleet.review.matched import asked_before_and_after, matched_before_and_after
 from dra_fleet.review.model import Blast, BlastRadius, Change, PropertyChange, ResourceChange
 from dra_fleet.review.owners import Owner, Owners
-from dra_fleet.review.paths import NAMED_BY_ITSELF, fields_of, last_name, value_at
 from dra_fleet.review.pools import before_words, node_range, nodes_now
 from dra_fleet.review.was import layout_text
 

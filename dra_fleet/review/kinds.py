@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.review.model import DeviceKind
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeDevice, NodeGroup
+    from dra_fleet.review.events import EngineStep
+    from dra_fleet.review.model import Change
+
+
+NAMED_BY_ITSELF = ("metadata.name", "__defaults")
+"""Properties that follow from others."""
+
+_PART = re.compile(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 
 _WORDS = {"gpu": "GPU", "mig": "MIG", "vgpu": "vGPU", "imex-channel": "IMEX channel", "channel": "channel"}
 
@@ -61,3 +70,64 @@ def _amount(capacity: Mapping[str, Any], name: str) -> str:
 def total(kinds: Sequence[DeviceKind]) -> int:
     """How many devices a node has."""
     return sum(kind.count for kind in kinds)
+
+
+def grouped(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Changes of one text on several clusters become one, with all their clusters, losses and steps."""
+    alike: dict[tuple[str, ...], list[Change]] = {}
+    for item in changes:
+        alike.setdefault((item.weight, item.action, item.kind, item.text, *item.details), []).append(item)
+    return tuple(found[0] if len(found) == 1 else _one(found) for found in alike.values())
+
+
+def _one(found: Sequence[Change]) -> Change:
+    lost = [item.lost_claims for item in found]
+    return found[0].model_copy(
+        update={
+            "cluster": ", ".join(dict.fromkeys(item.cluster for item in found)),
+            "lost_claims": None if None in lost else sum(count or 0 for count in lost),
+            "lost_workloads": tuple(dict.fromkeys(name for item in found for name in item.lost_workloads)),
+            "resources": tuple(step for item in found for step in item.resources),
+        }
+    )
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """So many of something: `1 node`, `2 nodes`."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def ranged(least: int, most: int, noun: str) -> str:
+    """So many at least and at most: `1 node`, `1 to 3 nodes`."""
+    return counted(most, noun) if least == most else f"{least} to {counted(most, noun)}"
+
+
+def short_list(names: tuple[str, ...] | list[str], most: int = 5) -> str:
+    """Some names and how many more there are."""
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} more" if left > 0 else "")
+
+
+def value_at(value: object, path: str) -> object | None:
+    """The value at a path; None where there is none."""
+    for index, quoted, name in _PART.findall(path):
+        if isinstance(value, list) and index:
+            items = cast("list[object]", value)
+            value = items[int(index)] if int(index) < len(items) else None
+        elif isinstance(value, dict):
+            value = cast("dict[str, object]", value).get(quoted.replace('\\"', '"') or name or index)
+        else:
+            return None
+    return value
+
+
+def fields_of(steps: Sequence[EngineStep]) -> list[str]:
+    """The properties that change, by their last names, in order; without what the engine names by itself."""
+    paths = dict.fromkeys(path for step in steps for path in step.diff)
+    return [last_name(path) for path in paths if path not in NAMED_BY_ITSELF]
+
+
+def last_name(path: str) -> str:
+    """The last name in a path."""
+    names = [quoted or name for _, quoted, name in _PART.findall(path) if quoted or name]
+    return names[-1] if names else path

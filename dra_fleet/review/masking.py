@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, cast
 
 from dra_fleet.core.declared.credentials import without_credentials
-from dra_fleet.core.findings.engine_marks import SECRET, SIGNATURE, UNKNOWNS
+from dra_fleet.core.findings.engine_events import SECRET, SIGNATURE, UNKNOWNS
 
 MASK = "[secret]"
 UNKNOWN = "known after apply"

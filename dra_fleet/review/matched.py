@@ -11,10 +11,9 @@ from dra_fleet.kubernetes.cel.clauses import clauses, split
 from dra_fleet.kubernetes.cel.intent import asked
 from dra_fleet.proof.allocator.requests import Selector
 from dra_fleet.proof.demand.asks import Ask
-from dra_fleet.proof.errors import Undecidable
+from dra_fleet.proof.report import Undecidable
+from dra_fleet.review.kinds import short_list, value_at
 from dra_fleet.review.masking import change_shown
-from dra_fleet.review.paths import value_at
-from dra_fleet.review.words import short_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

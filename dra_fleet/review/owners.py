@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources
-from dra_fleet.policy.reading.pools import POOL_TYPES
+from dra_fleet.policy.reading.partitions import POOL_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

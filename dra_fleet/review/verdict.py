@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.core.findings.errors import KEY
+from dra_fleet.review.kinds import counted
 from dra_fleet.review.model import Reason, Verdict
-from dra_fleet.review.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

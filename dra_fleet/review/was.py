@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
-    from dra_fleet.model.pools import Advertiser
+    from dra_fleet.model.settings import Advertiser
     from dra_fleet.proof.answer.verdicts import Proof
 
 Object = dict[str, Any]

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.policy.reading.chart_names import own_name
-from dra_fleet.policy.reading.charts import is_rendered
+from dra_fleet.policy.reading.charts import is_rendered, own_name
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 

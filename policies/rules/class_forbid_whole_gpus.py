@@ -17,8 +17,7 @@ from dra_fleet.core.declared.resources import Stack
 from dra_fleet.drivers.divided_devices import dividable, known_whole_taken, partitions_taken
 from dra_fleet.kubernetes.cel import CelUnsupported
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
-from dra_fleet.policy.reading.partitions import divides
-from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.reading.partitions import POOL_TYPES, divides, pools
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.operators import installer_for, operators
+from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.reading.placement import placement, pool_labels
 from dra_fleet.policy.reading.pods import pod_specs
-from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
 from dra_fleet.policy.reading.nodes import Nodes
 from dra_fleet.policy.reading.plugins import driver_plugins
-from dra_fleet.policy.reading.taints import added_taints, declared_taints
+from dra_fleet.policy.reading.tolerations import added_taints, declared_taints
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:

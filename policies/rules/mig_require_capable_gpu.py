@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.drivers.divided_devices import dividable
-from dra_fleet.policy.reading.partitions import asked
-from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.reading.partitions import POOL_TYPES, asked, pools
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.nodes import Nodes
-from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:

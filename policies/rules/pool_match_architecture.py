@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.operators import installer_for, operators
-from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:

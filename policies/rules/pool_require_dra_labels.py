@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy.reading.clouds import any_of
-from dra_fleet.policy.reading.pools import pools
+from dra_fleet.policy.reading.partitions import pools
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:

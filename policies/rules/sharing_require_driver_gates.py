@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.claims import SELECTING_TYPES
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.sharing import shared
+from dra_fleet.policy.reading.partitions import shared
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:

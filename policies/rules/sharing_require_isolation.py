@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.claims import SELECTING_TYPES
-from dra_fleet.policy.reading.sharing import shared
+from dra_fleet.policy.reading.partitions import shared
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from dra_fleet.cli.completion import VARIABLE
+from dra_fleet.cli.command import VARIABLE
 from dra_fleet.cli.main import app
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.base import read_machines
 from dra_fleet.clouds.offers import check_own_catalogue
-from dra_fleet.core.facts.own import NAME, VARIABLE, CatalogueInvalid, use_beside
+from dra_fleet.core.facts import NAME, VARIABLE, CatalogueInvalid, use_beside
 from dra_fleet.drivers.amd import gpus as amd_gpus
 from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.drivers.nvidia import facts as nvidia_facts

@@ -14,7 +14,7 @@ from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.preflight import Wanted, preflight
 
 if TYPE_CHECKING:
-    from dra_fleet.core.findings.preflight import PreflightFinding
+    from dra_fleet.core.findings.reported import PreflightFinding
 
 WANTED = Wanted(
     kubernetes="1.36",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
-MODULE = ast.parse((ROOT / "components" / "outputs.py").read_text(encoding="utf-8"))
+MODULE = ast.parse((ROOT / "components" / "fleet.py").read_text(encoding="utf-8"))
 
 
 def named(table: str) -> list[str]:

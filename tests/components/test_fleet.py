@@ -12,11 +12,11 @@ import pytest
 from components.fleet import build
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.model.kubeconfig import KubeconfigSecret
+from dra_fleet.model.settings import KubeconfigSecret
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
-    from components.outputs import Outputs
+    from components.fleet import Outputs
     from dra_fleet.model.plan import FleetPlan
     from tests.golden_files import Golden
     from tests.pulumi_recorder import Recorder, Registration

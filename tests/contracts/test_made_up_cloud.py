@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet import clouds
 from dra_fleet.clouds import Cloud
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from tests.contracts.meadow_stack import stack

@@ -17,7 +17,7 @@ from tests.pulumi_recorder import Secret
 if TYPE_CHECKING:
     import pulumi
 
-    from components.outputs import Outputs
+    from components.fleet import Outputs
     from tests.pulumi_recorder import Recorder
 
 COMPONENT = "dra-fleet:clouds:MeadowCluster"

@@ -9,8 +9,8 @@ import pytest
 
 from dra_fleet import drivers
 from dra_fleet.check.values_files import find_chart
-from dra_fleet.core.facts.registry import NotRegistered
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
+from dra_fleet.core.registry import NotRegistered
 from dra_fleet.fleet import SettingsInvalid
 from tests.contracts.registering import MADE_UP, installed
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.rehearsal import drivers
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed

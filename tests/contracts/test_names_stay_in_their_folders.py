@@ -38,7 +38,7 @@ DOMAINS = re.compile(
 LINK = re.compile(r"https?://\S+")
 ALLOWED_DOMAINS = {
     "dra_fleet/check/extended_resources.py": "vendors whose devices no driver here publishes",
-    "dra_fleet/kubernetes/devices/selector.py": "an example in a fix",
+    "dra_fleet/kubernetes/devices/device_class.py": "an example in a fix",
     "dra_fleet/policy/reading/unread.py": "clouds' resources as objects of a cluster, which no cloud reads",
     "dra_fleet/model/classes.py": "an example in a description",
     "policies/rules/class_require_selector.py": "an example in a fix",

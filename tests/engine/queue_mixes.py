@@ -7,8 +7,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.fleet.queueing.kueue import API, FLAVOR, QUEUE_LABEL
-from dra_fleet.model.labels import WORKLOAD
 from dra_fleet.model.plan import QueuePlan, WorkloadPlan
+from dra_fleet.model.specs import WORKLOAD
 from dra_fleet.proof.answer.admission import admissions
 
 if TYPE_CHECKING:

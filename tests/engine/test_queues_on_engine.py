@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from dra_fleet.fleet.queueing.kueue import API
-from dra_fleet.model.labels import WORKLOAD
+from dra_fleet.model.specs import WORKLOAD
 from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.home import Home
 from tests.engine.queue_mixes import draw

@@ -17,7 +17,7 @@ from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.clouds.settings import CommonClusterSettings, sharing_model
 from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.fleet.settings import FleetSettings
-from dra_fleet.model.sharing import ExclusiveSharing
+from dra_fleet.model.settings import ExclusiveSharing
 
 CLOUD_FOLDERS = Path(clouds.__file__).parent
 DRIVER_FOLDERS = Path(drivers.__file__).parent

@@ -14,7 +14,7 @@ from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, quali
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
-    from dra_fleet.core.facts.entry import Entry
+    from dra_fleet.core.facts import Entry
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.nvidia.facts import GpuModel
 

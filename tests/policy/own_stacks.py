@@ -13,7 +13,7 @@ from components.fleet import build
 from dra_fleet.core.declared.resources import Provider, Resource
 from dra_fleet.core.declared.values import Missing
 from dra_fleet.core.declared.values import Secret as Hidden
-from dra_fleet.core.findings.engine_marks import UNKNOWNS
+from dra_fleet.core.findings.engine_events import UNKNOWNS
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from tests.pulumi_recorder import Secret

@@ -13,8 +13,8 @@ from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke import TRIPLE
 from dra_fleet.core.declared.values import Missing, Secret
-from dra_fleet.core.findings.engine_marks import SECRET, SIGNATURE
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.engine_events import SECRET, SIGNATURE
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import decode, encode

@@ -19,7 +19,7 @@ from tests.proof.kubernetes_oracle import ask
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from dra_fleet.drivers.common.known_devices import KnownDevice
+    from dra_fleet.drivers.common.predicting import KnownDevice
 
     Compared = Callable[[str, Mapping[str, int]], None]
 

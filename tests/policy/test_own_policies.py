@@ -12,11 +12,10 @@ from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.policy import asked_policies, own, pack
 from dra_fleet.policy.analyzer import Analyzer
-from dra_fleet.policy.gate.baseline import against_baseline, baseline_text
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.running import identity
-from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, against_baseline, baseline_text, judge
 from tests.policy.own_rules import FUTURE, OWNER, PAST, exemption, write_exemptions, write_rules
 from tests.policy.test_analyzer import CONTEXT, Aborted
 from tests.policy.test_gate_verdict import FLOOR, URN, events, verdict, violation

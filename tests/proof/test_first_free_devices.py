@@ -10,10 +10,9 @@ import pytest
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Inventory, Steps, allocate, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
-from dra_fleet.proof.search.held import Held
+from dra_fleet.proof.search.kinds import Held
 from dra_fleet.proof.search.placements import Placements
-from dra_fleet.proof.supply.node_slices import inventory_of
-from dra_fleet.proof.supply.prediction import predict
+from dra_fleet.proof.supply.prediction import inventory_of, predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import pytest
 
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.cel import UNKNOWN
-from dra_fleet.proof.supply.node_slices import inventory_of
-from dra_fleet.proof.supply.prediction import predict, stored
+from dra_fleet.proof.supply.prediction import inventory_of, predict, stored
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
 if TYPE_CHECKING:

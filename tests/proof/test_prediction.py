@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.kubernetes.cel import UNKNOWN
-from dra_fleet.proof.errors import RecordingInvalid
 from dra_fleet.proof.prove import prove
+from dra_fleet.proof.report import RecordingInvalid
 from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.proof.supply.recorded_pools import read_recordings
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool

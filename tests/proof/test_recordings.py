@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.proof.errors import RecordingInvalid
 from dra_fleet.proof.prove import prove
+from dra_fleet.proof.report import RecordingInvalid
 from dra_fleet.proof.supply.recorded_pools import read_recordings
 from tests.proof.proof_helpers import fleet, plan_of, pool
 

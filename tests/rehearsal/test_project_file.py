@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.project_file import ProjectFileError, read_project_file
+from dra_fleet.rehearsal.stack_copy import ProjectFileError, read_project_file
 
 if TYPE_CHECKING:
     from pathlib import Path

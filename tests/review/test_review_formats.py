@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from dra_fleet.core.findings.engine_marks import UNKNOWN_TEXT
+from dra_fleet.core.findings.engine_events import UNKNOWN_TEXT
 from dra_fleet.core.findings.reported import ReportedViolation
 from dra_fleet.review.assemble import make_review
 from dra_fleet.review.comment import LONGEST, marker, render_markdown

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import read
 from dra_fleet.review.masking import MASK, change_shown, scrub
 
 TABLE: list[dict[str, str]] = read("dra_fleet.core.declared", "credential_forms.yaml")["forms"]

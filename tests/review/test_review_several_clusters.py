@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dra_fleet.review.comment import render_markdown
-from dra_fleet.review.grouping import grouped
+from dra_fleet.review.kinds import grouped
 from dra_fleet.review.verdict import change_reasons
 from tests.review import samples
 

@@ -5,22 +5,21 @@ Nothing secret gets into the state: the kubeconfig asks `ack-ram-tool` for each 
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pulumi
 import pulumi_alicloud
-from pulumi_alicloud import cs
+from pulumi_alicloud import cs, vpc
 
 from dra_fleet.core.findings.errors import SettingsError, under
 
-from ...core.naming import logical
+from ...core.identity import logical
 from ..adopting import readable
+from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
 from ..platform import Platform, cluster_opts
-from .arguments import cluster_arguments, pool_arguments
-from .kubeconfig import login_kubeconfig
-from .network import small_network
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,13 +30,160 @@ if TYPE_CHECKING:
         ManagedKubernetesConnection,
     )
 
-    from dra_fleet.clouds.ack.cluster_plan import AckClusterPlan, AckCreation, AckPoolPlan
+    from dra_fleet.clouds.ack.cluster_plan import AckClusterPlan, AckCreation, AckNetworkPlan, AckPoolPlan
     from dra_fleet.model.plan import ClusterPlan
 
     from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
+
+# The plan of an ACK cluster as the SDK's typed arguments, field by field. Nothing is decided here.
+#
+# Source: https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/developer-reference/
+
+_ADDONS = ("terway-eniip", "csi-plugin", "csi-provisioner")
+"""The pods' network, and disks; ACK adds the other components by itself."""
+
+_SERVICES = "172.16.0.0/16"
+
+
+def cluster_arguments(
+    plan: AckClusterPlan, creation: AckCreation, vswitches: Sequence[pulumi.Input[str]]
+) -> cs.ManagedKubernetesArgs:
+    """The arguments of a ManagedKubernetes.
+
+    Args:
+        plan: the whole cluster's.
+        creation: what is asked for of one that is created.
+        vswitches: those of its nodes and pods.
+    """
+    return cs.ManagedKubernetesArgs(
+        name=plan.name,
+        version=plan.version,
+        cluster_spec=creation.edition,
+        profile="Default",
+        vswitch_ids=list(vswitches),
+        pod_vswitch_ids=list(vswitches),
+        service_cidr=_SERVICES,
+        proxy_mode="ipvs",
+        new_nat_gateway=creation.network is not None,
+        slb_internet_enabled=creation.public,
+        # It cannot be turned off again: pods get roles of RAM by their service accounts.
+        enable_rrsa=True,
+        # The client's key would be in the state.
+        skip_set_certificate_authority=True,
+        addons=[cs.ManagedKubernetesAddonArgs(name=addon) for addon in _ADDONS],
+    )
+
+
+def pool_arguments(
+    pool: AckPoolPlan, cluster: pulumi.Input[str], vswitches: Mapping[str, pulumi.Input[str]]
+) -> cs.NodePoolArgs:
+    """The arguments of a NodePool.
+
+    Args:
+        pool: the node pool's plan.
+        cluster: the cluster's id.
+        vswitches: the cluster's by zone.
+    """
+    grows = pool.least < pool.most
+    return cs.NodePoolArgs(
+        cluster_id=cluster,
+        node_pool_name=pool.name,
+        instance_types=[pool.instance_type],
+        vswitch_ids=[vswitches[zone] for zone in pool.zones],
+        image_type=pool.image,
+        runtime_name="containerd",
+        # A number of nodes beside the autoscaler's bounds is refused.
+        desired_size=None if grows else str(pool.least),
+        scaling_config=cs.NodePoolScalingConfigArgs(
+            enable=True, min_size=pool.least, max_size=pool.most, type=pool.kind
+        )
+        if grows
+        else None,
+        labels=[cs.NodePoolLabelArgs(key=key, value=value) for key, value in sorted(pool.labels.items())],
+        taints=[
+            cs.NodePoolTaintArgs(key=taint.key, value=taint.value or None, effect=taint.effect)
+            for taint in pool.taints
+        ],
+        spot_strategy="SpotAsPriceGo" if pool.spot else "NoSpot",
+        multi_az_policy="BALANCE",
+        private_pool_options=None
+        if pool.reservation is None
+        else cs.NodePoolPrivatePoolOptionsArgs(
+            private_pool_options_match_criteria="Target", private_pool_options_id=pool.reservation
+        ),
+        system_disk_category="cloud_essd",
+        system_disk_size=pool.disk_gib,
+        management=cs.NodePoolManagementArgs(enable=True, auto_repair=True),
+        # Without it a pool that has nodes cannot be deleted, nor one that another replaces.
+        force_delete=True,
+    )
+
+
+# The kubeconfig of an ACK cluster: its address and authority, and a login that holds no secret.
+#
+# Source: https://github.com/AliyunContainerService/ack-ram-tool, website/docs/credential-plugin
+
+
+def login_kubeconfig(cluster: str, cluster_id: str, region: str, endpoint: str, authority: str) -> str:
+    """A kubeconfig that asks `ack-ram-tool` for a token each time.
+
+    Args:
+        cluster: the cluster's name in the stack.
+        cluster_id: its id in Alibaba Cloud.
+        region: its region, such as ap-southeast-1.
+        endpoint: the API server's URL.
+        authority: the certificate of its authority, in base64.
+    """
+    where = ["--cluster-id", cluster_id, "--region-id", region]
+    # What it logs below errors would stand beside the credential.
+    how = ["--api-version", "v1beta1", "--log-level", "error"]
+    command = {
+        "command": "ack-ram-tool",
+        "args": ["credential-plugin", "get-token", *where, *how],
+        "provideClusterInfo": False,
+    }
+    entry = {"server": endpoint, "certificate-authority-data": authority}
+    return kubeconfig_with(command, cluster, entry)
+
+
+# A small VPC: in each zone a vSwitch for nodes and pods; ACK adds the NAT gateway.
+#
+# Source: https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/plan-cidr-blocks-for-an-ack-cluster-1
+
+_ZONE_BITS = 3
+"""A /16 is cut into eight /19, one for the nodes and pods of each zone."""
+
+
+def small_network(
+    name: str, wanted: AckNetworkPlan, opts: pulumi.ResourceOptions
+) -> Mapping[str, pulumi.Input[str]]:
+    """Declare the VPC and its vSwitches, whose ids by zone are returned.
+
+    Args:
+        name: the cluster's name, the stem of all names.
+        wanted: address range and zones.
+        opts: parent and provider.
+    """
+    ranges = ipaddress.IPv4Network(wanted.cidr).subnets(prefixlen_diff=_ZONE_BITS)
+    network = vpc.Network(logical(name, "vpc"), vpc_name=name, cidr_block=wanted.cidr, opts=opts)
+    zoned = zip(sorted(wanted.zones), ranges, strict=False)
+    return {
+        zone: vpc.Switch(
+            logical(name, zone),
+            vswitch_name=logical(name, zone),
+            vpc_id=network.id,
+            zone_id=zone,
+            cidr_block=str(cidr),
+            opts=opts,
+        ).id
+        for zone, cidr in zoned
+    }
+
+
 _VSWITCH = "the id of a vSwitch"
+
 _MINUTES = 15
 """The shortest that a credential is issued for. Of it the authority alone is kept."""
 

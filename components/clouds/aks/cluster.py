@@ -5,39 +5,292 @@ Nothing secret gets into the state: local accounts are off, and the kubeconfig a
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 import pulumi_azure_native
 import pulumi_azure_native.containerservice as aks
+import yaml
 from pulumi_azure_native import resources
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from ...core.naming import logical
-from ..adopting import readable
+from dra_fleet.core.findings.errors import SettingsError, under
+
+from ...core.identity import logical
+from ..adopting import readable, words
+from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
 from ..platform import Platform, cluster_opts
-from .declarations import (
-    SYSTEM_POOL,
-    PoolHome,
-    declare_cluster,
-    declare_pool,
-    window_arguments,
-)
-from .kubeconfig import login_kubeconfig
-from .sizes import PoolSizes
+from ..sizing import asked_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.clouds.aks.cluster_plan import AksClusterPlan, AksCreation
+    from dra_fleet.clouds.aks.cluster_plan import (
+        AksClusterPlan,
+        AksCreation,
+        AksPoolPlan,
+        AksScale,
+        AksSystemPoolPlan,
+        AksWindowPlan,
+    )
     from dra_fleet.model.plan import ClusterPlan
 
     from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
+
+
+# The plan of an AKS cluster, declared field by field with typed arguments. Nothing is decided here.
+#
+# Resources are declared here, not their Args: of AgentPoolArgs and ManagedClusterArgs the SDK unpacks
+# `resource_name` onto its own parameter of that name.
+# Source: https://learn.microsoft.com/en-us/rest/api/aks/ (2025-09-01).
+
+SYSTEM_POOL = "system"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolHome:
+    """The cluster that a pool is added to: resource group, name, and the minor of control plane and pools."""
+
+    group: pulumi.Input[str]
+    cluster: pulumi.Input[str]
+    kubernetes: str
+
+
+def declare_cluster(
+    name: str,
+    group: pulumi.Input[str],
+    plan: AksClusterPlan,
+    creation: AksCreation,
+    *,
+    system_nodes: pulumi.Input[int],
+    opts: pulumi.ResourceOptions,
+) -> aks.ManagedCluster:
+    """The control plane with its system pool.
+
+    Args:
+        name: logical.
+        group: the name of its resource group.
+        plan: the whole cluster's.
+        creation: what is asked for of one that is created.
+        system_nodes: how many nodes its system pool is asked for.
+        opts: parent and provider.
+    """
+    return aks.ManagedCluster(
+        name,
+        resource_group_name=group,
+        resource_name_=plan.name,
+        location=plan.region,
+        dns_prefix=creation.dns_prefix,
+        kubernetes_version=plan.kubernetes,
+        identity=_identity(creation.identity),
+        sku=aks.ManagedClusterSKUArgs(
+            name=creation.sku, tier="Premium" if creation.long_term_support else "Standard"
+        ),
+        support_plan="AKSLongTermSupport" if creation.long_term_support else "KubernetesOfficial",
+        disable_local_accounts=True,
+        enable_rbac=True,
+        oidc_issuer_profile=aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
+        security_profile=aks.ManagedClusterSecurityProfileArgs(
+            workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
+        ),
+        auto_upgrade_profile=aks.ManagedClusterAutoUpgradeProfileArgs(
+            upgrade_channel=creation.upgrade_channel, node_os_upgrade_channel=creation.node_image_channel
+        ),
+        network_profile=aks.ContainerServiceNetworkProfileArgs(
+            network_plugin="azure", network_plugin_mode="overlay", network_dataplane="cilium"
+        ),
+        auto_scaler_profile=aks.ManagedClusterPropertiesAutoScalerProfileArgs(
+            expander="priority" if plan.priorities else "random"
+        ),
+        agent_pool_profiles=[_system_pool(plan.kubernetes, creation.system, system_nodes)],
+        aad_profile=aks.ManagedClusterAADProfileArgs(
+            managed=True, enable_azure_rbac=True, admin_group_object_ids=list(creation.admin_groups) or None
+        ),
+        api_server_access_profile=aks.ManagedClusterAPIServerAccessProfileArgs(
+            enable_private_cluster=creation.private,
+            authorized_ip_ranges=list(creation.authorized_ranges) or None,
+        ),
+        opts=opts,
+    )
+
+
+def declare_pool(
+    name: str, home: PoolHome, pool: AksPoolPlan, count: pulumi.Input[int], opts: pulumi.ResourceOptions
+) -> aks.AgentPool:
+    """A pool of GPU nodes.
+
+    Args:
+        name: logical.
+        home: the cluster it is added to.
+        pool: what is asked for.
+        count: how many nodes.
+        opts: parent and provider, and what must be there before it.
+    """
+    least, most = pool.scale.bounds or (None, None)
+    return aks.AgentPool(
+        name,
+        resource_group_name=home.group,
+        resource_name_=home.cluster,
+        agent_pool_name=pool.name,
+        mode="User",
+        type=pool.type,
+        vm_size=pool.vm_size,
+        os_type=pool.os_type,
+        os_sku=pool.os_sku,
+        orchestrator_version=home.kubernetes,
+        count=count,
+        enable_auto_scaling=pool.scale.bounds is not None,
+        min_count=least,
+        max_count=most,
+        scale_down_mode="Delete",
+        node_labels=dict(pool.labels),
+        node_taints=[f"{taint.key}={taint.value}:{taint.effect}" for taint in pool.taints],
+        availability_zones=list(pool.zones) or None,
+        gpu_profile=None
+        if pool.gpu_driver is None
+        else aks.GPUProfileArgs(driver="Install" if pool.gpu_driver else "None"),
+        gpu_instance_profile=pool.gpu_instance_profile,
+        capacity_reservation_group_id=pool.capacity_reservation_group,
+        upgrade_settings=aks.AgentPoolUpgradeSettingsArgs(
+            max_surge=pool.upgrade.surge,
+            max_unavailable=pool.upgrade.unavailable,
+            drain_timeout_in_minutes=pool.upgrade.drain_timeout,
+            undrainable_node_behavior="Cordon",
+        ),
+        scale_set_priority="Spot" if pool.spot else "Regular",
+        scale_set_eviction_policy="Delete" if pool.spot else None,
+        spot_max_price=-1 if pool.spot else None,
+        opts=opts,
+    )
+
+
+def window_arguments(window: AksWindowPlan) -> aks.MaintenanceWindowArgs:
+    """A weekly window in UTC."""
+    return aks.MaintenanceWindowArgs(
+        schedule=aks.ScheduleArgs(
+            weekly=aks.WeeklyScheduleArgs(day_of_week=aks.WeekDay(window.day), interval_weeks=1)
+        ),
+        start_time=window.start,
+        duration_hours=window.hours,
+        utc_offset="+00:00",
+    )
+
+
+# The kubeconfig of an AKS cluster: the address and authority Azure tells, and a login that holds no secret.
+#
+# Source: https://azure.github.io/kubelogin/concepts/exec-plugin.html
+
+SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
+"""The AKS application of Entra ID that tokens are for, the same in every tenant."""
+
+
+def login_kubeconfig(cluster: str, encoded: str, login: str) -> str:
+    """A kubeconfig that asks `kubelogin` for a token each time.
+
+    Args:
+        cluster: the cluster's name in the stack.
+        encoded: the kubeconfig Azure returned, in base64. Only its server and authority are taken.
+        login: how kubelogin logs in, such as `azurecli`.
+
+    Raises:
+        pulumi.RunError: it is no kubeconfig of an Entra ID cluster; its content is not shown.
+    """
+    entry = _cluster(cluster, encoded)
+    command = {
+        "command": "kubelogin",
+        "args": ["get-token", "--server-id", SERVER, "--login", login],
+        "provideClusterInfo": False,
+    }
+    told = {key: entry[key] for key in ("server", "certificate-authority-data")}
+    return kubeconfig_with(command, cluster, told)
+
+
+# How many nodes the pools of a cluster have now, and how many Azure is asked for.
+#
+# Azure is asked before the cluster is declared, because the cluster holds the system pool's number: each
+# update sends it again, and a system pool that the autoscaler has grown must not shrink by it.
+
+_ABSENT = re.compile(r'Code="(?:Resource|ResourceGroup)?NotFound"')
+"""The codes by which the plugin itself tells that something is not there.
+
+https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/azure.go
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolSizes:
+    """Asks Azure for the sizes of a cluster's pools, once anything wants to know.
+
+    Attributes:
+        cluster: its name in the stack file.
+        group: the name of its resource group.
+        name: its name in Azure.
+        made: its resource group, None where the cluster is adopted. Azure is not asked in a preview before
+            the group is there.
+        parent: the component that asks.
+        provider: the cluster's.
+    """
+
+    cluster: str
+    group: pulumi.Input[str]
+    name: pulumi.Input[str]
+    made: pulumi.Resource | None
+    parent: pulumi.Resource
+    provider: pulumi.ProviderResource | None
+
+    def wanted(self, pool: str, scale: AksScale) -> pulumi.Input[int]:
+        """How many nodes a pool is asked for.
+
+        Args:
+            pool: its name in Azure.
+            scale: the number at the beginning, and its bounds where it is autoscaled.
+        """
+        bounds = scale.bounds
+        if bounds is None:
+            return scale.count
+        return self._live.apply(lambda live: asked_for(live.get(pool), bounds))
+
+    @cached_property
+    def _live(self) -> pulumi.Output[dict[str, int]]:
+        found = aks.get_managed_cluster_output(
+            resource_group_name=self.group,
+            resource_name=self.name,
+            opts=pulumi.InvokeOutputOptions(
+                parent=self.parent,
+                provider=self.provider,
+                depends_on=None if self.made is None else [self.made],
+            ),
+        )
+        return found.apply(_profiles).recover(self._nothing)
+
+    def _nothing(self, refused: Exception) -> dict[str, int]:
+        """No pool where there is no cluster yet; any other refusal ends the program."""
+        if _ABSENT.search(str(refused)):
+            return {}
+        if isinstance(refused, pulumi.RunError):
+            raise refused
+        error = SettingsError(
+            path=under("clusters", self.cluster),
+            what="the numbers of nodes that its autoscaled pools have cannot be read",
+            got=words(refused),
+            allowed="a cluster that your login may read",
+            fix="ask for the permission Microsoft.ContainerService/managedClusters/read",
+        )
+        raise pulumi.RunError(str(error)) from refused
+
+
+def _profiles(cluster: aks.GetManagedClusterResult) -> dict[str, int]:
+    return {pool.name: pool.count or 0 for pool in cluster.agent_pool_profiles or ()}
+
 
 _PRIORITIES = "cluster-autoscaler-priority-expander"
 """The ConfigMap that the autoscaler reads, by its exact name in kube-system."""
@@ -239,3 +492,52 @@ class AksCluster(Platform):
 
 def _encoded(user: aks.ListManagedClusterUserCredentialsResult) -> str:
     return user.kubeconfigs[0].value if user.kubeconfigs else ""
+
+
+def _identity(identity: str | None) -> aks.ManagedClusterIdentityArgs:
+    if identity is None:
+        return aks.ManagedClusterIdentityArgs(type=aks.ResourceIdentityType.SYSTEM_ASSIGNED)
+    return aks.ManagedClusterIdentityArgs(
+        type=aks.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[identity]
+    )
+
+
+def _system_pool(
+    kubernetes: str, system: AksSystemPoolPlan, count: pulumi.Input[int]
+) -> aks.ManagedClusterAgentPoolProfileArgs:
+    least, most = system.scale.bounds or (None, None)
+    return aks.ManagedClusterAgentPoolProfileArgs(
+        name=SYSTEM_POOL,
+        mode="System",
+        vm_size=system.vm_size,
+        os_type="Linux",
+        os_sku="AzureLinux3",
+        orchestrator_version=kubernetes,
+        availability_zones=list(system.zones) or None,
+        node_taints=["CriticalAddonsOnly=true:NoSchedule"],
+        count=count,
+        enable_auto_scaling=system.scale.bounds is not None,
+        min_count=least,
+        max_count=most,
+    )
+
+
+def _cluster(name: str, encoded: str) -> dict[str, Any]:
+    try:
+        config: Any = yaml.safe_load(base64.b64decode(encoded))
+        users = [item["user"] for item in config["users"]]
+        entry = cast("dict[str, Any]", config["clusters"][0]["cluster"])
+    except (binascii.Error, yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError, IndexError):
+        raise pulumi.RunError(
+            f"cluster {name}: Azure returned no kubeconfig; allowed: a kubeconfig in base64; "
+            "fix: look with `az aks get-credentials --format exec`"
+        ) from None
+    if any("exec" not in user for user in users) or not {"server", "certificate-authority-data"} <= set(
+        entry
+    ):
+        raise pulumi.RunError(
+            f"cluster {name}: its kubeconfig holds a credential instead of a login, because local accounts "
+            "are on; allowed: a cluster with Entra ID and without local accounts; "
+            "fix: az aks update --enable-aad --disable-local-accounts"
+        )
+    return entry

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pulumi_aws import ec2, eks
 
 from dra_fleet.clouds.eks.plan import SYSTEM_POOL
-from dra_fleet.model.labels import POOL
+from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,15 +5,18 @@ Nothing secret gets into the state: the kubeconfig asks `aws eks get-token` for 
 
 from __future__ import annotations
 
+import ipaddress
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pulumi
 import pulumi_aws
-from pulumi_aws import ec2, eks
+from pulumi_aws import ec2, eks, iam
 
-from ...core.naming import logical
+from ...core.identity import logical
 from ..adopting import readable
+from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
 from ..platform import Platform, cluster_opts
 from .arguments import (
@@ -26,22 +29,204 @@ from .arguments import (
     system_arguments,
     template_arguments,
 )
-from .kubeconfig import login_kubeconfig
-from .network import Network, small_network
-from .roles import CLUSTER_POLICIES, NODE_POLICIES, administrators, role
 from .sizes import GroupSizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
+    from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan, EksNetworkPlan
     from dra_fleet.model.plan import ClusterPlan
 
     from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
 
+
+# The kubeconfig of an EKS cluster: its address and authority, and a login that holds no secret.
+#
+# Source: https://docs.aws.amazon.com/eks/latest/userguide/create-kubeconfig.html
+
+
+def login_kubeconfig(cluster: str, name: str, region: str, endpoint: str, authority: str) -> str:
+    """A kubeconfig that asks `aws eks get-token` for a token each time.
+
+    Args:
+        cluster: the cluster's name in the stack.
+        name: its name in AWS.
+        region: its region, such as us-east-1.
+        endpoint: the API server's URL.
+        authority: the certificate of its authority, in base64.
+    """
+    command = {
+        "command": "aws",
+        "args": ["eks", "get-token", "--cluster-name", name, "--region", region, "--output", "json"],
+        "provideClusterInfo": False,
+    }
+    entry = {"server": endpoint, "certificate-authority-data": authority}
+    return kubeconfig_with(command, cluster, entry)
+
+
+# A small VPC: in each zone a private subnet for nodes and a public one with a NAT gateway.
+#
+# Nodes with several network cards get no public address by themselves, so they live in private subnets.
+# Source: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
+
+_PRIVATE_BITS = 3
+"""A /16 is cut into eight /19: one for the nodes of each zone, and the last for all public subnets."""
+
+_PUBLIC_PREFIX = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """Where nodes can be. `ready`: what must be there before one of them can reach anything."""
+
+    subnets: Mapping[str, pulumi.Input[str]]
+    ready: list[pulumi.Resource]
+
+
+def small_network(name: str, wanted: EksNetworkPlan, opts: pulumi.ResourceOptions) -> Network:
+    """Declare the VPC and all that is in it.
+
+    Args:
+        name: the cluster's name, the stem of all names.
+        wanted: address range and zones.
+        opts: parent and provider.
+    """
+    whole = ipaddress.IPv4Network(wanted.cidr)
+    *private_ranges, rest = whole.subnets(prefixlen_diff=_PRIVATE_BITS)
+    public_ranges = rest.subnets(new_prefix=_PUBLIC_PREFIX)
+    vpc = ec2.Vpc(
+        logical(name, "vpc"),
+        cidr_block=wanted.cidr,
+        enable_dns_hostnames=True,
+        enable_dns_support=True,
+        tags={"Name": name},
+        opts=opts,
+    )
+    gateway = ec2.InternetGateway(logical(name, "gateway"), vpc_id=vpc.id, tags={"Name": name}, opts=opts)
+    public = _routes(
+        logical(name, "public"),
+        vpc,
+        ec2.RouteTableRouteArgs(cidr_block="0.0.0.0/0", gateway_id=gateway.id),
+        opts,
+    )
+    subnets: dict[str, pulumi.Input[str]] = {}
+    ready: list[pulumi.Resource] = []
+    zoned = zip(sorted(wanted.zones), private_ranges, public_ranges, strict=False)
+    for zone, private_range, public_range in zoned:
+        part = logical(name, zone)
+        where = (vpc, zone, opts)
+        outside = _subnet(logical(part, "public"), where, public_range, role="elb")
+        inside = _subnet(logical(part, "private"), where, private_range, role="internal-elb")
+        address = ec2.Eip(logical(part, "nat"), domain="vpc", tags={"Name": part}, opts=opts)
+        nat = ec2.NatGateway(
+            logical(part, "nat"),
+            subnet_id=outside.id,
+            allocation_id=address.allocation_id,
+            tags={"Name": part},
+            opts=opts,
+        )
+        private = _routes(
+            logical(part, "private"),
+            vpc,
+            ec2.RouteTableRouteArgs(cidr_block="0.0.0.0/0", nat_gateway_id=nat.id),
+            opts,
+        )
+        for side, subnet, table in (("public", outside, public), ("private", inside, private)):
+            ready.append(
+                ec2.RouteTableAssociation(
+                    logical(part, side), subnet_id=subnet.id, route_table_id=table.id, opts=opts
+                )
+            )
+        subnets[zone] = inside.id
+    return Network(subnets=subnets, ready=ready)
+
+
+# The IAM roles of an EKS cluster and of its nodes, and who else may administer it.
+#
+# Source: https://docs.aws.amazon.com/eks/latest/userguide/security-iam.html
+
+CLUSTER_POLICIES = ("AmazonEKSClusterPolicy",)
+
+NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly")
+
+_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IamRole:
+    """A role, and what must be attached to it before it may be used."""
+
+    arn: pulumi.Input[str]
+    attached: list[pulumi.Resource]
+
+
+def role(
+    name: str,
+    service: str,
+    policies: Sequence[str],
+    given: pulumi.Input[str] | None,
+    opts: pulumi.ResourceOptions,
+) -> IamRole:
+    """The role that is given, or a new one.
+
+    Args:
+        name: its logical name.
+        service: who takes the role, such as eks.amazonaws.com.
+        policies: AWS's own policies, by name.
+        given: the ARN of a role that exists.
+        opts: parent and provider.
+    """
+    if given is not None:
+        return IamRole(arn=given, attached=[])
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": ["sts:AssumeRole", "sts:TagSession"] if service.startswith("eks") else "sts:AssumeRole",
+    }
+    made = iam.Role(
+        name,
+        assume_role_policy=json.dumps({"Version": "2012-10-17", "Statement": [statement]}, sort_keys=True),
+        opts=opts,
+    )
+    attached: list[pulumi.Resource] = [
+        iam.RolePolicyAttachment(
+            logical(name, policy.lower()),
+            role=made.name,
+            policy_arn=f"arn:aws:iam::aws:policy/{policy}",
+            opts=opts,
+        )
+        for policy in policies
+    ]
+    return IamRole(arn=made.arn, attached=attached)
+
+
+def administrators(
+    name: str, cluster: pulumi.Input[str], roles: Sequence[str], opts: pulumi.ResourceOptions
+) -> list[pulumi.Resource]:
+    """Let roles administer the cluster; returns what says so."""
+    entries: list[pulumi.Resource] = []
+    for number, principal in enumerate(roles):
+        entry = eks.AccessEntry(
+            logical(name, f"admin-{number}"), cluster_name=cluster, principal_arn=principal, opts=opts
+        )
+        entries.append(
+            eks.AccessPolicyAssociation(
+                logical(name, f"admin-{number}"),
+                cluster_name=cluster,
+                principal_arn=entry.principal_arn,
+                policy_arn=_ADMIN,
+                access_scope=eks.AccessPolicyAssociationAccessScopeArgs(type="cluster"),
+                opts=opts,
+            )
+        )
+    return entries
+
+
 _BEFORE_NODES = ("kube-proxy", "vpc-cni")
+
 _SUBNET, _ROLE = "the id of a subnet", "the ARN of an IAM role"
+
 _AFTER_NODES = ("coredns", "eks-node-monitoring-agent")
 
 
@@ -293,3 +478,27 @@ def _user_data(group: EksGroupPlan, place: _EksPlace) -> pulumi.Input[str] | Non
             service_range=place.service_range,
         ).apply(lambda told: joining(Joining(**told), group))
     return plugin_off() if group.turns_plugin_off else None
+
+
+def _routes(
+    name: str, vpc: ec2.Vpc, route: ec2.RouteTableRouteArgs, opts: pulumi.ResourceOptions
+) -> ec2.RouteTable:
+    return ec2.RouteTable(name, vpc_id=vpc.id, routes=[route], tags={"Name": name}, opts=opts)
+
+
+def _subnet(
+    name: str,
+    where: tuple[ec2.Vpc, str, pulumi.ResourceOptions],
+    cidr: ipaddress.IPv4Network,
+    *,
+    role: str,
+) -> ec2.Subnet:
+    vpc, zone, opts = where
+    return ec2.Subnet(
+        name,
+        vpc_id=vpc.id,
+        availability_zone=zone,
+        cidr_block=str(cidr),
+        tags={"Name": name, f"kubernetes.io/role/{role}": "1"},
+        opts=opts,
+    )

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 
 from dra_fleet.core.yaml_text import Unreadable, read_documents
-from dra_fleet.model.kubeconfig import KubeconfigFile, KubeconfigSecret
-from dra_fleet.model.outputs import StackOutput
+from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret, StackOutput
 
 from ..platform import Platform
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from dra_fleet.clouds.ack.facts import ack_facts
 from dra_fleet.clouds.ack.plan import node_pool_name, zones_of
 from dra_fleet.clouds.ack.resources import SYSTEM_POOL
-from dra_fleet.model.labels import POOL
+from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.ack.settings import AckAccess, AckClusterSettings, CreateAck
     from dra_fleet.kubernetes.scheduling.taints import Taint
-    from dra_fleet.model.outputs import TextOrOutput
     from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.settings import TextOrOutput
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from dra_fleet.core.facts.entry import Entry
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import Entry, read
 
 _ABROAD = ("cn-hongkong",)
 """Regions that begin like those of mainland China and are none."""

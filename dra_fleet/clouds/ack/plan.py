@@ -17,13 +17,13 @@ from dra_fleet.clouds.common.machines import (
     planned,
     short_hash,
 )
-from dra_fleet.drivers.common.affinity import any_linux_node, node_affinity, node_label
+from dra_fleet.drivers.common.placement import any_linux_node, node_affinity, node_label
 from dra_fleet.drivers.common.values import merged, nested
-from dra_fleet.model.labels import POOL
+from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.ack.settings import AckClusterSettings, AckPoolSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.model.plan import ChartValues, PoolPlan
 

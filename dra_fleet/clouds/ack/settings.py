@@ -12,9 +12,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from dra_fleet.clouds.settings import CommonClusterSettings, CreatedPoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.model.base import SettingsModel
-from dra_fleet.model.outputs import OrOutput
-from dra_fleet.model.pools import InlineMachine, NodeRange, machine_form
+from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, SettingsModel, machine_form
 
 VswitchId = Annotated[str, Field(pattern=r"^vsw-[0-9a-z]+$", description="Id of a vSwitch, such as vsw-1a2b")]
 ZoneId = Annotated[

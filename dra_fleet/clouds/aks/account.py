@@ -26,8 +26,8 @@ from dra_fleet.clouds.account import (
     version_question,
 )
 from dra_fleet.clouds.aks.plan import quota_family
-from dra_fleet.core.findings.preflight import PreflightFinding
-from dra_fleet.model.outputs import StackOutput
+from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.model.settings import StackOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

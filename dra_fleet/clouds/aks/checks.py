@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.aks.facts import aks_facts
-from dra_fleet.clouds.common.machines import is_divided
-from dra_fleet.clouds.common.mig_classes import check_mig_classes
+from dra_fleet.clouds.common.machines import check_mig_classes, is_divided
 from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.values import value_at
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksPoolSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan

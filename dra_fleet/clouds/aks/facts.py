@@ -3,8 +3,7 @@
 import datetime as dt
 from functools import cache
 
-from dra_fleet.core.facts.entry import Entry, Fact
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import Entry, Fact, read
 
 
 class AksMinor(Fact):

@@ -19,15 +19,15 @@ from dra_fleet.clouds.common.machines import (
     planned,
     short_hash,
 )
-from dra_fleet.drivers.common.affinity import node_affinity, node_label
+from dra_fleet.drivers.common.placement import node_affinity, node_label
 from dra_fleet.kubernetes.scheduling.taints import Taint
-from dra_fleet.model.labels import POOL
+from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksMachine, AksPoolSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan

@@ -13,10 +13,14 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from dra_fleet.clouds.settings import CommonClusterSettings, CreatedPoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.model.base import SettingsModel
-from dra_fleet.model.operators import GpuOperatorSettings
-from dra_fleet.model.outputs import OrOutput
-from dra_fleet.model.pools import InlineMachine, NodeRange, machine_form
+from dra_fleet.model.settings import (
+    GpuOperatorSettings,
+    InlineMachine,
+    NodeRange,
+    OrOutput,
+    SettingsModel,
+    machine_form,
+)
 
 
 def _text(value: object) -> object:

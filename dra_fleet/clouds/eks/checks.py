@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
-from dra_fleet.clouds.common.machines import is_divided
-from dra_fleet.clouds.common.mig_classes import check_mig_classes
+from dra_fleet.clouds.common.machines import check_mig_classes, is_divided
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.plan import ami_type, image_of, labels_gpus, placed_together, zones_of
 from dra_fleet.clouds.eks.settings import OwnImage
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.eks.facts import EksFacts, EksImage
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
         EksUpgrade,
     )
     from dra_fleet.kubernetes.scheduling.taints import Taint
-    from dra_fleet.model.outputs import TextOrOutput
     from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.settings import TextOrOutput
 
 
 @dataclass(frozen=True, kw_only=True)

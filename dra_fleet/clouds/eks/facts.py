@@ -5,8 +5,7 @@ import re
 from functools import cache
 from typing import Literal
 
-from dra_fleet.core.facts.entry import Entry, Fact
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import Entry, Fact, read
 
 
 class EksMinor(Fact):

@@ -19,14 +19,14 @@ from dra_fleet.clouds.common.machines import (
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.settings import OwnImage
-from dra_fleet.drivers.common.affinity import node_affinity, node_label
+from dra_fleet.drivers.common.placement import node_affinity, node_label
 from dra_fleet.drivers.common.values import merged
-from dra_fleet.model.labels import POOL
+from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.facts import EksImage
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
-from dra_fleet.clouds.eks import CLOUD, karpenter
+from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     CloudDevicePlugin,
@@ -18,6 +19,7 @@ from dra_fleet.clouds.resources import (
     VersionField,
     nothing,
 )
+from dra_fleet.core.declared.values import Value
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -26,24 +28,127 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.eks.facts import EksFacts, EksImage
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.core.declared.resources import Resource, Stack
-    from dra_fleet.core.declared.values import Value
+
+
+_REQUIREMENTS: Final = ("spec", "template", "spec", "requirements")
+
+_CLASS: Final = ("spec", "template", "spec", "nodeClassRef")
+
+_TYPE: Final = "node.kubernetes.io/instance-type"
+
+_OF_AWS: Final = "karpenter.k8s.aws"
+
+_GPUS: Final = re.compile(rf"{re.escape(_OF_AWS)}/instance-gpu-(count|name|manufacturer|memory)")
+
+_WITHOUT: Final = frozenset({"DoesNotExist", "NotIn", "Lt"})
+
+_CLASSES: Final = re.compile(rf"kubernetes:{re.escape(_OF_AWS)}/v\w+:EC2NodeClass(Patch)?")
+
+_OWN_IMAGES: Final = "custom"
+
+_BOTTLEROCKET: Final = "bottlerocket"
+
+
+# https://bottlerocket.dev/en/os/latest/api/settings/kubelet-device-plugins/
+_NVIDIA: Final = ("settings", "kubelet-device-plugins", "nvidia")
+
+_SWITCH: Final = (*_NVIDIA, "enabled")
+
+_PARTITIONING: Final = (*_NVIDIA, "device-partitioning-strategy")
+
+_KARPENTER_RELEASE: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+
+
+def images_told(stack: Stack, resource: Resource, families: re.Pattern[str]) -> bool | None:
+    """Whether the program says which images a node class stands for, or the nodes of a pool with GPUs have.
+
+    Args:
+        stack: what may have a pool's node class.
+        resource: a node class, a pool, or none of both.
+        families: matches names of machines with GPUs.
+    """
+    if _CLASSES.fullmatch(resource.type):
+        return _image(resource)[0] not in ("", _OWN_IMAGES)
+    name = resource.get(*_CLASS, "name")
+    if POOLS.types.fullmatch(resource.type) is None or not _is_of_aws(resource) or not name.possible:
+        return None
+    types = _types(resource.properties)
+    has_gpus = gpus_told(resource, families)
+    if has_gpus is None and types:
+        has_gpus = any(families.match(value.text or "") for value in types)
+    return None if has_gpus is False or name.unknown else bool(_classes_of(stack, resource))
+
+
+def partitions(stack: Stack, pool: NodePool) -> list[Value]:
+    """Where the settings of a pool's node classes have Bottlerocket divide its GPUs, if known."""
+    if not makes(pool) or pool.get(*_CLASS, "name").peek is None:
+        return []
+    told = [
+        each for each in _classes_of(stack, pool.resource) if each.get("spec", "userData").peek is not None
+    ]
+    found = [_settings(each).get(*_PARTITIONING) for each in told if _image(each)[0] == _BOTTLEROCKET]
+    return [value for value in found if value.text == "mig"]
+
+
+def _types(pool: Value) -> list[Value]:
+    return [
+        value
+        for demand in pool.get(*_REQUIREMENTS).items
+        if (demand.get("key").text, demand.get("operator").text) == (_TYPE, "In")
+        for value in demand.get("values").items
+    ]
+
+
+def _is_of_aws(resource: Resource) -> bool:
+    group = resource.get(*_CLASS, "group").peek
+    return group in (None, _OF_AWS)
+
+
+# https://karpenter.sh/docs/concepts/nodepools/
+POOLS: Final = PoolForm(
+    types=re.compile(r"kubernetes:karpenter\.sh/v\w+:NodePool(Patch)?"),
+    pools="",
+    name="",
+    machine="spec.template.spec.requirements",
+    machines=_types,
+    labels="spec.template.metadata.labels",
+    taints="spec.template.spec.taints",
+    image="spec.template.spec.image",  # its node class says it
+    autoscaling="spec.template",
+    fewest=lambda pool: pool.get("spec", "replicas"),
+    most=lambda pool: pool.get("spec", "replicas"),
+    rolled_by=("spec.template",),
+    applies=_is_of_aws,
+)
 
 _CHOSEN: Final = "the newest version that EKS has when the cluster is made"
 """Where no version is given: https://www.pulumi.com/registry/packages/aws/api-docs/eks/cluster/"""
+
 _CLUSTER: Final = r"aws:eks/cluster:Cluster"
+
 _NATIVE_CLUSTER: Final = r"aws-native:eks:Cluster"
+
 _NODE_GROUP: Final = r"aws:eks/nodeGroup:NodeGroup"
+
 _NATIVE_NODE_GROUP: Final = r"aws-native:eks:Nodegroup"
+
 _IS_MANAGED: Final = re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}")
+
+
 # https://aws.amazon.com/ec2/instance-types/#Accelerated_Computing
 _FAMILIES: Final = re.compile(r"(p|g|gr)\d[\w-]*\.")
+
+
 # https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 _PLAIN: Final = re.compile(r"(a|c|d|h|hpc|i|im|is|m|mac|r|t|u|x|z)-?\d[\w-]*\.")
+
 _RELEASE: Final = re.compile(r"\d+\.\d+\.\d+-20\d{6}")
 """A release of Amazon Linux, by its Kubernetes and its day; one of Bottlerocket is numbered by itself.
 
 https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
 """
+
+
 # Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 _ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
@@ -91,7 +196,7 @@ def _gpus_told(pool: NodePool) -> Collection[str] | None:
 def _says_gpus(pool: NodePool) -> bool | None:
     """A node group whose launch template names the machine tells it by its image."""
     if not _IS_MANAGED.fullmatch(pool.resource.type):
-        return True if pool.get("gpu").flag else karpenter.gpus_told(pool, _FAMILIES)
+        return True if pool.get("gpu").flag else gpus_told(pool, _FAMILIES)
     if not pool.get("instanceTypes").absent:
         return None
     image = _image_of(pool)
@@ -99,8 +204,8 @@ def _says_gpus(pool: NodePool) -> bool | None:
 
 
 def _device_plugin(stack: Stack, pool: NodePool) -> CloudDevicePlugin | None:
-    if karpenter.makes(pool):
-        return karpenter.device_plugin(stack, pool, _facts().bottlerocket_plugin_switch.since)
+    if makes(pool):
+        return device_plugin(stack, pool, _facts().bottlerocket_plugin_switch.since)
     image = _image_of(pool)
     if image is None or not image.plugin or not pool.get("launchTemplate").absent:
         return None  # a launch template's user data may turn the plugin off
@@ -128,7 +233,7 @@ def _gpu_driver_root(pool: NodePool) -> str | None:
 
 
 def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
-    if served and pool.may_be_empty and karpenter.makes(pool):
+    if served and pool.may_be_empty and makes(pool):
         yield "Karpenter ignores claims unless its alpha support is on", "1 or more of static capacity"
     elif served and pool.may_be_empty:
         yield "EKS's autoscaler does not know its devices", "1 or more"
@@ -198,7 +303,7 @@ RESOURCES = CloudResources(
             # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
             rolled_by=("launchTemplate", "version", "releaseVersion"),
         ),
-        karpenter.POOLS,
+        POOLS,
         # https://www.pulumi.com/registry/packages/eks/api-docs/nodegroupv2/
         PoolForm(
             types=re.compile(r"eks:index:NodeGroup(V2)?"),
@@ -238,13 +343,104 @@ RESOURCES = CloudResources(
     labels_gpus=True,
     added_taints=nothing,
     device_plugin=_device_plugin,
-    images_told=lambda stack, resource: karpenter.images_told(stack, resource, _FAMILIES),
+    images_told=lambda stack, resource: images_told(stack, resource, _FAMILIES),
     managed_plugins=None,
     gpu_driver_owner=_gpu_driver_owner,
     gpu_driver_root=_gpu_driver_root,
     gpu_driver_images=nothing,
-    partitions=karpenter.partitions,
+    partitions=partitions,
     unpredicted=_unpredicted,
     wrong_images=_wrong_images,
     dra_pools=None,
 )
+
+
+def makes(pool: NodePool) -> bool:
+    """Whether Karpenter makes a pool's nodes."""
+    return POOLS.types.fullmatch(pool.resource.type) is not None
+
+
+def gpus_told(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | None:
+    """Whether a pool's own words say that it has GPUs; None if only its machines may.
+
+    https://karpenter.sh/docs/concepts/scheduling/#supported-labels
+    """
+    for demand in pool.get(*_REQUIREMENTS).items:
+        key, operator = demand.get("key").text or "", demand.get("operator").text
+        values = [value.text or "" for value in demand.get("values").items]
+        if _GPUS.fullmatch(key) and operator not in _WITHOUT:
+            return True
+        if operator == "In" and key == f"{_OF_AWS}/instance-family":
+            return any(families.match(f"{value}.") for value in values)
+        if operator == "In" and key == f"{_OF_AWS}/instance-category":
+            return any(value in ("g", "p") for value in values)
+    return None
+
+
+def device_plugin(stack: Stack, pool: NodePool, since: str) -> CloudDevicePlugin | None:
+    """The plugin of Bottlerocket, whose variant with NVIDIA's driver Karpenter takes for machines with GPUs.
+
+    https://karpenter.sh/docs/concepts/nodeclasses/#specamifamily
+
+    Args:
+        stack: what has the pool's node class.
+        pool: one that Karpenter makes.
+        since: the first release that can do without the plugin.
+    """
+    for node_class in _classes_of(stack, pool.resource):
+        family, release = _image(node_class)
+        if family == _BOTTLEROCKET and not _does_without(node_class, release, since):
+            return CloudDevicePlugin(
+                title="Bottlerocket's device plugin",
+                at=pool.get(*_CLASS),
+                off=f"set {'.'.join(_SWITCH)} = false in userData of the node class {node_class.name}, "
+                f"with Bottlerocket {since} or later",
+            )
+    return None
+
+
+def _classes_of(stack: Stack, pool: Resource) -> list[Resource]:
+    """The node classes of a pool's name: of those in several clusters the one by its own provider."""
+    name = pool.get(*_CLASS, "name").text
+    found = [each for each in stack.of(_CLASSES) if name is not None and _name(each) in (name, None)]
+    by = pool.provider
+    near = [each for each in found if by and each.provider and each.provider.urn == by.urn]
+    return near or found
+
+
+def _name(node_class: Resource) -> object:
+    """Its name in the cluster; None where it is known later only."""
+    told = node_class.get("metadata", "name").peek
+    return told if isinstance(told, str) else None
+
+
+def _image(node_class: Resource) -> tuple[str, str]:
+    """The family and the release of a node class's images; empty where they are not told."""
+    spec = node_class.get("spec")
+    aliases = [term.get("alias").text or "" for term in spec.get("amiSelectorTerms").items]
+    family, _, release = next((alias for alias in aliases if alias), "").partition("@")
+    return (family or spec.get("amiFamily").text or "").lower(), release
+
+
+def _settings(node_class: Resource) -> Value:
+    """What the user data of a class of Bottlerocket says; nothing where that refuses it as well."""
+    given = node_class.get("spec", "userData")
+    if given.unknown:
+        return given
+    try:
+        told = tomllib.loads(given.text or "")
+    except tomllib.TOMLDecodeError:
+        told = {}
+    return Value(told, given.path, node_class.unknowns, secret=given.secret)
+
+
+def _does_without(node_class: Resource, release: str, since: str) -> bool:
+    """Whether settings turn the plugin off and the release knows how; unknown settings are noted."""
+    switch = _settings(node_class).get(*_SWITCH)
+    exact, floor = _KARPENTER_RELEASE.fullmatch(release), _KARPENTER_RELEASE.fullmatch(since)
+    knows = exact is None or floor is None or _numbers(exact) >= _numbers(floor)
+    return switch.unknown or (switch.flag is False and knows)
+
+
+def _numbers(release: re.Match[str]) -> list[int]:
+    return [int(part) for part in release.groups()]

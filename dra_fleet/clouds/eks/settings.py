@@ -12,10 +12,14 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from dra_fleet.clouds.settings import CommonClusterSettings, CreatedPoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.model.base import SettingsModel
-from dra_fleet.model.operators import GpuOperatorSettings
-from dra_fleet.model.outputs import OrOutput
-from dra_fleet.model.pools import InlineMachine, NodeRange, machine_form
+from dra_fleet.model.settings import (
+    GpuOperatorSettings,
+    InlineMachine,
+    NodeRange,
+    OrOutput,
+    SettingsModel,
+    machine_form,
+)
 
 RoleArn = Annotated[
     str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$", description="ARN of an IAM role")

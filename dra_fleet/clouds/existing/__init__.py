@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.core.findings.refusals import Findings
-    from dra_fleet.model.clusters import ClusterSettings
-    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.core.findings.errors import Findings
+    from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.model.kubeconfig import KubeconfigSource
     from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.settings import KubeconfigSource
 
 
 class Existing(Cloud["ExistingClusterSettings"]):

@@ -9,16 +9,16 @@ from dra_fleet import clouds
 from dra_fleet.clouds.account import Exposed
 from dra_fleet.clouds.common.machines import check_devices, find_machine, planned
 from dra_fleet.clouds.existing import CLOUD
-from dra_fleet.model.kubeconfig import KubeconfigFile, KubeconfigSecret
+from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.model.pools import InlineMachine
+    from dra_fleet.model.settings import InlineMachine
 
 
 def exposure(settings: ExistingClusterSettings) -> Sequence[Exposed]:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dra_fleet.clouds.settings import CommonClusterSettings, PoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.model.kubeconfig import KubeconfigSource
+from dra_fleet.model.settings import KubeconfigSource
 
 
 class ExistingClusterSettings(CommonClusterSettings):

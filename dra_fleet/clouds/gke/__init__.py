@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.gke.settings import GkeClusterSettings
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver, Release
-    from dra_fleet.model.clusters import ClusterSettings
-    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.nodes import NodeDevice
-    from dra_fleet.model.outputs import TextOrOutput
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
+    from dra_fleet.model.settings import TextOrOutput
 
 
 NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"

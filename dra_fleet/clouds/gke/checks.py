@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkePoolSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.kubernetes.cel.intent import Asked
     from dra_fleet.model.classes import ClassSettings

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-from dra_fleet.core.facts.entry import Entry, Fact
-from dra_fleet.core.facts.loading import by_name, read
+from dra_fleet.core.facts import Entry, Fact, by_name, read
 
 Installer = Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"]
 

@@ -29,19 +29,19 @@ from dra_fleet.clouds.gke import (
 )
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.resources import chips_of, in_slice
-from dra_fleet.drivers.common.affinity import any_linux_node
+from dra_fleet.drivers.common.placement import any_linux_node
 from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.kubernetes.scheduling.taints import Taint
-from dra_fleet.model.labels import POOL
 from dra_fleet.model.nodes import NodeDevice
 from dra_fleet.model.published import PublishedDevice
+from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.gke.facts import GkeScaleFromZero
     from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkePoolSettings
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan

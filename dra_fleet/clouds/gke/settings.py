@@ -9,9 +9,7 @@ from dra_fleet.clouds.settings import CommonClusterSettings, CreatedPoolSettings
 from dra_fleet.kubernetes.devices.base import camel
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.model.base import SettingsModel
-from dra_fleet.model.outputs import OrOutput
-from dra_fleet.model.pools import InlineMachine, NodeRange, machine_form
+from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, SettingsModel, machine_form
 
 Zone = Annotated[
     str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", description="Zone, such as us-central1-a")

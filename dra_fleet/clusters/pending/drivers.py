@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clusters.pending.placement import label_problem, untolerated
-from dra_fleet.clusters.pending.reason import Cause, WaitingReason
+from dra_fleet.clusters.pending.reason import Cause, WaitingReason, label_problem, untolerated
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.clusters.pending.drivers import driver_problem, serves
-from dra_fleet.clusters.pending.placement import label_problem, untolerated
-from dra_fleet.clusters.pending.reason import Cause, WaitingReason
+from dra_fleet.clusters.pending.reason import Cause, WaitingReason, label_problem, untolerated
 from dra_fleet.clusters.pending.selectors import (
     FalseClause,
     LocatedDevice,
@@ -21,7 +20,7 @@ from dra_fleet.clusters.pending.selectors import (
 )
 from dra_fleet.clusters.pending.state import read_state
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked
-from dra_fleet.model.labels import WORKLOAD
+from dra_fleet.model.specs import WORKLOAD
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object

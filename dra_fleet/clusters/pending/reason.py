@@ -4,6 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, all_labels
+from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration, tolerations, untolerated_taints
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.kubernetes.scheduling.node_affinity import Requirement
+
+
+DAEMON_TOLERATIONS = [
+    Toleration(key=f"node.kubernetes.io/{name}", operator="Exists")
+    for name in (
+        "not-ready",
+        "unreachable",
+        "disk-pressure",
+        "memory-pressure",
+        "pid-pressure",
+        "unschedulable",
+    )
+]
+"""What the DaemonSet controller adds to its pods."""
 
 
 class Cause(StrEnum):
@@ -45,3 +67,37 @@ class WaitingReason:
 
     def __str__(self) -> str:
         return self.sentence
+
+
+def label_problem(spec: Object, node: Object) -> str | None:
+    """What a node's labels lack for a pod specification; None when it may go there."""
+    wanted = RequiredNodeAffinity.of(spec.get("nodeSelector"), spec.get("affinity"))
+    labels = all_labels(node["metadata"].get("labels", {}))
+    for one in wanted.selector:
+        if one.holds(labels(one.key)) == "no":
+            return f"label {_wish(one)} is missing"
+    if wanted.matches(labels, node["metadata"]["name"]) == "yes":
+        return None
+    told = (" and ".join(map(_wish, (*term.labels, *term.fields))) for term in wanted.terms or ())
+    wishes = [wish for wish in told if wish]
+    if not wishes:
+        return "a node affinity without requirements matches no node"
+    return (
+        f"label {wishes[0]} is missing"
+        if len(wishes) == 1
+        else f"it has none of the labels {'; '.join(wishes)}"
+    )
+
+
+def untolerated(spec: Object, node: Object, *, daemon: bool = False) -> str | None:
+    """The first taint that keeps a pod specification off a node, as `key=value:effect`, or None."""
+    given = [*tolerations(spec.get("tolerations")), *(DAEMON_TOLERATIONS if daemon else [])]
+    taints = map(Taint.of, node["spec"].get("taints", []))
+    return next(map(str, untolerated_taints(taints, given)), None)
+
+
+def _wish(requirement: Requirement) -> str:
+    key, values = requirement.key, requirement.values
+    if requirement.operator == "In" and len(values) == 1:
+        return f"{key}={values[0]}"
+    return " ".join([key, requirement.operator, ",".join(values)]).strip()

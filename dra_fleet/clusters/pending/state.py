@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.fleet.queueing.kueue import API as QUEUE_API
-from dra_fleet.model.labels import WORKLOAD
+from dra_fleet.model.specs import WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence

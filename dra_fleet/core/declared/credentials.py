@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 from urllib.parse import unquote
 
 from dra_fleet.core.declared.values import Value
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import read
 from dra_fleet.core.yaml_text import Unreadable, read_documents, read_json
 
 if TYPE_CHECKING:

@@ -5,24 +5,34 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
-
-from dra_fleet.core.findings.expected import ExpectedError
-from dra_fleet.core.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-KEY = "dra-fleet:fleet"
-"""The one configuration key that holds the fleet."""
-_ALIKE = 0.5
-"""How alike two names are, from 0 to 1, before one is proposed for the other."""
-_ONLY_BEGUN = 0.15
-"""How much less it counts that only the beginning of a longer name is alike."""
 
-_SHOWN = 80
-"""Greatest length of a value in a message."""
+class ExpectedError(Exception):
+    """Its text is meant for the user: what is wrong and what to do. Commands print it without a traceback."""
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Refusal:
+    """Why a value is refused.
+
+    Attributes:
+        path: Where the value stands, below what was judged; empty for all of it.
+        what: What is wrong, as the end of a sentence about the value.
+        got: The value.
+        allowed: What would be taken.
+        fix: What to do about it.
+    """
+
+    path: str = ""
+    what: str
+    got: str = ""
+    allowed: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -41,6 +51,52 @@ class SettingsError(Refusal):
         return "\n".join(
             [f"{self.path}: {self.what}", *(f"  {name}: {text}" for name, text in details if text)]
         )
+
+
+@dataclass()
+class Findings:
+    """What was found so far."""
+
+    errors: list[SettingsError] = field(default_factory=list[SettingsError])
+    warnings: list[str] = field(default_factory=list[str])
+
+    def error(self, *parts: object, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
+        """Refuse the value at a path below the fleet's key."""
+        self.errors.append(SettingsError(path=under(*parts), what=what, got=got, allowed=allowed, fix=fix))
+
+    def doubt(self, *parts: object, what: str) -> None:
+        """Warn of the value at a path below the fleet's key."""
+        self.warnings.append(f"{under(*parts)}: {what}")
+
+    def refuse(self, refusal: Refusal, *parts: object) -> None:
+        """Tell what a judgement refuses of the value at a path below the fleet's key."""
+        below = (refusal.path,) if refusal.path else ()
+        self.error(
+            *parts,
+            *below,
+            what=refusal.what,
+            got=refusal.got,
+            allowed=refusal.allowed,
+            fix=refusal.fix,
+        )
+
+    def unknown(self, *parts: object, what: str, got: str, known: list[str], fix: str = "") -> None:
+        """Refuse a name that refers to nothing; the nearest known one comes before the fix."""
+        proposals = [text for text in (mistyped(got, known), fix) if text]
+        self.error(*parts, what=what, got=got, allowed=choices(got, known), fix=" Or ".join(proposals))
+
+
+KEY = "dra-fleet:fleet"
+"""The one configuration key that holds the fleet."""
+
+_ALIKE = 0.5
+"""How alike two names are, from 0 to 1, before one is proposed for the other."""
+
+_ONLY_BEGUN = 0.15
+"""How much less it counts that only the beginning of a longer name is alike."""
+
+_SHOWN = 80
+"""Greatest length of a value in a message."""
 
 
 class SettingsInvalid(ExpectedError):  # noqa: N818 - the settings are invalid; that is the sentence

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from dra_fleet.core.findings.refusal import Refusal
+    from dra_fleet.core.findings.errors import Refusal
     from dra_fleet.core.yaml_text import Document, Path
 
 Severity = Literal["error", "warning"]

@@ -6,10 +6,23 @@ https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go (Po
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+Level = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreflightFinding:
+    """One thing looked at. A `problem` means that `pulumi up` would not end well; `fix` says what to do."""
+
+    level: Level
+    subject: str
+    message: str
+    fix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

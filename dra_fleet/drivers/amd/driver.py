@@ -21,7 +21,7 @@ from dra_fleet.model.nodes import Published
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.core.findings.refusal import Refusal
+    from dra_fleet.core.findings.errors import Refusal
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.model.hardware import Machine

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.core.facts.entry import Entry, Fact
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import Entry, Fact, read
 from dra_fleet.model.published import PublishedDevice
 
 if TYPE_CHECKING:

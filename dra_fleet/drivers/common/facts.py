@@ -7,11 +7,9 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
-from dra_fleet.core.facts.chart_versions import EXAMPLE, is_chart_version
-from dra_fleet.core.facts.entry import Entry, Fact
-from dra_fleet.core.facts.loading import read
-from dra_fleet.core.findings.expected import ExpectedError
-from dra_fleet.drivers.common.parameter_kinds import ParameterKind
+from dra_fleet.core.facts import EXAMPLE, Entry, Fact, is_chart_version, read
+from dra_fleet.core.findings.errors import ExpectedError
+from dra_fleet.drivers.common.parameters import ParameterKind
 
 ValueType = Literal[
     "string",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.common.values import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver
     from dra_fleet.drivers.resources import DriverResources, Operator
     from dra_fleet.model.plan import ChartValues, PoolPlan

@@ -10,19 +10,76 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from dra_fleet.core.findings.errors import choices, mistyped, shown
-from dra_fleet.core.findings.refusal import Refusal
-from dra_fleet.drivers.common.cpu_sets import CPU_SET_WORDS, is_cpu_set
+from pydantic import Field
+
+from dra_fleet.core.facts import Entry, Fact
+from dra_fleet.core.findings.errors import Refusal, choices, mistyped, shown
+from dra_fleet.drivers.common.values import CPU_SET_WORDS, is_cpu_set
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.drivers.common.parameter_kinds import ParameterField, ParameterKind, ParameterType
     from dra_fleet.drivers.installed import Installed
+
+
+ParameterType = Literal[
+    "string",
+    "integer",
+    "boolean",
+    "quantity",
+    "deviceLimits",
+    "booleans",
+    "network",
+    "address",
+    "hardwareAddress",
+    "interface",
+    "cpuSet",
+]
+"""The type of a field of opaque parameters; `deviceLimits` maps a device's index or UUID to a quantity."""
+
+
+class ParameterField(Fact):
+    """A field of a driver's opaque parameters, by its dotted path; `routes[].gateway` is one of each item.
+
+    `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a number
+    or quantity. `goes_with`: `field=value` that must be there beside it; `not_with`: a field that must not.
+    `unless`: `field=value` of its section with which it is not required. `since`: the first chart version.
+    """
+
+    name: str
+    type: ParameterType
+    required: bool = False
+    unless: str | None = None
+    allowed: tuple[str, ...] = ()
+    gates: Mapping[str, str] = Field(default_factory=dict)
+    least: str | None = None
+    most: str | None = None
+    goes_with: str | None = None
+    not_with: str | None = None
+    since: str | None = None
+
+
+class ParameterKind(Entry):
+    """A kind of opaque parameters, which a driver decodes only when it prepares a device.
+
+    `head`: which of `apiVersion` and `kind` its driver reads; without them, it has one kind. `is_strict`:
+    whether it refuses fields that it does not know; else it ignores them.
+    `device_types`: the devices that it can be asked for by name of their request. `since`: the first chart
+    version whose driver decodes it.
+    """
+
+    api_version: str = ""
+    kind: str
+    driver: str
+    head: tuple[Literal["apiVersion", "kind"], ...] = ("apiVersion", "kind")
+    is_strict: bool = True
+    device_types: tuple[str, ...] = ()
+    since: str | None = None
+    fields: tuple[ParameterField, ...]
 
 
 _HARDWARE: Final = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}(([:-][0-9A-Fa-f]{2}){2})?")

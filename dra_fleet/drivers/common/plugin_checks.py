@@ -16,7 +16,7 @@ from dra_fleet.kubernetes.scheduling.taints import toleration_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
 

@@ -2,13 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
-from dra_fleet.model.nodes import NodeDevice, Object, Origin
+from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN, CelDevice
+from dra_fleet.model.nodes import NodeDevice, Object, Origin, Published
+from dra_fleet.model.published import PublishedDevice, VersionAttribute
 
 if TYPE_CHECKING:
-    from dra_fleet.model.published import PublishedDevice
+    from collections.abc import Collection, Iterator, Mapping
+
+    from dra_fleet.drivers.common.facts import AttributeType
+    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.settings import DescribedDevices, VersionValue
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownDevice:
+    """One such device.
+
+    Attributes:
+        title: for messages: `NVIDIA A100-SXM4-40GB`, or `1g.5gb of NVIDIA A100-SXM4-40GB`.
+        driver: the name under which its driver publishes it.
+        device: the resource.k8s.io/v1 form, with UNKNOWN for values that differ from host to host.
+        whole_attributes: its attributes if it said that it is whole, without what only partitions say.
+    """
+
+    title: str
+    driver: str
+    device: dict[str, object]
+    whole_attributes: Mapping[str, object]
+
+    @cached_property
+    def as_whole(self) -> CelDevice:
+        """The same device if it said that it is whole."""
+        return CelDevice.of({**self.device, "attributes": self.whole_attributes}, self.driver)
+
+    @cached_property
+    def cel(self) -> CelDevice:
+        """The device as a selector sees it."""
+        return CelDevice.of(self.device, self.driver)
+
+    @property
+    def attributes(self) -> Mapping[str, object]:
+        """Its attributes by name."""
+        return cast("Mapping[str, object]", self.device["attributes"])
+
+    @property
+    def capacity(self) -> Mapping[str, object]:
+        """Its capacity by name."""
+        return cast("Mapping[str, object]", self.device["capacity"])
 
 
 def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) -> NodeDevice:
@@ -34,3 +78,48 @@ def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) 
 def one_of(capacity: Object, others: tuple[str, ...]) -> Object:
     """A capacity beside all values that it may have, where others are known."""
     return {**capacity, ONE_OF: (capacity["value"], *others)} if others else capacity
+
+
+def told_devices(pool: PoolPlan, publishers: Collection[str]) -> Published:
+    """What is described of a pool's nodes under some drivers' names; what is not described is not there.
+
+    Args:
+        pool: the pool.
+        publishers: the names.
+    """
+    devices = [
+        known_device(item.driver, device, frozenset())
+        for item in pool.devices
+        if item.driver in publishers
+        for device in published_as(item)
+    ]
+    return Published(devices=tuple(devices), told=frozenset(publishers))
+
+
+def type_of(value: str | bool | int | VersionValue) -> AttributeType:
+    """The type of an attribute as it is described."""
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case str():
+            return "string"
+        case _:
+            return "version"
+
+
+def published_as(item: DescribedDevices) -> Iterator[PublishedDevice]:
+    """The devices of one node that a description stands for."""
+    more: dict[str, Any] = {"allowMultipleAllocations": True} if item.shared else {}
+    attributes = {
+        key: value if isinstance(value, str | bool | int) else VersionAttribute(value.version)
+        for key, value in item.attributes.items()
+    }
+    for index in range(item.count):
+        yield PublishedDevice(
+            name=f"{item.name}-{index}",
+            attributes=attributes,
+            capacity=item.capacity,
+            more=more,
+        )

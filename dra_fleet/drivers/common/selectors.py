@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from dra_fleet.core.findings.errors import choices, mistyped
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal, choices, mistyped
 from dra_fleet.drivers.common.facts import PublishedAttribute, PublishedCapacity
 
 if TYPE_CHECKING:

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.core.findings.errors import choices, mistyped, shown
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal, choices, mistyped, shown
 from dra_fleet.drivers.common import pod_values
-from dra_fleet.drivers.common.cpu_sets import CPU_SET_WORDS, is_cpu_set
 from dra_fleet.drivers.common.pod_values import Wrong, named
-from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.common.values import CPU_SET_WORDS, is_cpu_set, value_at
 from dra_fleet.kubernetes.devices.names import dns_label, dns_subdomain, extended_resource_name
 
 if TYPE_CHECKING:

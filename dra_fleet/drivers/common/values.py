@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.resources import Switch
     from dra_fleet.model.plan import ChartValues
+
+
+# Sets of CPUs as Linux writes them: 0-3,5.
+#
+# Source: https://github.com/kubernetes/utils, cpuset.Parse.
+
+CPU_SET_WORDS: Final = "a set of CPUs, such as 0-3,5"
+
+_RANGE: Final = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 def merged(ours: ChartValues, theirs: ChartValues) -> dict[str, Any]:
@@ -54,3 +64,9 @@ def value_at(values: ChartValues, key: str, default: object = None) -> object:
 
 def _section(value: object) -> ChartValues | None:
     return cast("ChartValues", value) if isinstance(value, Mapping) else None
+
+
+def is_cpu_set(text: str) -> bool:
+    """Whether a text names at least one CPU, and no range is written backwards."""
+    ranges = [_RANGE.fullmatch(part) for part in text.split(",")]
+    return all(one is not None and int(one[1]) <= int(one[2] or one[1]) for one in ranges)

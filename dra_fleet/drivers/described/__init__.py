@@ -8,15 +8,15 @@ from typing_extensions import override
 
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
-from dra_fleet.drivers.common.parameter_kinds import ParameterField, ParameterKind
+from dra_fleet.drivers.common.parameters import ParameterField, ParameterKind
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.model.releases import DriverSettings
+from dra_fleet.model.settings import DriverSettings
 
 if TYPE_CHECKING:
     import datetime as dt
 
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.model.releases import DescribedDriver
+    from dra_fleet.model.settings import DescribedDriver
 
 SOURCE: Final = "the stack file"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import merged, nested, value_at
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.base import Release
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues
-    from dra_fleet.model.pools import DescribedDevices
+    from dra_fleet.model.settings import DescribedDevices
 
 MODE: Final = "args.cpuDeviceMode"
 _SHARES: Final = "DRAConsumableCapacity"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.core.facts.entry import Fact
+from dra_fleet.core.facts import Fact
 from dra_fleet.model.published import PCIE_ROOT, PublishedDevice
 
 if TYPE_CHECKING:

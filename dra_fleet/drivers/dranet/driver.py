@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.base import Driver, MachineTraits, NetworkCards
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.dranet.devices import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.placement import nothing_served
 from dra_fleet.drivers.common.values import value_at

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.objects import CLIQUE_LABEL, ComputeDomainSpec
+from dra_fleet.drivers.nvidia.labels import CLIQUE_LABEL, ComputeDomainSpec
 from dra_fleet.drivers.nvidia.operator import NAME as OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
-    from dra_fleet.model.clusters import ClusterSettings
-    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
 
 DNS_NAMES = "IMEXDaemonsWithDNSNames"

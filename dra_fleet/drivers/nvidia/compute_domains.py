@@ -15,14 +15,14 @@ from dra_fleet.drivers.nvidia.compute_domain_checks import (
     knows_modes,
     nvidia_release,
 )
-from dra_fleet.drivers.nvidia.objects import CHANNEL_CLASS, CHANNEL_REQUEST
-from dra_fleet.model.labels import POOL
+from dra_fleet.drivers.nvidia.labels import CHANNEL_CLASS, CHANNEL_REQUEST
 from dra_fleet.model.plan import ComputeDomainPlan
+from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
     from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan

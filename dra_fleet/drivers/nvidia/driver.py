@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import override
 
-from dra_fleet.core.facts.entry import Fact
+from dra_fleet.core.facts import Fact
 from dra_fleet.drivers.base import Accelerators, Driver, MachineTraits
-from dra_fleet.drivers.common.affinity import node_affinity, node_label
+from dra_fleet.drivers.common.placement import node_affinity, node_label
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import compute_domains, sharing, slices, values
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
@@ -31,26 +31,22 @@ from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES
 from dra_fleet.drivers.nvidia.sharing import is_divided
 from dra_fleet.drivers.nvidia.values import priority_keys
 from dra_fleet.model.claims import FirstAvailableRequest
-from dra_fleet.model.labels import POOL
+from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.core.findings.errors import SettingsError
-    from dra_fleet.core.findings.refusal import Refusal
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings, Refusal, SettingsError
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.kubernetes.cel.intent import Asked
-    from dra_fleet.model.base import SettingsModel
     from dra_fleet.model.classes import OpaqueSettings
     from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.nodes import Object, Published
-    from dra_fleet.model.operators import GpuOperatorSettings
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
-    from dra_fleet.model.sharing import Sharing
+    from dra_fleet.model.settings import GpuOperatorSettings, SettingsModel, Sharing
     from dra_fleet.model.workloads import WorkloadSettings
 
 

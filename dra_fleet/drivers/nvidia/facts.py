@@ -5,8 +5,7 @@ from functools import cache
 
 from pydantic import Field
 
-from dra_fleet.core.facts.entry import Amount, Entry, Fact
-from dra_fleet.core.facts.loading import by_name, read
+from dra_fleet.core.facts import Amount, Entry, Fact, by_name, read
 from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts, ValueType, driver_facts, version_of
 
 _PACKAGE = "dra_fleet.drivers.nvidia"

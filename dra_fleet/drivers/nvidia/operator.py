@@ -28,11 +28,11 @@ from dra_fleet.kubernetes.scheduling.taints import (
 from dra_fleet.model.plan import ReleasePlan
 
 if TYPE_CHECKING:
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.nvidia.facts import GpuModel, GpuOperatorVersion
     from dra_fleet.drivers.operators import HostDriver
-    from dra_fleet.model.operators import GpuOperatorSettings
     from dra_fleet.model.plan import ChartValues, PoolPlan
+    from dra_fleet.model.settings import GpuOperatorSettings
 
 
 # What a stack's own values of the GPU Operator must not undo: its pods' places, the driver, the partitions.

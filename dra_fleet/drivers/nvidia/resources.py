@@ -7,8 +7,7 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.drivers.common.known_devices import KnownDevice
-from dra_fleet.drivers.common.predicting import one_of
+from dra_fleet.drivers.common.predicting import KnownDevice, one_of
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
 from dra_fleet.drivers.nvidia.labels import (

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.model.base import SettingsModel
+from dra_fleet.model.settings import SettingsModel
 
 
 class MigSharing(SettingsModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.core.facts.entry import Fact
+from dra_fleet.core.facts import Fact
 from dra_fleet.model.published import PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:

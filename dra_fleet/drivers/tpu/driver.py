@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.base import Accelerators, Driver
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.value_checks import default_namespace
@@ -24,7 +24,7 @@ from dra_fleet.model.nodes import GIVE_SLICES, Published
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.model.claims import ClaimSettings, CommonRequestSettings

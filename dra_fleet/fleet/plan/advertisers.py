@@ -8,21 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.core.findings.errors import shown
-from dra_fleet.core.findings.refusal import Refusal
-from dra_fleet.drivers.common.affinity import away_from, labelled_with
+from dra_fleet.core.findings.errors import Refusal, shown
+from dra_fleet.drivers.common.placement import away_from, labelled_with
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.values import is_on, merged, nested, value_at
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
-from dra_fleet.model.labels import ADVERTISER
+from dra_fleet.model.specs import ADVERTISER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.fleet import ClusterSettings
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 

@@ -18,7 +18,7 @@ from dra_fleet.model.specs import spec_or_none
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.kubernetes.devices.problem import Problem
     from dra_fleet.model.claims import ClaimSettings, CommonRequestSettings, RequestSettings

@@ -15,11 +15,11 @@ from dra_fleet.model.specs import spec_or_none
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers import Driver
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.classes import ClassSettings
-    from dra_fleet.model.clusters import ClusterSettings
+    from dra_fleet.model.fleet import ClusterSettings
 
 
 def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, DeviceClassSpec]:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.offers import check_own_catalogue
-from dra_fleet.core.findings.errors import SettingsInvalid
-from dra_fleet.core.findings.refusals import Findings
+from dra_fleet.core.findings.errors import Findings, SettingsInvalid
 from dra_fleet.drivers.base import Release
-from dra_fleet.drivers.common.told_devices import type_of
+from dra_fleet.drivers.common.predicting import type_of
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.unserved import unserved
@@ -26,23 +25,21 @@ from dra_fleet.fleet.plan.claims import (
 )
 from dra_fleet.fleet.plan.classes import class_specs, classes_there, plan_classes
 from dra_fleet.fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
-from dra_fleet.fleet.plan.serving import admitting
-from dra_fleet.fleet.plan.workloads import check_references, plan_workloads
+from dra_fleet.fleet.plan.workloads import admitting, check_references, plan_workloads
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan, ReleasePlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.core.findings.refusal import Refusal
+    from dra_fleet.core.findings.errors import Refusal
     from dra_fleet.drivers import Driver
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
-    from dra_fleet.model.clusters import ClusterSettings, PoolView
+    from dra_fleet.model.fleet import ClusterSettings, PoolView
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.model.pools import DescribedDevices
-    from dra_fleet.model.releases import DriverSettings
+    from dra_fleet.model.settings import DescribedDevices, DriverSettings
 
 
 MOST_ENTRIES: Final = 32

@@ -15,7 +15,7 @@ from dra_fleet.model.plan import NamespacePlan, QueuePlan, ReleasePlan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.core.findings.refusals import Findings
+    from dra_fleet.core.findings.errors import Findings
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.claims import ClaimSettings, RequestSettings
     from dra_fleet.model.plan import ComputeDomainPlan

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import read
 from dra_fleet.drivers.common.facts import ChartVersion
-from dra_fleet.model.labels import WORKLOAD
+from dra_fleet.model.specs import WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,7 +23,6 @@ from dra_fleet.kubernetes.cel import (
     loops,
     named_formats,
     syntax,
-    words,
 )
 from dra_fleet.kubernetes.cel.clauses import split
 from dra_fleet.kubernetes.cel.minors import LIST_ATTRIBUTES_SINCE, number_of
@@ -34,7 +33,9 @@ from dra_fleet.kubernetes.cel.verdict import (
     CelInvalid,
     CelUnsupported,
     CelVerdict,
+    compile_error,
     error,
+    runtime_error,
     unknown,
 )
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -211,7 +212,7 @@ class Program:
             return CelVerdict("unknown", f"it {BEYOND}: {problem}")
         plain, kind = value.value(), value.type()
         if kind == cel.Type.ERROR:
-            said = words.runtime_error(str(plain))
+            said = runtime_error(str(plain))
             return CelVerdict("unknown", said) if BEYOND in said else error(said)
         if plain is True or plain is False:
             return TRUE if plain else FALSE
@@ -262,7 +263,7 @@ class DeviceCel:
         except RuntimeError as problem:
             message = str(problem)
             _refuse_beyond_evaluator(expression, message)
-            raise CelInvalid(words.compile_error(message)) from None
+            raise CelInvalid(compile_error(message)) from None
         return syntax.parse(checked)
 
 
@@ -431,7 +432,7 @@ def _fold(checked: CheckedTree, minor: int) -> None:
             syntax.CheckedTree(part).rewrite(equality.CHANGES)
             value = evaluator.runner(minor).deserialize(syntax.serialise(part)).eval(data={})
             if value.type() == cel.Type.ERROR:
-                raise CelInvalid(f"program instantiation failed: {words.runtime_error(str(value.value()))}")
+                raise CelInvalid(f"program instantiation failed: {runtime_error(str(value.value()))}")
 
 
 def _is_constant(node: Node) -> bool:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.device_class import OpaqueConfig, Selectors
 from dra_fleet.kubernetes.devices.names import (
     DnsLabel,
     DnsSubdomain,
@@ -19,10 +20,8 @@ from dra_fleet.kubernetes.devices.names import (
     label_key,
     slashes,
 )
-from dra_fleet.kubernetes.devices.opaque import OpaqueConfig
 from dra_fleet.kubernetes.devices.problem import as_server, refuse
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
-from dra_fleet.kubernetes.devices.selector import Selectors
 
 MAX_REQUESTS = 32
 MAX_ALTERNATIVES = 8

@@ -1,6 +1,6 @@
 """What keeps a gate from judging."""
 
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 
 
 class GateError(ExpectedError):

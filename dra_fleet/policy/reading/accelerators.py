@@ -11,8 +11,8 @@ from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources, any_of, declared_by
 from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.reading.pods import POD_TYPES
-from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.reading.unread import WORKLOAD, unread
 from dra_fleet.policy.rule import Parameter
 

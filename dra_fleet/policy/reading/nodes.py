@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.advertisers import discovers
 from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.reading.placement import pool_labels
-from dra_fleet.policy.reading.pools import POOL_TYPES, pools
-from dra_fleet.policy.reading.taints import declared_taints
+from dra_fleet.policy.reading.tolerations import declared_taints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,16 +5,35 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
+from dra_fleet.clouds.pools import NodePool, steps
 from dra_fleet.drivers.divided_devices import dividable
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.claims import SELECTING_TYPES, configs
-from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.reading.clouds import all_resources, any_of
 
 if TYPE_CHECKING:
-    from dra_fleet.clouds.pools import NodePool
+    from collections.abc import Iterator
+
     from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.core.declared.values import Value
+    from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.policy.reading.charts import ChartRelease
+
+
+POOL_TYPES: Final = any_of(lambda resources: [form.types for form in resources.pools])
+
+
+def pools(resource: Resource) -> list[NodePool]:
+    """The pools that a resource declares."""
+    found: list[NodePool] = []
+    for resources in all_resources():
+        for form in resources.pools:
+            if form.types.fullmatch(resource.type) and (form.applies is None or form.applies(resource)):
+                places = resource.properties.every(*steps(form.pools))
+                found += [NodePool(resource, resources, form, place) for place in places if not place.absent]
+    return found
+
 
 _NODES: Final = re.compile(r"kubernetes:core/v1:Node(Patch)?")
 
@@ -62,3 +81,14 @@ def _by_label(node: Resource) -> bool:
 def _by_config(resource: Resource) -> bool:
     kinds = [config.get("parameters", "kind").peek for config in configs(resource)]
     return any(kind in each.config_kinds for kind in kinds for each in dividable())
+
+
+def shared(resource: Resource) -> Iterator[tuple[DriverFacts, Value]]:
+    """Each place that chooses a sharing strategy, with the driver that it is meant for."""
+    for config in configs(resource):
+        facts = drivers.facts_of(config.get("driver").text or "")
+        if facts is None or not facts.sharing_gates:
+            continue
+        strategy = config.get("parameters", "sharing", "strategy")
+        if strategy.text is not None:
+            yield facts, strategy

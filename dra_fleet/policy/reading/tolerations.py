@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taints
+from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration, untolerated_taints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.core.declared.values import Value
-    from dra_fleet.kubernetes.scheduling.taints import Taint
+
+
+_UNTIL_READY: Final = re.compile(r"(not-?ready|uninitialized)$")
+"""Taints of a node's first minutes, which an agent takes away: https://docs.cilium.io/en/stable/installation/taints/."""
 
 
 def tolerations(given: Value) -> list[Toleration]:
@@ -44,3 +49,14 @@ class Tolerated:
         if told is None or self.unknown:
             return None
         return untolerated_taints(taints, (*told, *self.always))
+
+
+def declared_taints(pool: NodePool) -> list[Taint]:
+    """The pool's own taints that a pod must tolerate to run there; unknown ones are noted and left out."""
+    return [taint for taint in pool.taints if taint.keeps_off and not _UNTIL_READY.search(taint.key)]
+
+
+def added_taints(pool: NodePool) -> Iterator[Taint]:
+    """The taints that a cloud puts on the pool's nodes by itself, some of them not in every cluster."""
+    for key, value in pool.cloud.added_taints(pool):
+        yield Taint(key=key, value=value, effect="NoSchedule")

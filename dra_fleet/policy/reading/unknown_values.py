@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.core.declared.resources import Resource
     from dra_fleet.core.declared.values import Value
-    from dra_fleet.core.findings.refusal import Refusal
+    from dra_fleet.core.findings.errors import Refusal
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.policy.reading.charts import ChartRelease
 

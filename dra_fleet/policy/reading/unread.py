@@ -16,8 +16,8 @@ from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_o
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
+from dra_fleet.policy.reading.partitions import pools
 from dra_fleet.policy.reading.pods import POD_TYPES
-from dra_fleet.policy.reading.pools import pools
 from dra_fleet.policy.reading.versions import VERSIONED
 
 if TYPE_CHECKING:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.kubernetes.scheduling.node_affinity import all_labels, selects
 from dra_fleet.proof.allocator.inventory import PoolId
 
 if TYPE_CHECKING:
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import AllocatableDevice, InUse
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, CandidateNode, InUse, Object
     from dra_fleet.proof.allocator.pools import Counters, DevicePool
 
 
@@ -62,3 +63,13 @@ class CounterLedger:
                 for counter, value in counters.items():
                     left[name][counter] -= value
         return left
+
+
+def matches(node: CandidateNode, selection: Object) -> bool:
+    """Whether a node is meant by ``nodeName``, ``allNodes`` or ``nodeSelector``, the first that is set."""
+    name = selection.get("nodeName")
+    if name:
+        return bool(node.name == name)
+    if selection.get("allNodes"):
+        return True
+    return selects(selection.get("nodeSelector"), all_labels(node.labels), node.name) == "yes"

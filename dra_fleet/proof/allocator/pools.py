@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dra_fleet.proof.allocator import nodes
+from dra_fleet.proof.allocator import counters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,9 +84,9 @@ def _is_relevant(candidate: Slice, node: CandidateNode, features: Features) -> b
     if spec.get("perDeviceNodeSelection") is not None and not features.partitionable_devices:
         return False
     if spec.get("nodeName") or spec.get("allNodes") or spec.get("nodeSelector") is not None:
-        return nodes.matches(node, spec)
+        return counters.matches(node, spec)
     if spec.get("perDeviceNodeSelection"):
-        return any(nodes.matches(node, device.published) for device in candidate.devices)
+        return any(counters.matches(node, device.published) for device in candidate.devices)
     return False
 
 

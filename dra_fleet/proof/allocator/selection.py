@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported
-from dra_fleet.proof.allocator import nodes
+from dra_fleet.proof.allocator import counters
 from dra_fleet.proof.allocator.outcome import Failure, Stop, Undecided
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Selection:
             self._holds(selector.expression, selector.place, device) for selector in request.selectors
         ):
             return False
-        return not device.is_selected_per_node or nodes.matches(self._node, device.published)
+        return not device.is_selected_per_node or counters.matches(self._node, device.published)
 
     def _holds(self, expression: str, place: str, device: AllocatableDevice) -> bool:
         verdict = self._program(expression, place).evaluate(device.for_selectors)

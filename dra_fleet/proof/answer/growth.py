@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
 from dra_fleet.proof.answer.misses import MOST_POOLS, why_unmatched
-from dra_fleet.proof.search.held import Held
+from dra_fleet.proof.search.kinds import Held
 from dra_fleet.proof.search.packing import Undecidable
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.common.parameters import check_parameters, limited_devices
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.scheduling.written import mapping, sequence

@@ -11,8 +11,8 @@ from dra_fleet.proof.answer.costs import CopyCost, Shares, cost
 from dra_fleet.proof.answer.misses import why_unmatched
 from dra_fleet.proof.answer.verdicts import PoolFit
 from dra_fleet.proof.search import counting
+from dra_fleet.proof.search.kinds import blocked
 from dra_fleet.proof.search.packing import Packing, Undecidable
-from dra_fleet.proof.search.shared_counters import blocked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from dra_fleet.proof.answer.admission import Admission, Judgement  # noqa: TC001 - the schema reads them
 from dra_fleet.proof.answer.costs import CopyCost  # noqa: TC001 - the published schema reads the types
-from dra_fleet.proof.errors import DoesNotFit
+from dra_fleet.proof.report import DoesNotFit
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
 
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.nodes import NOTHING, ComputeResources
+from dra_fleet.proof.allocator import DeviceId, InUse
 from dra_fleet.proof.search.suitability import labels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.model.nodes import NodeGroup, NodeShape
+    from dra_fleet.model.nodes import NodeDevice, NodeGroup, NodeShape, Object
+    from dra_fleet.proof.allocator import Allocation, Amount
     from dra_fleet.proof.demand.pod_sets import PodSet
+
+
+class Held(NamedTuple):
+    """What is in use of a node's devices: whole ones and shares."""
+
+    devices: frozenset[DeviceId] = frozenset()
+    shares: tuple[tuple[DeviceId, tuple[tuple[str, Amount], ...]], ...] = ()
+
+    @property
+    def in_use(self) -> InUse:
+        """For the allocator."""
+        return InUse(devices=self.devices, capacity={device: dict(held) for device, held in self.shares})
 
 
 def kinds_of(groups: Sequence[NodeGroup], pod_sets: Sequence[PodSet] = ()) -> list[int]:
@@ -53,3 +69,53 @@ def _kind(
         shape.in_order,
         tuple(labels(key) for key in label_keys),
     )
+
+
+def after(before: Held, allocation: Allocation) -> Held:
+    """What is in use once an allocation is made."""
+    devices = set(before.devices)
+    shares = {device: dict(held) for device, held in before.shares}
+    for given in (item for claim in allocation.claims for item in claim):
+        if given.admin_access:
+            continue
+        if not given.consumed:
+            devices.add(given.device)
+            continue
+        held = shares.setdefault(given.device, {})
+        for name, value in given.consumed.items():
+            held[name] = held.get(name, 0) + value
+    frozen = tuple(sorted((device, tuple(sorted(held.items()))) for device, held in shares.items()))
+    return Held(frozenset(devices), frozen)
+
+
+def blocked(
+    devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Object]], used: Iterable[tuple[str, str]]
+) -> frozenset[tuple[str, str]]:
+    """The devices that cannot be had beside those in use, since their counters would run out."""
+    consuming = [device for device in devices if device.placed.get("consumesCounters")]
+    if not consuming:
+        return frozenset()
+    left = {
+        (driver, entry["name"], counter): Quantity.parse(value["value"]).amount
+        for driver, sets in counters.items()
+        for entry in sets
+        for counter, value in entry["counters"].items()
+    }
+    taken = set(used)
+    for device in consuming:
+        if device.key in taken:
+            for key, value in _consumption(device):
+                left[key] = left.get(key, Fraction(0)) - value
+    return frozenset(
+        device.key
+        for device in consuming
+        if any(value > left.get(key, 0) for key, value in _consumption(device))
+    )
+
+
+def _consumption(device: NodeDevice) -> list[tuple[tuple[str, str, str], Fraction]]:
+    return [
+        ((device.driver, entry["counterSet"], counter), Quantity.parse(value["value"]).amount)
+        for entry in device.placed.get("consumesCounters", ())
+        for counter, value in entry["counters"].items()
+    ]

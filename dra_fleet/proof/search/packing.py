@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
-from dra_fleet.proof.errors import Undecidable
-from dra_fleet.proof.search.held import Held
+from dra_fleet.proof.report import Undecidable
+from dra_fleet.proof.search.kinds import Held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,11 +21,11 @@ from dra_fleet.proof.allocator import (
     allocate_alike,
 )
 from dra_fleet.proof.allocator.prepare import MOST_DEVICES
-from dra_fleet.proof.errors import Undecidable
-from dra_fleet.proof.search.held import Held, after
+from dra_fleet.proof.report import Undecidable
+from dra_fleet.proof.search.kinds import Held, after
 from dra_fleet.proof.search.matching import Match, match
 from dra_fleet.proof.search.suitability import Suitability, suitability_to, values_of
-from dra_fleet.proof.supply.node_slices import inventory_of
+from dra_fleet.proof.supply.prediction import inventory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -12,7 +12,7 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel, all_labels, carries, some_labels
 from dra_fleet.kubernetes.scheduling.taints import untolerated_taints
 from dra_fleet.model.nodes import GIVE_SLICES
-from dra_fleet.proof.errors import Undecidable
+from dra_fleet.proof.report import Undecidable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

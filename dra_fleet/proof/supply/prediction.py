@@ -6,11 +6,12 @@ What a public source says is documented; what is not known before the machine ru
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.plugin_pods import PluginPods
-from dra_fleet.drivers.common.told_devices import told_devices
+from dra_fleet.drivers.common.predicting import told_devices
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.minors import PARTITIONS, SHARES, is_on
@@ -19,12 +20,15 @@ from dra_fleet.kubernetes.scheduling.written import mapping
 from dra_fleet.model.nodes import (
     GIVE_SLICES,
     MOST_PODS,
+    NODE,
     NOTHING,
     ComputeResources,
     NodeGroup,
     NodeShape,
     Published,
 )
+from dra_fleet.model.published import slice_specs
+from dra_fleet.proof.allocator import Inventory
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -274,12 +278,6 @@ def given_elsewhere(cluster: ClusterPlan, pool: PoolPlan) -> frozenset[str]:
     return frozenset(key for other in cluster.pools for key in other.labels) - frozenset(pool.labels)
 
 
-# What the API server keeps of the devices that a driver sends: fields of gates that are off are dropped.
-#
-# It does so without a word, so that a device that was sent to be shared is stored as one that is held whole.
-# Source: https://github.com/kubernetes/kubernetes, `pkg/registry/resource/resourceslice/strategy.go`.
-
-
 def stored(devices: Iterable[NodeDevice], minor: str) -> tuple[NodeDevice, ...]:
     """The devices as a server of a minor keeps them.
 
@@ -312,3 +310,28 @@ def _kept(body: Object, *, partitions: bool, shares: bool) -> Object:
                 for name, item in kept["capacity"].items()
             }
     return kept
+
+
+@lru_cache(maxsize=4096)
+def inventory_of(shape: NodeShape) -> Inventory:
+    """The slices of a node, gathered once for all questions about it."""
+    by_driver: dict[str, dict[str, list[Object]]] = {}
+    for device in shape.devices:
+        by_driver.setdefault(device.driver, {}).setdefault(device.group, []).append(device.placed)
+    return Inventory(
+        {"metadata": {"name": f"{driver}-{number:03}"}, "spec": spec}
+        for driver, groups in sorted(by_driver.items())
+        for number, spec in enumerate(_specs(shape, driver, groups))
+    )
+
+
+def _specs(shape: NodeShape, driver: str, groups: Mapping[str, list[Object]]) -> list[Object]:
+    """Slices as the driver splits them: counters and one for each group, or all devices together."""
+    if driver not in shape.counters:
+        return slice_specs(driver, NODE, [device for group in groups.values() for device in group], 1)
+    pool = {"name": NODE, "generation": 1, "resourceSliceCount": len(groups) + 1}
+    base: Object = {"driver": driver, "nodeName": NODE, "pool": pool}
+    return [
+        {**base, "sharedCounters": list(shape.counters[driver])},
+        *({**base, "devices": devices} for devices in groups.values()),
+    ]

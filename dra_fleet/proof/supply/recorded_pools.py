@@ -28,7 +28,7 @@ from dra_fleet.model.nodes import (
     Object,
     Origin,
 )
-from dra_fleet.proof.errors import RecordingInvalid
+from dra_fleet.proof.report import RecordingInvalid
 from dra_fleet.proof.supply.prediction import in_order, resources_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
-from dra_fleet.rehearsal.agent.claims import is_reserved_for
+from dra_fleet.rehearsal.agent.driver_pod import is_ready
 from dra_fleet.rehearsal.agent.own import sockets
 from dra_fleet.rehearsal.agent.view import RESOURCE_API
 from dra_fleet.rehearsal.drivers import plugins_of
@@ -26,6 +26,44 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+    from dra_fleet.rehearsal.world.node import Host
+
+
+# A driver's node plugin looks at its machine when it starts, and never again: new partitions need a restart.
+#
+# Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubelet-plugin/nvlib.go`.
+
+
+class Discovered:
+    """The machines as the drivers' pods found them.
+
+    A restart of the agent counts as a restart of the plugins, as does another entry in the hardware file.
+    """
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+        self._found: dict[str, tuple[int, Host, Host]] = {}
+
+    def host(self, pod: Object) -> Host:
+        """The machine as a driver's pod knows it."""
+        uid, name = pod["metadata"]["uid"], pod["spec"]["nodeName"]
+        boots, delivered = self._machines.memory(name).boots, self._machines.delivered(name)
+        known = self._found.get(uid)
+        if known is not None and known[:2] == (boots, delivered) and is_ready(pod):
+            return known[2]
+        now = self._machines.host(name)
+        self._found[uid] = (boots, delivered, now)
+        return now
+
+    def forget(self, pod: Object) -> None:
+        """A pod is gone."""
+        self._found.pop(pod["metadata"]["uid"], None)
+
+
+def is_reserved_for(claim: Object, pod: Object) -> bool:
+    """Whether a claim is a pod's to use."""
+    users: list[Object] = claim.get("status", {}).get("reservedFor", [])
+    return any(user.get("uid") == pod["metadata"]["uid"] for user in users)
 
 
 class PreparedShares:
@@ -186,3 +224,16 @@ class NodePlugins:
 
 def _results(claim: Object) -> list[Object]:
     return claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+
+
+def claims_to_prepare(pod: Object) -> list[str]:
+    """The pod's claims.
+
+    Raises:
+        PrepareFailed: some are not made yet.
+    """
+    extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+    names = claim_names(pod)
+    if len(names) < len(pod["spec"].get("resourceClaims", [])) + bool(extended):
+        raise PrepareFailed("resource claims of the pod are not created yet")
+    return names

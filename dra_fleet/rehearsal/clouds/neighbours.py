@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dra_fleet import clouds
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:

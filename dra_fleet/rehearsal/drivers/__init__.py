@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dra_fleet.rehearsal.providers.properties import decode, secret_texts
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from dra_fleet.rehearsal.providers.engine_log import EngineLog
+    from dra_fleet.rehearsal.providers.plugin_servicer import EngineLog
 
 SHORTEST_SECRET: Final = 4
 """Characters. A shorter text would blot out half of every message."""

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from google.protobuf import struct_pb2
 
-from dra_fleet.core.findings.engine_marks import SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
+from dra_fleet.core.findings.engine_events import SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
 
 Properties = dict[str, Any]
 """Decoded properties: JSON values, `SecretValue` and `UNKNOWN`."""

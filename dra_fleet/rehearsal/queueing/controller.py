@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -21,6 +22,10 @@ from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers.programs import Programs
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.tools.cache import Cache
+from dra_fleet.rehearsal.tools.go import GoToolchain
+from dra_fleet.rehearsal.tools.recipes import KUEUE
 from dra_fleet.rehearsal.world.controlplane.components import Command
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, free_port
 from dra_fleet.rehearsal.world.files import write_private
@@ -32,16 +37,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.model.plan import FleetPlan
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.machines import Machines
     from dra_fleet.rehearsal.agent.own.processes import PodProcesses, PodProgram
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
+    from dra_fleet.rehearsal.reporting import Reporter
 
 
-# Kueue's container as a plain process: its configuration with addresses of this machine, and its secrets.
-#
-# All pods of a rehearsal are one machine, so that each server of it takes any free port on the loopback.
+LEFT_OUT: Final = "visibility"
+"""The API of pending workloads, which the rehearsed controller does not serve: an API that is announced and
+not served keeps namespaces from going."""
 
 CONFIGURATION: Final = "controller_manager_config.yaml"
 
@@ -265,3 +272,32 @@ async def _ready(port: int) -> bool:
             return (await client.get(f"http://{LOOPBACK}:{port}/readyz")).is_success
     except httpx2.TransportError:
         return False
+
+
+def built(plan: FleetPlan, charts: Path, reporter: Reporter) -> Mapping[str, Path]:
+    """Kueue's controller, built where a stack has queues: what serves as the driver of that name.
+
+    Args:
+        plan: the stack's.
+        charts: where charts of modules are put, as `<chart>/<version>/`.
+        reporter: told of the build.
+
+    Raises:
+        RehearsalError: no module of the stack's version is pinned.
+        ToolsError: it cannot be built.
+    """
+    asked = {item.version for one in plan.clusters for item in one.releases if item.name == NAME}
+    pinned = KUEUE.version.removeprefix("v")
+    if not asked:
+        return {}
+    if asked != {pinned}:
+        raise RehearsalError(
+            f"Kueue {', '.join(sorted(asked - {pinned}))} cannot be rehearsed: no module of it is pinned "
+            f"(pinned: {pinned})"
+        )
+    program = GoToolchain.find().build(KUEUE, Cache.default(), reporter)
+    chart = charts / NAME / pinned
+    if not chart.is_dir():
+        chart.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(program.with_name(NAME), chart, ignore=shutil.ignore_patterns(LEFT_OUT))
+    return {ANY: program}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from dra_fleet.core.facts.own import own_file
+from dra_fleet.core.facts import own_file
 from dra_fleet.core.places import ROOT
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.review.comment.parts import PARTS
-from dra_fleet.review.comment.text import inline
-from dra_fleet.review.words import counted, ranged
+from dra_fleet.review.comment.parts import PARTS, inline
+from dra_fleet.review.kinds import counted, ranged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

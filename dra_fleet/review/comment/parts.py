@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.review.comment.text import bullets, inline, table
-from dra_fleet.review.grouping import grouped
-from dra_fleet.review.model.money import MONTH_HOURS
-from dra_fleet.review.words import counted, short_list
+from dra_fleet.review.kinds import counted, grouped, short_list
+from dra_fleet.review.model.base import MONTH_HOURS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from dra_fleet.review.model import (
         Amounts,
@@ -26,6 +25,11 @@ if TYPE_CHECKING:
         Review,
         Row,
     )
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|~])")
+
+_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
 
 
 def changes(review: Review, rows: int) -> str:
@@ -369,3 +373,30 @@ def _reasons(rows: tuple[Row, ...], columns: tuple[Column, ...]) -> list[str]:
 def _amounts(amounts: Amounts) -> str:
     processors = "-" if amounts.multiprocessors is None else str(amounts.multiprocessors)
     return f"{amounts.memory or '-'}, {processors} SM"
+
+
+def inline(text: str) -> str:
+    """A text on one line, with everything escaped that Markdown or GitHub would read as its own."""
+    flat = " ".join(text.split())
+    escaped = _SPECIAL.sub(r"\\\1", "".join(_HTML.get(sign, sign) for sign in flat))
+    # A bare address would become a link, and a word with underscores needs no escape inside code.
+    return escaped.replace("://", "&#58;//")
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], most: int, noun: str) -> str:
+    """A table of at most so many rows; what is left out is counted below it."""
+    found = list(rows)
+    if not found:
+        return ""
+    lines = [f"| {' | '.join(headings)} |", f"|{'|'.join('---' for _ in headings)}|"]
+    lines += [f"| {' | '.join(inline(cell) for cell in row)} |" for row in found[:most]]
+    left = len(found) - most
+    return "\n".join(lines) + (f"\n\nand {left} more {noun}" if left > 0 else "")
+
+
+def bullets(texts: Iterable[str], most: int, noun: str) -> str:
+    """A list of at most so many lines; what is left out is counted."""
+    found = list(texts)
+    left = len(found) - most
+    lines = [f"- {inline(text)}" for text in found[:most]]
+    return "\n".join([*lines, *([f"- and {left} more {noun}"] if left > 0 else [])])

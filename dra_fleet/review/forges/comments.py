@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import httpx2
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError
 
-from dra_fleet.core.findings.expected import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

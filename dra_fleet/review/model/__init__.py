@@ -4,7 +4,19 @@
 plain, already masked, and never HTML or Markdown. None means not known, never zero.
 """
 
-from dra_fleet.review.model.base import Action, Decision, Kind, ReviewModel, Severity, Weight, Word
+from dra_fleet.review.model.base import (
+    Action,
+    Cost,
+    Decision,
+    Kind,
+    Money,
+    Origin,
+    PoolCost,
+    ReviewModel,
+    Severity,
+    Weight,
+    Word,
+)
 from dra_fleet.review.model.changes import (
     Blast,
     BlastRadius,
@@ -18,8 +30,6 @@ from dra_fleet.review.model.changes import (
 from dra_fleet.review.model.fitting import Cell, Column, Matrix, Row, Workload
 from dra_fleet.review.model.fleet import Amounts, Device, DeviceKind, Node, Pool, Shared, Use
 from dra_fleet.review.model.judged import Engine, Exposure, Finding, Totals, Unchecked, Version
-from dra_fleet.review.model.money import Cost, Money, PoolCost
-from dra_fleet.review.model.origin import Origin
 from dra_fleet.review.model.review import SECTIONS, Review
 
 __all__ = [

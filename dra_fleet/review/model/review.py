@@ -5,13 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import Literal
 
-from dra_fleet.review.model.base import ReviewModel
+from dra_fleet.review.model.base import Cost, Origin, ReviewModel
 from dra_fleet.review.model.changes import BlastRadius, Change, Verdict
 from dra_fleet.review.model.fitting import Matrix, Workload
 from dra_fleet.review.model.fleet import Pool, Shared, Use
 from dra_fleet.review.model.judged import Engine, Exposure, Finding, Totals, Unchecked, Version
-from dra_fleet.review.model.money import Cost
-from dra_fleet.review.model.origin import Origin
 
 
 class Review(ReviewModel):

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dra_fleet.review.grouping import grouped
+from dra_fleet.review.kinds import counted, grouped, short_list
 from dra_fleet.review.model import SECTIONS
-from dra_fleet.review.model.money import MONTH_HOURS
+from dra_fleet.review.model.base import MONTH_HOURS
 from dra_fleet.review.page.telling import DECISIONS, FILTERS, MORE_CHANGES, SIGNS, TITLES, notes
 from dra_fleet.review.pictures import cost_bars, fleet_map, heat_map
-from dra_fleet.review.words import counted, short_list
 
 if TYPE_CHECKING:
     from dra_fleet.review.model import Review

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.core.findings.errors import KEY
+from dra_fleet.review.kinds import counted, ranged
 from dra_fleet.review.pictures.cost_bars import told_money
-from dra_fleet.review.words import counted, ranged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.review.words import counted
+from dra_fleet.review.kinds import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING
 
-from dra_fleet.review.words import counted, short_list
+from dra_fleet.review.kinds import counted, short_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.review.words import short_list
+from dra_fleet.review.kinds import short_list
 
 if TYPE_CHECKING:
     from dra_fleet.review.model import Cell, Column, Matrix, Row

@@ -14,7 +14,7 @@ from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
 from dra_fleet.clouds.gke.plan import node_pool_name, region_of
 from dra_fleet.clouds.gke.resources import chips_of
-from dra_fleet.drivers.common.affinity import any_linux_node
+from dra_fleet.drivers.common.placement import any_linux_node
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.kubernetes.scheduling.taints import Taint

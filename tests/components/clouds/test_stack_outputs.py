@@ -11,7 +11,7 @@ from components.clouds.stack_outputs import StackOutputs, exported_text
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.model.outputs import StackOutput
+from dra_fleet.model.settings import StackOutput
 from tests.clouds.ack import ack_fleets
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100

@@ -9,7 +9,7 @@ from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.model.plan import PoolPlan
-from dra_fleet.model.sharing import ExclusiveSharing
+from dra_fleet.model.settings import ExclusiveSharing
 
 if TYPE_CHECKING:
     from dra_fleet.drivers import Driver

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.proof.supply.node_slices import inventory_of
-from dra_fleet.proof.supply.prediction import predict, stored
+from dra_fleet.proof.supply.prediction import inventory_of, predict, stored
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
 GPUS = gpus(1)

@@ -9,7 +9,7 @@ import pytest
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.plan.advertisers import by_advertiser
-from dra_fleet.model.labels import ADVERTISER
+from dra_fleet.model.specs import ADVERTISER
 from dra_fleet.proof.supply.prediction import predict
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import mig, vgpu

@@ -6,7 +6,7 @@ import asyncio
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.rehearsal.agent.driver_pods import SlicePublisher, in_published_order
+from dra_fleet.rehearsal.agent.kubelet import SlicePublisher, in_published_order
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.core.facts.own import NAME, VARIABLE
+from dra_fleet.core.facts import NAME, VARIABLE
 from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.registry import archives, charts

@@ -11,7 +11,7 @@ import yaml
 from dra_fleet import drivers
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA_DRIVER
-from dra_fleet.drivers.nvidia.objects import (
+from dra_fleet.drivers.nvidia.labels import (
     ChannelTemplate,
     ComputeDomainChannel,
     ComputeDomainSpec,

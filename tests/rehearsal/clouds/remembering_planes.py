@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.drivers.dranet.simulation.hardware import EfaNode
+from dra_fleet.drivers.dranet.simulation.node_side import EfaNode
 from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaNode
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.passed_on import OUTSIDE, outside
 from dra_fleet.rehearsal.registry import archives, charts
 from dra_fleet.rehearsal.registry.archives import pack, packed
-from dra_fleet.rehearsal.registry.proxy import Proxy
-from dra_fleet.rehearsal.registry.server import Registry
+from dra_fleet.rehearsal.registry.server import Proxy, Registry
 from dra_fleet.rehearsal.world.controlplane.pki import LoopbackAuthority
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, free_port
 

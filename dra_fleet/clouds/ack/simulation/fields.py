@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from dra_fleet.core.facts.loading import read
+from dra_fleet.core.facts import read
 from dra_fleet.rehearsal.clouds.cloud import WrongInput, is_unknown
 
 if TYPE_CHECKING:

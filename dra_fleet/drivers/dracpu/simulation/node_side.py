@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Final
 
-from dra_fleet.drivers.described.simulation.plugin import DescribedPlugin
+from dra_fleet.drivers.described.simulation.node_side import DescribedPlugin
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 
 

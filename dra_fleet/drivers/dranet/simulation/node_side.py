@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, cast
 
+from pydantic import Field
 from typing_extensions import override
 
-from dra_fleet.drivers.described.simulation.plugin import DescribedPlugin
+from dra_fleet.drivers.described.simulation.node_side import DescribedPlugin
 from dra_fleet.drivers.dranet import devices
 from dra_fleet.drivers.dranet.devices import DRIVER, efa_devices, google_devices
-from dra_fleet.drivers.dranet.simulation.hardware import EfaNode, cards_of
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
+from dra_fleet.rehearsal.world.node import NodeHardware
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.world.node import Host
 
 
-# DRANET: publishes a node's network cards: EFA cards, Google's, and those that the hardware file describes.
-#
-# NRI and network namespaces are not simulated. Which card is near which GPU is assumed: in the machine's
-# order. Source: https://github.com/kubernetes-sigs/dranet, `pkg/inventory` and `pkg/driver`.
+DRIVER_NAME: Final = "dranet"
+
+
+class EfaNode(NodeHardware):
+    """What DRANET reads of a machine's entry. `nics`: network cards with EFA."""
+
+    nics: Annotated[int, Field(ge=0, le=32)] = 0
+
+    @override
+    def parts(self, name: str) -> Mapping[str, object]:
+        return {**super().parts(name), DRIVER_NAME: self.nics}
+
+
+def cards_of(host: Host) -> int:
+    """How many EFA cards a machine has."""
+    return cast("int", host.parts[DRIVER_NAME])
+
 
 _NETWORKED = "gke.networks.io/accelerator-network-profile"
 """On nodes whose cards GKE has given networks:

@@ -11,7 +11,7 @@ from dra_fleet.drivers.nvidia.sharing import mig
 if TYPE_CHECKING:
     from dra_fleet.core.findings.errors import SettingsError
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.model.sharing import Sharing
+    from dra_fleet.model.settings import Sharing
 
 
 def is_divided(machine: Machine, wanted: Sharing) -> bool:

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, compute_domain_devices
-from dra_fleet.drivers.nvidia.objects import API, CLIQUE_LABEL, KIND
+from dra_fleet.drivers.nvidia.labels import API, CLIQUE_LABEL, KIND
 from dra_fleet.drivers.nvidia.simulation.assigning import NOT_RECOGNIZED, Assigning
 from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import CLIQUE_KIND, DOMAIN
 from dra_fleet.drivers.nvidia.simulation.gates import chart_version, feature_gates

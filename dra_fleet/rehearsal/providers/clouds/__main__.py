@@ -13,7 +13,7 @@ use_protocol_only()
 from dra_fleet.rehearsal.clouds.simulation import simulation_of  # noqa: E402 - after the line above
 from dra_fleet.rehearsal.providers.clouds.servicer import CloudAnswering, CloudServicer  # noqa: E402
 from dra_fleet.rehearsal.providers.clouds.world import CloudInWorld  # noqa: E402
-from dra_fleet.rehearsal.providers.engine_log import EngineLog  # noqa: E402
+from dra_fleet.rehearsal.providers.plugin_servicer import EngineLog  # noqa: E402
 from dra_fleet.rehearsal.providers.serving import serve  # noqa: E402
 
 if TYPE_CHECKING:

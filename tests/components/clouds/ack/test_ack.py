@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from components.fleet import build
-from dra_fleet.drivers.common.affinity import any_linux_node
+from dra_fleet.drivers.common.placement import any_linux_node
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from tests.clouds.ack.ack_fleets import CLUSTER_ID, GIVEN, a10, adopted, cluster, pool

@@ -12,7 +12,7 @@ import pulumi
 import pytest
 import yaml
 
-from components.clouds.aks.kubeconfig import login_kubeconfig
+from components.clouds.aks.cluster import login_kubeconfig
 from components.fleet import build
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.fleet import parse, read_stack_file

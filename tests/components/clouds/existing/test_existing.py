@@ -8,7 +8,7 @@ import pulumi
 import pytest
 
 from components.clouds.existing.cluster import ExistingCluster, ExistingClusterArgs, usable
-from dra_fleet.model.outputs import StackOutput
+from dra_fleet.model.settings import StackOutput
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:

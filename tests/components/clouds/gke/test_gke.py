@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.clouds.gke.kubeconfig import login_kubeconfig
+from components.clouds.gke.cluster import login_kubeconfig
 from tests.clouds.gke.gke_fleets import cluster, l4, pool
 from tests.components.clouds.gke.gke_declared import (
     CLUSTER,

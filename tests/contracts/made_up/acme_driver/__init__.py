@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from dra_fleet.core.findings.refusal import Refusal
+from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.values import value_at

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.account import Exposed
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.core.findings.refusals import Findings
-    from dra_fleet.model.clusters import ClusterSettings
-    from dra_fleet.model.fleet import FleetSettings
+    from dra_fleet.core.findings.errors import Findings
+    from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import PoolPlan
     from meadow_cloud.cluster import MeadowCluster
@@ -65,7 +64,7 @@ class Meadow(Cloud["MeadowClusterSettings"]):
         self, at: Place, name: str, settings: ClusterSettings, findings: Findings
     ) -> PoolPlan | None:
         from dra_fleet.clouds.common.machines import find_machine, planned
-        from dra_fleet.model.labels import POOL
+        from dra_fleet.model.specs import POOL
 
         pool = self.own(settings).pools[name]
         machine = find_machine(at, pool.machine, self.machines, "choose coop", findings=findings)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from components.clouds.kubeconfig import kubeconfig_with
     from components.clouds.logins import Logins
     from components.clouds.platform import Declaration, Platform, SecretReader
-    from components.core.naming import logical
+    from components.core.identity import logical
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 else:
     from dra_fleet.components.clouds.kubeconfig import kubeconfig_with
     from dra_fleet.components.clouds.platform import Platform
-    from dra_fleet.components.core.naming import logical
+    from dra_fleet.components.core.identity import logical
 
 
 class ControlPlane(pulumi.CustomResource):

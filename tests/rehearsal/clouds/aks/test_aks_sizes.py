@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet import clouds
 from dra_fleet.clouds.base import read_machines
-from dra_fleet.core.facts.own import NAME, VARIABLE
+from dra_fleet.core.facts import NAME, VARIABLE
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.world.errors import InvalidRequestError

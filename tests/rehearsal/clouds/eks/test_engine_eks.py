@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.clouds.eks.kubeconfig import login_kubeconfig
+from components.clouds.eks.cluster import login_kubeconfig
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from tests.rehearsal.clouds.eks.eks_program import EksProgram

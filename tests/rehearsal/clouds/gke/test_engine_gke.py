@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.clouds.gke.kubeconfig import login_kubeconfig
+from components.clouds.gke.cluster import login_kubeconfig
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from tests.rehearsal.clouds.gke.gke_program import GkeProgram

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.drivers.nvidia.objects import API, KIND
+from dra_fleet.drivers.nvidia.labels import API, KIND
 from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
     CLIQUE_KIND,
     DOMAIN,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.nvidia.objects import API, KIND
+from dra_fleet.drivers.nvidia.labels import API, KIND
 from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import CLIQUE, CLIQUE_KIND, DOMAIN
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
-from dra_fleet.drivers.nvidia.objects import API, CHANNEL_CLASS, CHANNEL_REQUEST
+from dra_fleet.drivers.nvidia.labels import API, CHANNEL_CLASS, CHANNEL_REQUEST
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

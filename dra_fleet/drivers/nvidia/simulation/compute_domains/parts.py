@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.informer import key_of
-from dra_fleet.drivers.nvidia.objects import API, KIND
+from dra_fleet.drivers.nvidia.labels import API, KIND
 from dra_fleet.drivers.nvidia.simulation.compute_domains import membership
 from dra_fleet.drivers.nvidia.simulation.compute_domains.controller import Controller
 from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import CLIQUE_KIND, CONTROLLER, DAEMON, runs

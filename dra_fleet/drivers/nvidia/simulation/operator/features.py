@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet.drivers.nvidia.objects import CLIQUE_LABEL
+from dra_fleet.drivers.nvidia.labels import CLIQUE_LABEL
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.drivers.nvidia.simulation.operator.capacity import partitions
 from dra_fleet.drivers.nvidia.simulation.operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT

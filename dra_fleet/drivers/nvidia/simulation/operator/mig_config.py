@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.core.facts.loading import read_mapping
+from dra_fleet.core.facts import read_mapping
 from dra_fleet.drivers.nvidia.devices import MigLayoutImpossible, place
 from dra_fleet.drivers.nvidia.mig_config import device_filter
 

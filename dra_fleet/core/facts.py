@@ -1,29 +1,73 @@
-"""Facts of one's own: a file beside the stack file that adds to this program's, by the same models and keys.
-
-A process has one such file: the variable names it, which what a command starts inherits; else it stands in
-the folder of the project.
-"""
+"""The one loader of facts: a YAML file in the folder it belongs to, read when it is first asked for."""
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+import re
 from collections import Counter
 from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar, cast
 
-from dra_fleet.core.findings.errors import choices
-from dra_fleet.core.findings.expected import ExpectedError
+import yaml12
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from dra_fleet.core.findings.errors import ExpectedError, choices
 from dra_fleet.core.places import nearest_project
 from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    Entry = Mapping[str, Any]
+    OwnEntry = Mapping[str, Any]
+
+
+Amount = Annotated[int, Field(ge=0, strict=True)]
+"""How much there is of something."""
+
+
+class Fact(BaseModel):
+    """A part of an entry."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=False,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        defer_build=True,
+    )
+
+
+class Entry(Fact):
+    """A fact with where it was read and when.
+
+    `assumed` marks values chosen by us because nothing public says them; `source` names what they follow.
+    """
+
+    source: str
+    date: dt.date
+    assumed: bool = False
+
+
+EXAMPLE: Final = "three numbers, such as 0.6.0"
+
+_VERSION: Final = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
+
+
+# Facts of one's own: a file beside the stack file that adds to this program's, by the same models and keys.
+#
+# A process has one such file: the variable names it, which what a command starts inherits; else it stands in
+# the folder of the project.
 
 VARIABLE: Final = "DRA_FLEET_CATALOGUE"
+
 NAME: Final = "catalogue.yaml"
+
 _PLACES: Final = {
     "machines.yaml": ("clouds", {"machines": "machines"}),
     "driver.yaml": (
@@ -34,18 +78,81 @@ _PLACES: Final = {
     "gpu_operator.yaml": ("drivers", {"versions": "operator"}),
 }
 """By a data file's name: the section of its folder here, and by its own lists what they are called there."""
+
 SECTIONS: Final = {
     kind: sorted({key for of, keys in _PLACES.values() if of == kind for key in keys.values()})
     for kind in ("clouds", "drivers")
 }
 """What may be told of a cloud and of a driver."""
+
 PRICES: Final = "prices"
+
 _NAMES: Final = ("version", "name", "model")
+
 _OF_SOURCE: Final = frozenset({"source", "date"})
 
 
 class CatalogueInvalid(ExpectedError):  # noqa: N818 - that is the sentence
     """The catalogue of one's own cannot be read, or contradicts this program's; the message says where."""
+
+
+class Named(Protocol):
+    """An entry with a name."""
+
+    @property
+    def name(self) -> str:
+        """By what it is asked for."""
+        ...
+
+
+NamedT = TypeVar("NamedT", bound=Named)
+
+
+def read(package: str, name: str) -> dict[str, Any]:
+    """The content of a data file, a mapping, with what one's own catalogue adds to it.
+
+    Args:
+        package: the package whose folder holds it, such as `dra_fleet.clouds.aks`.
+        name: the file's name.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        CatalogueInvalid: One's own catalogue contradicts it.
+    """
+    told = read_mapping(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
+    return completed(package, name, told)
+
+
+def read_mapping(text: str) -> dict[str, Any]:
+    """The mapping that a YAML text of our own holds; texts of others are read with bounds, by `yaml_text`.
+
+    Raises:
+        ValueError: It is no YAML.
+    """
+    return cast("dict[str, Any]", yaml12.parse_yaml(text))
+
+
+def by_name(entries: Iterable[NamedT]) -> dict[str, NamedT]:
+    """Entries by their names.
+
+    Raises:
+        ValueError: Two have the same name.
+    """
+    named: dict[str, NamedT] = {}
+    for entry in entries:
+        if entry.name in named:
+            msg = f"the facts hold {entry.name} twice"
+            raise ValueError(msg)
+        named[entry.name] = entry
+    return named
+
+
+def is_chart_version(text: str) -> bool:
+    """Whether it is one whole version, with or without a v.
+
+    https://helm.sh/docs/topics/charts/#charts-and-versioning
+    """
+    return _VERSION.fullmatch(text) is not None
 
 
 def use_beside(stack: Path) -> None:
@@ -113,7 +220,7 @@ def _below(catalogue: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     return found
 
 
-def _joined(ours: Sequence[Entry], own: Sequence[Entry], at: str) -> list[Entry]:
+def _joined(ours: Sequence[OwnEntry], own: Sequence[OwnEntry], at: str) -> list[OwnEntry]:
     found = list(ours)
     told = Counter(_name(entry, at) for entry in own)
     for entry in own:
@@ -138,7 +245,7 @@ def _joined(ours: Sequence[Entry], own: Sequence[Entry], at: str) -> list[Entry]
     return found
 
 
-def _filled(ours: Entry, own: Entry, at: str) -> Entry:
+def _filled(ours: OwnEntry, own: OwnEntry, at: str) -> OwnEntry:
     """Our entry where it says something, one's own where ours says that nobody knows."""
     for key, value in own.items():
         known = ours.get(key)
@@ -152,12 +259,12 @@ def _filled(ours: Entry, own: Entry, at: str) -> Entry:
     return {**ours, **own, **{key: told[key] for key in told if key not in _OF_SOURCE}}
 
 
-def _priced(machine: Entry, prices: Mapping[str, Entry]) -> Entry:
+def _priced(machine: OwnEntry, prices: Mapping[str, OwnEntry]) -> OwnEntry:
     price = prices.get(machine["name"])
     return machine if price is None else {**machine, "price": price}
 
 
-def _name(entry: Entry, at: str) -> str:
+def _name(entry: OwnEntry, at: str) -> str:
     key = next((key for key in _NAMES if key in entry), None)
     if key is None:
         raise _invalid(f"{at}: an entry has no name\n  got: {dict(entry)}")
