@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pulumi
 
 from dra_fleet.core.findings.errors import KEY, ExpectedError
-from dra_fleet.fleet import SettingsError, SettingsInvalid, going, parse
+from dra_fleet.fleet import SettingsError, SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
@@ -95,13 +95,11 @@ def settings() -> FleetSettings:
         value: object = config.get_object(_NAME)
     except (pulumi.ConfigTypeError, ValueError):
         value = config.get(_NAME)
-    if isinstance(value, Mapping) and "extends" not in value and not going.warnings({KEY: value}):
+    if isinstance(value, Mapping) and "extends" not in value:
         return parse(cast("Mapping[str, Any]", value))
     from dra_fleet.fleet.stack_file import parsed, settled  # noqa: PLC0415 - most stacks read no file
 
     layer = settled(cast("object", value), _folder())
-    for warning in layer.warnings:
-        pulumi.log.warn(warning)
     return parsed(layer)
 
 

@@ -91,7 +91,7 @@ def prove(
     proof = prove_plan(plan, _recordings(plan, slices))
     failures = tuple(_located(text, read) for text in proof.failures)
     long = [str(read.too_long)] if read.too_long else []
-    warnings = (*long, *read.warnings, *plan.warnings, *proof.warnings)
+    warnings = (*long, *plan.warnings, *proof.warnings)
     proof = replace(proof, failures=failures, warnings=warnings)
     _write(sarif, file, failures=failures, warnings=warnings)
     if json:

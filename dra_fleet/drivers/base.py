@@ -97,7 +97,6 @@ class Driver(ABC):
             pods that do so if their specification does not name it.
         intents: Per key of a class in the stack file, the attribute or capacity that answers it.
         plugin_section: The chart value that holds the placement of the plugin's pods; "" for the top level.
-        formerly: Its names in stack files of earlier versions.
         resources: How any program's charts, images and labels are recognized as the driver's.
         controller_switch: The chart value that turns its controller on; "" without one.
         operator: The key of a cluster's settings for the operator that prepares its nodes; "" without one.
@@ -124,7 +123,6 @@ class Driver(ABC):
     publishers: Mapping[str, str]
     intents: Mapping[str, str] = {}
     plugin_section: str = ""
-    formerly: tuple[str, ...] = ()
     resources: DriverResources = DriverResources()
     controller_switch: str = ""
     operator: str = ""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid, nearest, shown
 from dra_fleet.core.places import PROJECT_FILE, stack_name
 from dra_fleet.core.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
-from dra_fleet.fleet import going
 from dra_fleet.fleet.extending import FLEET, Layer, extended
 from dra_fleet.fleet.parsing import parse
 from dra_fleet.fleet.schema import keys
@@ -70,8 +69,6 @@ class StackFile:
     document: Document = field(repr=False, compare=False)
     handed_over: int
     """Bytes of the variable in which the engine hands the fleet to a program."""
-    warnings: tuple[str, ...] = ()
-    """What is written in a way that the next version no longer reads."""
 
     @property
     def too_long(self) -> SettingsError | None:
@@ -104,7 +101,6 @@ def read_stack_file(path: Path) -> StackFile:
         settings=parsed(layer),
         document=layer.document,
         handed_over=handed_over,
-        warnings=layer.warnings,
     )
 
 
@@ -220,13 +216,10 @@ def _layer(path: Path, load: Callable[[Path], Document]) -> Layer | None:
 
 
 def _of(document: Document, path: Path) -> Layer:
-    """The fleet that stands in a document itself, rewritten where it is written in a way that goes."""
-    config = {KEY: _value(document, path)}
-    warnings = going.warnings(config, path.name)
-    going.migrate(config)
-    fleet = config[KEY]
+    """Return the fleet of a document."""
+    fleet = _value(document, path)
     if isinstance(fleet, dict):
-        return Layer(document=document, fleet=cast("dict[str, Any]", fleet), warnings=warnings)
+        return Layer(document=document, fleet=cast("dict[str, Any]", fleet))
     error = SettingsError(
         path=KEY,
         what="must be a mapping",

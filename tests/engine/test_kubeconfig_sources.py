@@ -61,7 +61,7 @@ def stack_file(directory: Path) -> Path:
     }
     config = {
         "pulumi:disable-default-providers": ["*"],
-        "dra-fleet:fleet": "fleets/sources.yaml",
+        "dra-fleet:fleet": {"extends": "fleets/sources.yaml"},
         "dra-fleet:labKubeconfig": OTHER_SECRET,
     }
     node = {"name": "cpu", "machine": "cpu-16", "labels": {"example.com/pool": "cpu"}}

@@ -154,7 +154,7 @@ def test_a_file_may_extend_one_that_extends_another(project: Path) -> None:
 def test_a_stack_file_whose_fleet_stands_in_a_named_file_may_extend_there(project: Path) -> None:
     (project / "fleets" / "staging.yaml").write_text(STAGING)
     file = project / "Pulumi.staging.yaml"
-    file.write_text("config:\n  dra-fleet:fleet: fleets/staging.yaml\n")
+    file.write_text("config:\n  dra-fleet:fleet: {extends: fleets/staging.yaml}\n")
     assert read_stack_file(file).settings.owner == "me"
 
 

@@ -14,7 +14,7 @@ from dra_fleet.fleet.fleet_files import fleet_files
 from dra_fleet.fleet.stack_file import LONGEST_VARIABLE, fleet_at, read_fleet
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
-NAMES = "config:\n  dra-fleet:fleet: fleets/large.yaml\n"
+NAMES = "config:\n  dra-fleet:fleet: {extends: fleets/large.yaml}\n"
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_what_is_wrong_is_told_at_its_place_in_the_named_file(stack: Path) -> No
 
 def test_a_named_file_that_is_not_there_is_told_where_it_is_named(stack: Path) -> None:
     (stack.parent / "fleets" / "large.yaml").unlink()
-    told = f"names a file that does not exist\n  at: {stack}:2:3\n  got: fleets/large.yaml\n"
+    told = f"names a file that does not exist\n  at: {stack}:2:21\n  got: fleets/large.yaml\n"
     with pytest.raises(SettingsInvalid, match=told):
         read_stack_file(stack)
 

@@ -41,7 +41,6 @@ class Dranet(Driver):
     """DRANET."""
 
     name = "dranet"
-    formerly = ("efa",)
     publishers = {"dra.net": "/dranet"}
     intents = {"product": "pciDevice"}
     plugin_section = ""
