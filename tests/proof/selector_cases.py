@@ -72,13 +72,6 @@ class SelectorCases:
 
         return draw
 
-    def _formatted(self, depth: int) -> str:
-        kinds = ("any", "string", "int", "uint", "double", "bool", "strings", "ints", "duration", "timestamp")
-        given = ", ".join(
-            self._of(self._pick(kinds), depth) for _ in range(self._random.choice((0, 1, 1, 1, 2)))
-        )
-        return f"'{self._pick(values.TEMPLATES)}'.format([{given}])"
-
     def _make_rules(self) -> dict[str, list[Callable[[int], str]]]:
         join, text = self._join, self._text
         orders = ("<", "<=", ">", ">=", "==", "!=")
@@ -103,8 +96,6 @@ class SelectorCases:
                 join("{} != {}", "any", "int"),
                 join("{} == {}", "quantity", "quantity"),
                 join("{} == {}", "semver", "semver"),
-                join("{} == {}", "ip", "ip"),
-                join("{} == {}", "cidr", "cidr"),
                 join("{} == {}", "strings", "strings"),
                 join("{} == {}", "ints", "ints"),
                 join("{}.isGreaterThan({})", "quantity", "quantity"),
@@ -150,26 +141,10 @@ class SelectorCases:
                 lambda depth: (
                     f"sets.{self._pick(('contains', 'equivalent', 'intersects'))}({self._of('strings', depth)}, {self._of('strings', depth)})"
                 ),
-                text(values.ADDRESSES, "isIP('{}')"),
-                text(values.ADDRESSES, "ip.isCanonical('{}')"),
-                text(values.RANGES, "isCIDR('{}')"),
-                lambda depth: (
-                    f"{self._of('ip', depth)}.{self._pick(('isUnspecified', 'isLoopback', 'isLinkLocalMulticast', 'isLinkLocalUnicast', 'isGlobalUnicast'))}()"
-                ),
-                join("{}.containsIP({})", "cidr", "ip"),
-                text(values.ADDRESSES, "cidr('10.0.0.0/8').containsIP('{}')"),
-                join("{}.containsCIDR({})", "cidr", "cidr"),
-                text(values.RANGES, "cidr('::/0').containsCIDR('{}')"),
                 lambda _: "device.allowMultipleAllocations",
                 join("{}.isInteger()", "quantity"),
                 lambda depth: f"type({self._of('any', depth)}) == {self._pick(('string', 'int', 'bool'))}",
                 join("bool({})", "string"),
-                join("isURL({})", "string"),
-                join("{} == {}", "url", "url"),
-                join("{} == {}", "format", "format"),
-                join("{}.validate({}).hasValue()", "format", "string"),
-                text(values.FORMAT_TEXTS, "format.qualifiedName().validate('{}').hasValue()"),
-                join("{}.getQuery().exists(k, v, k == {} || v == {})", "url", "string", "strings"),
             ],
             "any": [
                 self._attribute,
@@ -198,16 +173,12 @@ class SelectorCases:
                 join("string({})", "double"),
                 join("string({})", "duration"),
                 join("string({})", "timestamp"),
-                join("string({})", "ip"),
-                join("string({})", "cidr"),
                 join("string({})", "any"),
                 join("strings.quote({})", "string"),
                 join("({} ? {} : {})", "bool", "string", "string"),
                 join("{}[{}]", "strings", "int"),
                 join("{}.min()", "strings"),
                 join("{}.max()", "strings"),
-                lambda depth: f"{self._of('url', depth)}.{self._pick(values.URL_PARTS)}()",
-                *[self._formatted] * 3,
             ],
             "int": [
                 text(values.INTS),
@@ -242,8 +213,6 @@ class SelectorCases:
                 join("{}.major()", "semver"),
                 join("{}.minor()", "semver"),
                 join("{}.patch()", "semver"),
-                join("{}.family()", "ip"),
-                join("{}.prefixLength()", "cidr"),
                 join("{}.getFullYear()", "timestamp"),
                 join("{}.getSeconds()", "duration"),
                 join("{}[{}]", "ints", "int"),
@@ -310,16 +279,6 @@ class SelectorCases:
                 join("{}.sortBy(x, -x)", "ints"),
                 join("{}.transformList(i, x, i < {}, x * i)", "ints", "int"),
             ],
-            "url": [
-                text(values.URLS[:3], "url('{}')"),
-                text(values.URLS, "url('{}')"),
-                join("url({})", "string"),
-            ],
-            "format": [
-                text(values.NAMED_FORMATS, "format.{}()"),
-                text(values.NAMED_FORMATS, "format.named('{}').value()"),
-                join("format.named({}).orValue({})", "string", "format"),
-            ],
             "duration": [
                 text(values.DURATIONS[:4], "duration('{}')"),
                 text(values.DURATIONS, "duration('{}')"),
@@ -329,15 +288,5 @@ class SelectorCases:
                 text(values.TIMES[:2], "timestamp('{}')"),
                 text(values.TIMES, "timestamp('{}')"),
                 join("{} + {}", "timestamp", "duration"),
-            ],
-            "ip": [
-                text(values.ADDRESSES[:6], "ip('{}')"),
-                text(values.ADDRESSES, "ip('{}')"),
-                join("{}.ip()", "cidr"),
-            ],
-            "cidr": [
-                text(values.RANGES[:5], "cidr('{}')"),
-                text(values.RANGES, "cidr('{}')"),
-                join("{}.masked()", "cidr"),
             ],
         }

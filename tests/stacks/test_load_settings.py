@@ -34,7 +34,7 @@ def test_the_program_reads_the_file_that_its_stack_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "large.yaml").write_text(DEV.read_text(encoding="utf-8"), encoding="utf-8")
-    set_all_config({"dra-fleet:fleet": "{\"extends\": \"large.yaml\"}"}, ["dra-fleet:none"])
+    set_all_config({"dra-fleet:fleet": '{"extends": "large.yaml"}'}, ["dra-fleet:none"])
     monkeypatch.setattr(pulumi, "get_root_directory", lambda: str(tmp_path))
     assert program.settings() == read_stack_file(DEV).settings
 
@@ -43,7 +43,7 @@ def test_where_the_host_tells_no_folder_the_program_reads_from_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "large.yaml").write_text(DEV.read_text(encoding="utf-8"), encoding="utf-8")
-    set_all_config({"dra-fleet:fleet": "{\"extends\": \"large.yaml\"}"}, ["dra-fleet:none"])
+    set_all_config({"dra-fleet:fleet": '{"extends": "large.yaml"}'}, ["dra-fleet:none"])
     monkeypatch.setattr(pulumi, "get_root_directory", lambda: None)
     monkeypatch.chdir(tmp_path)
     assert program.settings() == read_stack_file(DEV).settings

@@ -91,6 +91,17 @@ string .findAll(string, int) -> list<string>
 sets.contains(list<~T>, list<~T>) -> bool
 sets.equivalent(list<~T>, list<~T>) -> bool
 sets.intersects(list<~T>, list<~T>) -> bool
+string(bool) -> string
+string(int) -> string
+string(uint) -> string
+string(double) -> string
+string(string) -> string
+string(bytes) -> string
+string(timestamp) -> string
+string(duration) -> string
+"""
+
+_NOT_EVALUATED = """
 ip(string) -> IP
 isIP(string) -> bool
 ip.isCanonical(string) -> bool
@@ -109,14 +120,6 @@ CIDR .containsCIDR(CIDR) -> bool
 CIDR .ip() -> IP
 CIDR .prefixLength() -> int
 CIDR .masked() -> CIDR
-string(bool) -> string
-string(int) -> string
-string(uint) -> string
-string(double) -> string
-string(string) -> string
-string(bytes) -> string
-string(timestamp) -> string
-string(duration) -> string
 string(IP) -> string
 string(CIDR) -> string
 string .format(list<dyn>) -> string
@@ -144,6 +147,7 @@ format.byte() -> NamedFormat
 format.date() -> NamedFormat
 format.datetime() -> NamedFormat
 """
+"""What the server has and no selector of a driver uses: checked, and unknown here."""
 
 _LISTS = """
 list<~T> .slice(int, int) -> list<~T>
@@ -193,7 +197,7 @@ class Signature:
 @cache
 def signatures() -> tuple[Signature, ...]:
     """Every overload declared beside the evaluator's own libraries, but those of lists."""
-    return (*_read(_KUBERNETES, _LOSSY), *_comparisons())
+    return (*_read(_KUBERNETES, _LOSSY), *_read(_NOT_EVALUATED, evaluated=False), *_comparisons())
 
 
 @cache
@@ -202,7 +206,7 @@ def list_signatures() -> tuple[Signature, ...]:
     return tuple(_read(_LISTS))
 
 
-def _read(table: str, lossy: tuple[str, ...] = ()) -> list[Signature]:
+def _read(table: str, lossy: tuple[str, ...] = (), *, evaluated: bool = True) -> list[Signature]:
     found: list[Signature] = []
     for line in filter(None, table.splitlines()):
         match = _LINE.fullmatch(line)
@@ -218,7 +222,7 @@ def _read(table: str, lossy: tuple[str, ...] = ()) -> list[Signature]:
                 parameters=tuple(_qualified(part) for part in parameters),
                 result=_qualified(match["result"]),
                 is_member=receiver is not None,
-                is_evaluated=receiver not in lossy,
+                is_evaluated=evaluated and receiver not in lossy,
             )
         )
     return found

@@ -10,14 +10,11 @@ import json
 import re
 from collections import defaultdict
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
 from dra_fleet.kubernetes.cel import declarations, equality, libraries, messages, minors
-
-if TYPE_CHECKING:
-    from dra_fleet.kubernetes.cel.implementation import Implementation
 
 _Config = dict[str, Any]
 _EXTENSIONS: list[_Config] = [
@@ -175,25 +172,13 @@ def _type(text: str) -> _Config:
 def runner(minor: int) -> cel.Env:
     """The environment that evaluates what ``checked`` let pass."""
     members = {signature.name: signature.is_member for signature in declarations.signatures()}
-    ip_of_range = [
-        cel.Overload(
-            "ip of cidr",
-            cel.Type.DYN,
-            [_kind("message")],
-            is_member=True,
-            impl=_implementation("ip", "message"),
-        )
-    ]
     functions: list[cel.FunctionDecl] = []
     for name, implementations in (libraries.implementations(minor) | equality.IMPLEMENTATIONS).items():
         overloads: list[cel.Overload] = []
         for kinds, implementation in implementations:
-            if name == "ip" and kinds == "message":
-                overloads += ip_of_range
-                continue
             for index, parameters in enumerate(_expanded(kinds)):
                 identity = f"{name} {kinds} {index}"
-                is_member = members.get(name, False) if name != "ip" else False
+                is_member = members.get(name, False)
                 overloads.append(cel.Overload(identity, cel.Type.DYN, parameters, is_member, implementation))
         functions.append(cel.FunctionDecl(name, overloads))
     return cel.NewEnv(
@@ -202,10 +187,6 @@ def runner(minor: int) -> cel.Env:
         variables=_variables(minor),
         functions=functions,
     )
-
-
-def _implementation(name: str, kinds: str) -> Implementation:
-    return next(found for declared, found in libraries.IMPLEMENTATIONS[name] if declared == kinds)
 
 
 def _variables(minor: int) -> dict[str, cel.Type]:

@@ -17,11 +17,9 @@ from dra_fleet.kubernetes.cel import (
     declarations,
     equality,
     evaluator,
-    formatting,
     libraries,
     lookups,
     loops,
-    named_formats,
     syntax,
 )
 from dra_fleet.kubernetes.cel.clauses import split
@@ -100,7 +98,6 @@ def check(expression: str, checked: CheckedTree, minor: int) -> None:
     """
     types = checked.types
     problems = [*_mixed_literals(checked), *_invalid_constants(checked)]
-    problems += formatting.problems(checked, lambda node: type_text(types.get(node.id)))
     if problems:
         raise CelInvalid(
             "compilation failed: " + "\n".join(_located(expression, checked, *found) for found in problems)
@@ -119,7 +116,7 @@ _COMPILED = 4096
 _LOSSY = re.compile(r"\b(?:uint|google\.protobuf\.\w+)\b")
 """Types whose values in a map do not survive the way into an implementation and back."""
 
-_CHANGES = {**equality.CHANGES, **lookups.CHANGES, **loops.CHANGES, **named_formats.CHANGES}
+_CHANGES = {**equality.CHANGES, **lookups.CHANGES, **loops.CHANGES}
 """How a checked tree becomes one that the evaluator runs as a server would."""
 
 _SORT_BY = "_sortByAssociatedKeys"
@@ -290,8 +287,6 @@ def _not_evaluated() -> frozenset[str]:
 
 def _refuse_unsupported(checked: syntax.CheckedTree) -> None:
     _refuse_lossy_maps(checked)
-    if named_formats.tells_what_is_wrong(checked):
-        raise CelUnsupported(f"what validate() says {BEYOND}, only whether it says something: hasValue()")
     for overloads in checked.overloads.values():
         for overload in overloads:
             if overload in _not_evaluated():

@@ -59,7 +59,6 @@ def judge(expression: str, device: CelDevice = GPU, minor: str = "1.36") -> tupl
         (f"{ATTRIBUTES}.type.lowerAscii().matches('^g.u$')", "true"),
         ("'a-b'.find('[a-z]$') == 'b' && 'abc'.findAll('[a-z]', 2).size() == 2", "true"),
         ("sets.contains([1, 2], [2]) && [3, 1].max() == 3 && [1, 2].sum() == 3", "true"),
-        ("cidr('10.0.0.0/8').containsIP('10.1.2.3') && ip('::1').isLoopback()", "true"),
         ("1 < 2.5 && 3u > 2", "true"),
         ("device.allowMultipleAllocations", "false"),
         ("[1, 2].exists(x, x == 1) && cel.bind(v, 1, v == 1)", "true"),
@@ -189,9 +188,6 @@ def test_a_field_of_a_later_minor_is_refused() -> None:
         "device.attributes.exists(domain, ids, domain == device.driver && 'type' in ids)",
         "[[1, 2]].exists_one(i, v, v.exists_one(x, x == 1)) && ![1, 1].exists_one(i, v, v == 1)",
         "[3, 4].transformMap(i, v, i * v) == {0: 0, 1: 4}",
-        "url('https://example.com:80/a').getPort() == '80' && !isURL('example.com')",
-        "!format.dns1123Label().validate('gpu-0').hasValue() && format.uuid().validate('gpu-0').hasValue()",
-        "'%s-%d of %.1f'.format([device.driver, 3, 2.5]) == device.driver + '-3 of 2.5'",
     ],
 )
 def test_the_functions_that_few_selectors_use_are_evaluated_too(expression: str) -> None:
@@ -203,20 +199,9 @@ def test_sorting_by_a_key_is_refused_before_1_35() -> None:
         environment("1.34").compile("[1].sortBy(x, x) == [1]")
 
 
-def test_values_that_do_not_fit_their_text_are_refused() -> None:
-    with pytest.raises(CelInvalid, match="%d was given string") as caught:
-        environment("1.36").compile("'%d'.format([device.driver]) == '1'")
-    assert str(caught.value).startswith("compilation failed: ERROR: <input>:1:20: ")
-
-
-def test_a_text_whose_values_do_not_fit_is_an_error_where_they_are_known() -> None:
-    outcome, said = judge("'%d'.format([dyn(device.driver)]) == '1'")
-    assert (outcome, said) == ("error", "error during formatting: %d was given str")
-
-
 @pytest.mark.parametrize(
     "expression",
-    ["lists.range(2000).transformMap(i, v, v).size() == 1", "('%.' + '2000f').format([1.0]) == '1'"],
+    ["lists.range(2000).transformMap(i, v, v).size() == 1"],
 )
 def test_what_would_take_too_long_or_too_much_is_unknown(expression: str) -> None:
     outcome, said = judge(expression)
@@ -235,7 +220,9 @@ def test_a_function_of_a_later_minor_is_refused() -> None:
     [
         "{'a': 1}.transformMap(k, v, uint(v))['a'] == 1u",
         "format.dns1123Label().validate('a').orValue([]) == []",
-        "'%.2000f'.format([1.0]) == '1'",
+        "'%s-%d'.format([device.driver, 3]) == 'a-3'",
+        "cidr('10.0.0.0/8').containsIP('10.1.2.3') && ip('::1').isLoopback()",
+        "url('https://example.com:80/a').getPort() == '80' && !isURL('example.com')",
         "[1u].sum() == 1u",
         "device == device",
         "[].map(x, x).exists(y, y < y ? y == 1 : y < 2)",
