@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.rehearsal.tools import Toolset
 
-NEWEST = "v1.36.3"
+NEWEST = "v1.37.2"
 FLOOR = "v1.34.9"
 LOCK = Home(Path()).lock.name
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.engine
 
 T = TypeVar("T")
 
-VERSIONS = (FLOOR, "v1.35.4", NEWEST)
+VERSIONS = (FLOOR, "v1.35.4", "v1.36.3", NEWEST)
 NAMESPACE = "oracle"
 ADMIN_ACCESS = {"resource.kubernetes.io/admin-access": "true"}
 """Without this label the server refuses adminAccess, which an object alone cannot tell."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 PROJECT = Path(__file__).resolve().parents[2]
-SHIM = "pulumi-analyzer-policy-python"
 CLUSTER = "dra-fleet:clouds:ExistingCluster"
 OLD = Declared(type=CLUSTER, name="train", properties={"kubernetes": "1.33"})
 NEW = Declared(type=CLUSTER, name="train", properties={"kubernetes": "1.35"})
@@ -103,33 +101,6 @@ def test_the_directory_form_serves_the_pack_from_any_folder(installed: Path, tmp
         served.kill()
     assert (info.name, info.version) == (pack.NAME, pack.VERSION)
     assert [policy.name for policy in info.policies] == [rule.name for rule in pack.RULES]
-
-
-def shim(tools: Toolset) -> Path:
-    """The folder of the official CLI's own start of policy packs in Python."""
-    if (tools.language_host_dir / SHIM).is_file():
-        return tools.language_host_dir
-    told = subprocess.run(  # it may have been built elsewhere: only a download says for sure where it is
-        ["go", "mod", "download", "-json", "github.com/pulumi/pulumi/sdk/v3"],
-        cwd=PROJECT / "dra_fleet" / "rehearsal" / "engine" / "langhost",
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    return Path(json.loads(told)["Dir"]) / "python" / "dist"
-
-
-def test_the_directory_form_is_started_by_the_policy_runtime_in_its_own_environment(
-    standing: OtherProject, installed: Path, tools: Toolset, tmp_path: Path
-) -> None:
-    plugins = tmp_path / "official"
-    plugins.mkdir()
-    start = plugins / SHIM
-    start.write_bytes((shim(tools) / SHIM).read_bytes())
-    start.chmod(0o755)
-    result = analyze(standing, installed, plugins)
-    assert result.returncode != 0
-    assert f"[mandatory] [severity: critical]  {FOUND}" in result.stdout
 
 
 def test_an_existing_stack_that_keeps_every_rule_passes(standing: OtherProject) -> None:

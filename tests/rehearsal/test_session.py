@@ -93,11 +93,14 @@ def test_logs_that_the_engine_has_of_an_earlier_version_stay(home: Home, toolset
     assert home.engine_logs.is_dir()
 
 
-def test_a_minor_without_a_pinned_control_plane_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+def test_a_minor_without_a_pinned_control_plane_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "Pulumi.next.yaml"
     written = (PROJECT / "examples" / "s10-capacity.yaml").read_text("utf-8")
     newest = kubernetes_facts().newest
-    assert newest not in playable_minors()
+    assert newest in playable_minors()
+    monkeypatch.setattr(f"{playable_minors.__module__}.playable_minors", lambda: ("1.34", "1.35", "1.36"))
     file.write_text(written.replace('kubernetes: "1.36"', f'kubernetes: "{newest}"'), encoding="utf-8")
     home = Home.at(tmp_path / "home")
     source = StackSource(name="next", file=file, hardware=tmp_path / "none.yaml")

@@ -21,7 +21,7 @@ def reported(component: str, version: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-@pytest.mark.parametrize("version", ["v1.34.9-gke.1234000", "v1.35.4-eks-abc1234", "v1.36.6"])
+@pytest.mark.parametrize("version", ["v1.34.9-gke.1234000", "v1.35.4-eks-abc1234", "v1.36.6", "v1.37.2"])
 def test_a_component_reports_the_version_it_is_told(component: str, version: str) -> None:
     minor = version.split(".")[1]
     told = reported(component, version).stdout

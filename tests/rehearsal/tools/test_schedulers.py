@@ -13,9 +13,9 @@ def test_a_first_run_builds_no_scheduler_and_says_what_plays_the_older_minors(wo
     tools = ensure(told)
     assert tools.schedulers == {}
     assert not [title for title in told.titles if "scheduler" in title]
-    assert tools.emulated(["1.36"]) == []
-    assert "".join(tools.emulated(["1.36", "1.34"])) == (
-        "the 1.36 scheduler emulates 1.34 (its gates, not its code); "
+    assert tools.emulated(["1.37"]) == []
+    assert "".join(tools.emulated(["1.37", "1.34"])) == (
+        "the 1.37 scheduler emulates 1.34 (its gates, not its code); "
         "`dra-fleet rehearse up --own-schedulers` builds that minor's own, in minutes"
     )
 
@@ -32,5 +32,5 @@ def test_a_scheduler_that_is_asked_for_is_built_from_its_own_modules_and_taken_f
         f"Kubernetes 1.34 scheduler {version}"
     ]
     assert {minor: path.name for minor, path in built.schedulers.items()} == {"1.34": "kube-scheduler"}
-    assert built.emulated(["1.34", "1.36"]) == []
+    assert built.emulated(["1.34", "1.37"]) == []
     assert ensure().schedulers == built.schedulers

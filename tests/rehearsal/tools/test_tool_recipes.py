@@ -55,7 +55,7 @@ def test_versions_come_from_the_go_modules() -> None:
     version = recipes.CONTROL_PLANE.version
     assert f"k8s.io/kubernetes {version}" in (recipes.ENGINE / "controlplane" / "go.mod").read_text("utf-8")
     assert f"gitVersion={version} " in recipes.CONTROL_PLANE.ldflags
-    assert toolset.playable_minors() == ("1.34", "1.35", "1.36")
+    assert toolset.playable_minors() == ("1.34", "1.35", "1.36", "1.37")
 
 
 def test_a_version_that_go_mod_does_not_pin_is_named() -> None:

@@ -57,7 +57,7 @@ def test_tools_on_path_that_are_too_old_are_built_instead(workshop: Workshop) ->
         f"{kwok} is 0.7.0, older than 0.8.0",
         f"{pulumi} is 3.254.9, older than 3.255.0",
     ]
-    assert tools.notes[2].endswith("Pulumi engine v3.259.0 built from its modules instead")
+    assert tools.notes[2].endswith("Pulumi engine v3.274.1 built from its modules instead")
 
 
 def test_a_tool_that_does_not_tell_its_version_is_not_used(workshop: Workshop) -> None:

@@ -132,7 +132,7 @@ def test_another_version_under_the_same_name_is_refused_with_the_fix(
     rehearsal_world: RehearsalWorld, newest: SimulatedCluster
 ) -> None:
     message = (
-        f"'{newest.name}' is there already, but it runs v1.36.3, asked for is v1.35.1; "
+        f"'{newest.name}' is there already, but it runs {NEWEST}, asked for is v1.35.1; "
         "`dra-fleet rehearse down --remove` deletes it with all clusters and stacks of this rehearsal"
     )
     hardware: dict[str, Any] = {"kubernetes": NEWEST, "nodes": []}

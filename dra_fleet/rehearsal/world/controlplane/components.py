@@ -1,6 +1,6 @@
 """How each component of a control plane is started.
 
-Flags are those of Kubernetes 1.36 and etcd 3.6; https://kubernetes.io/docs/reference/command-line-tools-reference/
+Flags are those of Kubernetes 1.37 and etcd 3.7; https://kubernetes.io/docs/reference/command-line-tools-reference/
 A minor without a release here is emulated: `--emulated-version` changes what is served and which gates are
 on, not the code; with its own release the flag says what is so anyway.
 https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version/
