@@ -142,7 +142,7 @@ def prove_here(fleet: str) -> None:
 
 def placement(fleet: str) -> str:
     """The same claims for the Go allocator, as one line of JSON."""
-    from dra_fleet.model.published import slice_specs  # noqa: PLC0415
+    from dra_fleet.model.specs import slice_specs  # noqa: PLC0415
     from dra_fleet.proof.demand.asks import class_objects  # noqa: PLC0415
     from dra_fleet.proof.supply.prediction import predict  # noqa: PLC0415
 

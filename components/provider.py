@@ -18,7 +18,7 @@ from pulumi.output import Unknown
 from dra_fleet.core.findings.errors import KEY, ExpectedError
 from dra_fleet.fleet import FleetSettings, parse
 from dra_fleet.fleet.extending import EXTENDS
-from dra_fleet.fleet.keys import FLEET, sections
+from dra_fleet.fleet.parsing import FLEET, sections
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit

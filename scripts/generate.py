@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.cli.schemas import PUBLISHED
-from dra_fleet.fleet import reference
+from dra_fleet.fleet import explanation
 from dra_fleet.fleet import schema as stack_schema
 from dra_fleet.policy import docs
 from dra_fleet.policy.gate import preset
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).resolve().parents[1]
 GENERATED: Mapping[str, Callable[[], str]] = {
     "schema/stack.schema.json": stack_schema.text,
-    "docs/stack.md": reference.text,
+    "docs/stack.md": explanation.text,
     **{f"schema/{published.file}": published.text for published in PUBLISHED},
     "dra_fleet/review/schema/review.schema.json": review_schema.text,
     "docs/rules.md": docs.page,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.drivers.nvidia.simulation import binaries
+from dra_fleet.drivers.nvidia.simulation import node_side
 from dra_fleet.drivers.nvidia.simulation.node_side import outfit
 from dra_fleet.rehearsal.agent.own.programs import with_mounts
 from dra_fleet.rehearsal.passed_on import passed_on
@@ -130,7 +130,7 @@ def record(version: str, machines: Sequence[str]) -> None:
     """Record a version: all of it, or some machines alone, beside what is recorded of the others."""
     with tempfile.TemporaryDirectory() as folder, slices_api() as api:
         recorder = Recorder(
-            plugin=binaries.gpu_plugin(version),
+            plugin=node_side.gpu_plugin(version),
             api=api,
             calls=Path(folder) / "calls",
         )
@@ -138,7 +138,11 @@ def record(version: str, machines: Sequence[str]) -> None:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = dict(zip([case.key for case in chosen], pool.map(recorder.record, chosen), strict=True))
         calls = sorted(set(recorder.calls.read_text(encoding="utf-8").split()))
-    told = {"module": f"{binaries.DRIVER} {binaries.recipe(version).version}", "nvml": calls, "slices": found}
+    told = {
+        "module": f"{node_side.DRIVER} {node_side.recipe(version).version}",
+        "nvml": calls,
+        "slices": found,
+    }
     if machines:
         earlier = recorded(version)
         told |= {
@@ -153,10 +157,10 @@ def record(version: str, machines: Sequence[str]) -> None:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--version", action="append", choices=binaries.versions())
+    parser.add_argument("--version", action="append", choices=node_side.versions())
     parser.add_argument("machine", nargs="*", help="record these alone; what is recorded of others stays")
     arguments = parser.parse_args()
-    for version in arguments.version or binaries.versions():
+    for version in arguments.version or node_side.versions():
         record(version, arguments.machine)
 
 

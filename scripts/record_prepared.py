@@ -22,7 +22,7 @@ import yaml
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from dra_fleet.drivers.nvidia.simulation import binaries
+from dra_fleet.drivers.nvidia.simulation import node_side
 from dra_fleet.drivers.nvidia.simulation.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.agent.own import sockets
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
@@ -228,11 +228,11 @@ def main() -> None:
     """Record all answers of all versions."""
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder, slices_api() as api:
-        for version in binaries.versions():
-            recorder = Recorder(plugin=binaries.gpu_plugin(version), api=api, calls=Path(folder) / "calls")
+        for version in node_side.versions():
+            recorder = Recorder(plugin=node_side.gpu_plugin(version), api=api, calls=Path(folder) / "calls")
             found |= Asking(recorder).answers(asked(version))
     modules = {
-        version: f"{binaries.DRIVER} {binaries.recipe(version).version}" for version in binaries.versions()
+        version: f"{node_side.DRIVER} {node_side.recipe(version).version}" for version in node_side.versions()
     }
     write_recording(FILE, {"modules": modules, "answers": found})
     sys.stdout.write(f"{len(found)} answers of the driver recorded\n")

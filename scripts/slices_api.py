@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import httpx2
 
-from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.client import ApiError, KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.tools import ensure
 from dra_fleet.rehearsal.world.controlplane.components import Components, Layout

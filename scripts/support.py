@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.values import nested, value_at
-from dra_fleet.drivers.unserved import unserved
+from dra_fleet.drivers.operators import unserved
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet

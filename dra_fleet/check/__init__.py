@@ -5,8 +5,7 @@ pools, and what hands out other devices than meant is found here, with the line 
 """
 
 from dra_fleet.check.checking import CheckResult, ManifestFile, ValuesFile, check
-from dra_fleet.check.leaving_out import LeftOut, listed
-from dra_fleet.check.rules import NO_OWN_RULES, RULES, OwnRules
+from dra_fleet.check.leaving_out import NO_OWN_RULES, RULES, LeftOut, OwnRules, listed
 from dra_fleet.core.findings.finding import FileFinding
 
 __all__ = [

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from dra_fleet.check.contents import contents_of
 from dra_fleet.check.device_objects import all_expressions, validated
 from dra_fleet.check.inventory import clusters
-from dra_fleet.check.leaving_out import comments, counted
+from dra_fleet.check.leaving_out import NO_OWN_RULES, RULES, comments, counted
 from dra_fleet.check.on_cluster import judged_on
-from dra_fleet.check.rendering import check_rendered
-from dra_fleet.check.rules import NO_OWN_RULES, RULES
+from dra_fleet.check.resources import check_rendered
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.proof.answer.messages import STRICT
 
@@ -20,10 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dra_fleet.check.inventory import ClusterInventory
-    from dra_fleet.check.leaving_out import LeftOut
+    from dra_fleet.check.leaving_out import LeftOut, OwnRules
     from dra_fleet.check.on_cluster import Outcome
     from dra_fleet.check.resources import FileObject
-    from dra_fleet.check.rules import OwnRules
     from dra_fleet.core.findings.finding import FileFinding, Found
     from dra_fleet.model.plan import FleetPlan
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from dra_fleet.check.companions import is_companion
 from dra_fleet.check.extended_resources import is_asked
 from dra_fleet.check.pods import pods_of
-from dra_fleet.check.rendering import RENDER, TEMPLATE
-from dra_fleet.check.resources import resources
+from dra_fleet.check.resources import RENDER, TEMPLATE, resources
 from dra_fleet.core.findings.finding import FileFinding
 from dra_fleet.core.yaml_text import read_each
 

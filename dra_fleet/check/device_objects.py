@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import drivers
-from dra_fleet.check.rendering import has_marks
-from dra_fleet.check.resources import GROUP, at, mapping, sequence
+from dra_fleet.check.resources import GROUP, at, has_marks, mapping, sequence
 from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
 

@@ -17,7 +17,7 @@ from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects
-from dra_fleet.proof.demand.channels import channel_spec
+from dra_fleet.proof.demand.pod_sets import channel_spec
 from dra_fleet.proof.search.kinds import Held, after
 from dra_fleet.proof.supply.prediction import inventory_of
 

@@ -12,8 +12,7 @@ from dra_fleet.check.extended_resources import ExtendedResources
 from dra_fleet.check.fitting import Fitting
 from dra_fleet.check.pods import check_claims, pods_of
 from dra_fleet.check.references import References, references
-from dra_fleet.check.rendering import is_about_value
-from dra_fleet.check.resources import at, keyed, mapping, sequence
+from dra_fleet.check.resources import at, is_about_value, keyed, mapping, sequence
 from dra_fleet.check.scheduling import check_scheduling
 from dra_fleet.check.selection import ClassSelection
 from dra_fleet.proof.answer.admin_access import AdminRequest, refused_admin_access

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.check.rules import RULES
+from dra_fleet.check.leaving_out import RULES
 from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 
 if TYPE_CHECKING:

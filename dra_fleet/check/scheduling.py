@@ -10,8 +10,7 @@ from dra_fleet import clouds, drivers
 from dra_fleet.check.pods import containers
 from dra_fleet.check.resources import mapping
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import Toleration, toleration_text, untolerated_taints
-from dra_fleet.kubernetes.scheduling.written import sequence
+from dra_fleet.kubernetes.scheduling.taints import Toleration, sequence, toleration_text, untolerated_taints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet import drivers
 from dra_fleet.check import rewriting
-from dra_fleet.check.class_names import tell_unknown_class
 from dra_fleet.check.device_objects import class_name, expressions, requests
+from dra_fleet.check.extended_resources import tell_unknown_class
 from dra_fleet.check.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
 from dra_fleet.check.resources import Key, at, mapping
 from dra_fleet.check.selectors import compiled, never_published

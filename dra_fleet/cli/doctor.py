@@ -75,12 +75,10 @@ async def _look_and_ask(cluster: ClusterPlan, stack: str) -> list[PreflightFindi
 async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
     import httpx2
 
-    from dra_fleet.clusters.api_errors import ApiError
-    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.clusters.client import ApiError, KubeApi
     from dra_fleet.clusters.credentials import KubeconfigError
-    from dra_fleet.clusters.expectations import expectations
-    from dra_fleet.clusters.preflight import preflight
-    from dra_fleet.clusters.sources import open_kubeconfig
+    from dra_fleet.clusters.holders import open_kubeconfig
+    from dra_fleet.clusters.preflight import expectations, preflight
 
     try:
         async with KubeApi.connect(open_kubeconfig(cluster, stack)) as api:

@@ -73,8 +73,7 @@ async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) 
     """The pending releases of a stack; `home` is that of the rehearsal to look at, None for real clusters."""
     import httpx2
 
-    from dra_fleet.clusters.api_errors import ApiError
-    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.clusters.client import ApiError, KubeApi
     from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
     from dra_fleet.clusters.releases import interrupted_releases
 
@@ -96,7 +95,7 @@ async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) 
 
 def _kubeconfig(cluster: ClusterPlan, stack: str, home: Home | None) -> tuple[str | None, str | None] | None:
     """Where a cluster's kubeconfig is; None for one that the rehearsal has not made yet."""
-    from dra_fleet.clusters.sources import kubeconfig_of
+    from dra_fleet.clusters.holders import kubeconfig_of
     from dra_fleet.rehearsal.access import simulated_name
 
     if home is None:

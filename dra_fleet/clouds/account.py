@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from dra_fleet.clouds.common.networks import is_open
+from dra_fleet.clouds.common.resources import is_open
 from dra_fleet.core.findings.reported import PreflightFinding
 
 if TYPE_CHECKING:

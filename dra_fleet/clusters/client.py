@@ -13,13 +13,56 @@ import httpx2
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.config.models import User
 
-from dra_fleet.clusters.api_errors import NOT_FOUND, ApiError, UnknownKindError, refusal_in, refusal_of
 from dra_fleet.clusters.credentials import ExecCredential
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from lightkube.config.kubeconfig import SingleConfig
+
+
+JsonObject = dict[str, Any]
+
+NOT_FOUND = 404
+
+
+class ApiError(Exception):
+    """The API server refused a request; the message is the server's own."""
+
+    def __init__(self, code: int, reason: str, message: str, details: JsonObject) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+
+
+class UnknownKindError(ApiError):
+    """The server serves no such kind."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(404, "NotFound", f"the server serves no kind {kind} in {api_version}", {})
+
+
+def refusal_of(response: httpx2.Response) -> ApiError:
+    """What an answer that is an error says."""
+    try:
+        status: Any = response.json()
+    except ValueError:
+        status = None
+    if isinstance(status, dict) and cast("JsonObject", status).get("kind") == "Status":
+        return refusal_in(cast("JsonObject", status))
+    return ApiError(response.status_code, "", response.text.strip() or f"HTTP {response.status_code}", {})
+
+
+def refusal_in(status: JsonObject) -> ApiError:
+    """What a Status object says."""
+    return ApiError(
+        status.get("code", 0),
+        status.get("reason", ""),
+        status.get("message", ""),
+        status.get("details") or {},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

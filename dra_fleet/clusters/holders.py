@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 
 from dra_fleet.clusters.allocation import allocation_json, allocation_of
-from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.clusters.client import KubeApi
-from dra_fleet.clusters.credentials import KubeconfigError
+from dra_fleet.clusters.client import ApiError, KubeApi
+from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
 from dra_fleet.clusters.objects import without_collections
 from dra_fleet.clusters.pending import read_state
-from dra_fleet.clusters.sources import open_kubeconfig
+from dra_fleet.core.places import project
+from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lightkube.config.kubeconfig import SingleConfig
+
     from dra_fleet.clusters.pending import ClusterState
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
 
-Object = dict[str, Any]
 
+Object = dict[str, Any]
 
 Workloads = Mapping[str, tuple[str, int]]
 """By name the namespace and the copies."""
@@ -118,3 +122,64 @@ async def _ask(cluster: ClusterPlan, stack: str) -> ClusterState | None:
             f"cluster {cluster.name} does not say who holds devices: {said}; "
             "check its kubeconfig, or review without --running"
         ) from problem
+
+
+# Opens the kubeconfig of a stack's cluster: a file's context, a secret of the stack, or a stack's output.
+#
+# Secrets are read through the engine with the caller's own login and kept in memory only.
+
+
+def open_kubeconfig(cluster: ClusterPlan, stack: str) -> SingleConfig:
+    """Open the kubeconfig of a cluster, see `kubeconfig_of`."""
+    return read_kubeconfig(*kubeconfig_of(cluster, stack))
+
+
+def kubeconfig_of(cluster: ClusterPlan, stack: str) -> tuple[str | None, str | None]:
+    """Where the kubeconfig of a cluster is, or its text; and the context, None for its current one.
+
+    Args:
+        cluster: one of the stack's clusters.
+        stack: the stack whose secrets or outputs hold the kubeconfig, if they do.
+
+    Raises:
+        KubeconfigError: it cannot be had.
+    """
+    source = cluster.kubeconfig
+    if source is None:
+        return _exported(cluster.name, stack), None
+    if isinstance(source, KubeconfigFile):
+        return source.file, source.context
+    if isinstance(source, KubeconfigSecret):
+        return _pulumi("config", "get", source.secret, "--stack", stack), None
+    return _pulumi("stack", "output", source.output, "--show-secrets", "--stack", source.stack), None
+
+
+def _exported(cluster: str, stack: str) -> str:
+    """The kubeconfig of a cluster that the stack makes or adopts: the program exports it once it ran."""
+    text = _pulumi("stack", "output", "--json", "--show-secrets", "--stack", stack)
+    exported = cast("dict[str, dict[str, str]]", json.loads(text)).get("kubeconfigs", {})
+    if cluster not in exported:
+        raise KubeconfigError(
+            f"stack {stack} has not made cluster {cluster} yet, so there is nothing to look at; "
+            "run pulumi up first"
+        )
+    return exported[cluster]
+
+
+def _pulumi(*arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["pulumi", *arguments, "--non-interactive"],
+            cwd=project(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        raise KubeconfigError(
+            f"Pulumi keeps the kubeconfig, and pulumi cannot be started: {error.strerror}; put it on PATH"
+        ) from error
+    if done.returncode != 0:
+        raise KubeconfigError(f"pulumi {' '.join(arguments[:2])} failed: {done.stderr.strip()}")
+    return done.stdout

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import httpx2
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
+from dra_fleet.core.facts import Entry, by_name, read
 
 if TYPE_CHECKING:
     from dra_fleet.model.hardware import Machine
+
+
+class UnservedDriver(Entry):
+    """One of them, by the name that people give it.
+
+    Attributes:
+        publishes: The name in its ResourceSlices.
+        chart: Where its chart is.
+        values: What that needs, as YAML; empty for nothing.
+        why: What is not known of it, a sentence without its period.
+    """
+
+    name: str
+    publishes: str
+    chart: str
+    values: str = ""
+    why: str
+
+    @property
+    def description(self) -> str:
+        """What to write of it in a stack file."""
+        values = f", values: {self.values}" if self.values else ""
+        return f"described: {{publishes: {self.publishes}, chart: {self.chart}}}{values}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,3 +60,10 @@ def how_to_ask(machine: Machine) -> str:
         if operator is not None:
             return f"add {driver.operator}: {{version: {operator.versions()[0].version}}} to the cluster"
     return ""
+
+
+@cache
+def unserved() -> dict[str, UnservedDriver]:
+    """All of them by name."""
+    entries = read("dra_fleet.drivers", "unserved.yaml")["drivers"]
+    return by_name(UnservedDriver.model_validate(entry) for entry in entries)

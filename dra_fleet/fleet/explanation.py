@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import KEY, ExpectedError, choices, mistyped, nearest
-from dra_fleet.fleet.keys import FLEET, sections
+from dra_fleet.fleet.parsing import FLEET, Section, sections
+from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from dra_fleet.fleet.keys import Section, SectionKey
+    from dra_fleet.fleet.parsing import SectionKey
+
+
+INTRODUCTION = Path(__file__).parent / "reference_introduction.md"
 
 NAME = "NAME"
 """What stands in a path for a name of the user's own."""
+
 _ALIKE = 0.8
 """How alike a name at the end of a path and a key are before it is taken for that key, mistyped."""
+
 _MARKS = re.compile(r"\[(?P<title>[^]]+)\]\([^)]*\)|`")
 
 
@@ -122,3 +130,49 @@ def _unknown(step: str, walked: list[str], below: list[Section]) -> str:
     lines = [f"{place} has no key {step!r}", f"  allowed: {choices(step, known)}"]
     fix = mistyped(step, known)
     return "\n".join([*lines, f"  fix: {fix}"] if fix else lines)
+
+
+def text() -> str:
+    """The page as the committed file holds it."""
+    pages = [_page(section) for section in sections().values()]
+    return "\n".join([INTRODUCTION.read_text(encoding="utf-8"), *pages, _names_of()])
+
+
+def _page(section: Section) -> str:
+    rows = [f"| `{key.name}` | {key.value} | {key.default} | {key.meaning} |" for key in section.keys]
+    head = ["| Key | Value | Default | Meaning |", "|---|---|---|---|"]
+    return "\n".join([f"### {section.title}", "", section.meaning, "", *head, *rows, ""])
+
+
+def _names_of() -> str:
+    """The names that the catalogue knows."""
+    lines = [
+        "## Names",
+        "",
+        "What the catalogue holds; [one's own](catalogue.md) adds to it; a pool may describe its machine.",
+        "",
+    ]
+    lines += [
+        "| For | Names |",
+        "|---|---|",
+        f"| `kubernetes` | {', '.join(entry.minor for entry in kubernetes_facts().minors)} |",
+        *(f"| `drivers.{name}.version` | {', '.join(versions)} |" for name, versions in _versions()),
+        *(f"| `gpuOperator.version` | {', '.join(versions)} |" for versions in _operator_versions()),
+    ]
+    for cloud in clouds.BUILT_IN:
+        machines = clouds.named(cloud).machines
+        lines.append(f"| `machine` where `cloud: {cloud}` | {', '.join(sorted(machines))} |")
+    lines.append(f"| `gpu` of a described machine | {', '.join(sorted(drivers.accelerators()))} |")
+    return "\n".join([*lines, ""])
+
+
+def _operator_versions() -> Iterator[list[str]]:
+    for driver in drivers.known():
+        operator = driver.resources.operator
+        if operator is not None:
+            yield [item.version for item in operator.versions()]
+
+
+def _versions() -> Iterator[tuple[str, list[str]]]:
+    for driver in sorted(drivers.known(), key=lambda driver: driver.name):
+        yield driver.name, [item.version for item in driver.facts.versions]

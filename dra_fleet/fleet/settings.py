@@ -11,8 +11,7 @@ from dra_fleet import clouds, drivers
 from dra_fleet.clouds.settings import CommonClusterSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
 from dra_fleet.model.claims import ClaimSettings
-from dra_fleet.model.classes import ClassSettings
-from dra_fleet.model.queues import QueuesSettings
+from dra_fleet.model.classes import ClassSettings, QueuesSettings
 from dra_fleet.model.settings import KubernetesMinor, SettingsModel
 from dra_fleet.model.workloads import WorkloadSettings
 

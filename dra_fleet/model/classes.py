@@ -1,18 +1,75 @@
 """DeviceClasses: by what a workload needs, or by CEL written by hand."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, Tag, model_validator
 
+from dra_fleet.kubernetes.devices.base import QuantityText
 from dra_fleet.kubernetes.devices.device_class import MAX_SELECTORS, Expression
-from dra_fleet.kubernetes.devices.names import ExtendedResourceName
+from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, ExtendedResourceName, LabelKey
 from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.model.settings import SettingsModel
 
+# Queues: how many devices each team may hold, and who lends to whom; in Kueue's own words.
+#
+# Source: https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/.
+
+MAX_MAPPINGS = 16
+
+MAX_CLASSES_OF_MAPPING = 8
+"""Source: https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/config/validation.go."""
+
+Devices = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class ClusterQueueSettings(SettingsModel):
+    """The queue of one team in one cluster."""
+
+    cluster: Annotated[str, Field(description="Cluster of this stack")]
+    nominal_quota: Annotated[
+        Mapping[LabelKey, Devices],
+        Field(description="Devices that are the team's own, by name of a mapping", min_length=1),
+    ]
+    cohort: Annotated[
+        DnsLabel | None, Field(description="Queues of one cohort lend each other what they do not use")
+    ] = None
+    borrowing_limit: Annotated[
+        Mapping[LabelKey, Devices],
+        Field(description="Devices that it may borrow at most; without it, all that the cohort has"),
+    ] = Field(default_factory=dict)
+    reclaim_within_cohort: Annotated[
+        Literal["Never", "Any"],
+        Field(description="Any: jobs that borrow its devices are stopped when it needs them itself"),
+    ] = "Never"
+
+
+class QueuesSettings(SettingsModel):
+    """Kueue, which starts a workload only when all its pods have quota, and its queues."""
+
+    version: Annotated[str, Field(description="Version of Kueue's chart, exact", min_length=1)]
+    values: Annotated[
+        Mapping[str, Any], Field(description="Chart values, nested as in values.yaml; not its configuration")
+    ] = Field(default_factory=dict)
+    device_class_mappings: Annotated[
+        Mapping[
+            LabelKey,
+            Annotated[tuple[DnsSubdomain, ...], Field(min_length=1, max_length=MAX_CLASSES_OF_MAPPING)],
+        ],
+        Field(
+            description="What quotas count: a name, and the DeviceClasses whose devices it stands for",
+            min_length=1,
+            max_length=MAX_MAPPINGS,
+        ),
+    ]
+    cluster_queues: Annotated[
+        Mapping[DnsLabel, ClusterQueueSettings], Field(description="By name", min_length=1)
+    ]
+
+
 _NOTHING = Quantity.parse("0")
+
 _LEAST_MEMORY = Quantity.parse("1Mi")
 
 

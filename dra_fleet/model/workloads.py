@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dra_fleet.kubernetes.devices.base import QuantityText
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
-from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.model.settings import SettingsModel
 
 Accepted = Literal["order", "unknown", "isolation"]

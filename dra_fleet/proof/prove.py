@@ -10,12 +10,11 @@ from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.answer.admin_access import refuse_admin_access
 from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
-from dra_fleet.proof.answer.growth import must_grow
+from dra_fleet.proof.answer.growth import judge_together, must_grow, running_together
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
 from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_unmatched
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.pools import pool_fits
-from dra_fleet.proof.answer.together import judge_together, running_together
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
 from dra_fleet.proof.answer.workloads import Answer
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named

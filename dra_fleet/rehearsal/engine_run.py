@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import time
@@ -15,16 +16,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import psutil
 from typing_extensions import TypedDict
 
-from dra_fleet.rehearsal import engine_session
+from dra_fleet.core.interrupts import heeding_interrupts
+from dra_fleet.rehearsal.world.processes import CREATION_TOLERANCE, ProcessId, stop_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import TextIO
 
     from dra_fleet.rehearsal.reporting import Reporter, Step
 
+
+# The engine and everything it starts, as one session of processes that can be stopped as a whole.
+#
+# Language hosts, plugins and policy packs outlive an engine that is killed. Each run gets a session of its
+# own, whose number is recorded, so that what is left of it is found again and nothing else is.
+
+GRACE_SECONDS = 5.0
 
 REST = "the rest"
 
@@ -201,9 +212,9 @@ def run_engine(
     steps = 0
     printed = log.with_suffix(".txt")
     record = log.with_suffix(".session")
-    engine_session.stop_left(record)
+    stop_left(record)
     with printed.open("w", encoding="utf-8") as output:
-        process = engine_session.start(
+        process = start(
             [*command, "--event-log", str(log)],
             directory=directory,
             environment={**environment, "PULUMI_DEBUG_COMMANDS": "true"},
@@ -226,7 +237,7 @@ def run_engine(
             process.wait(timeout=CANCEL_SECONDS)
         raise
     finally:
-        engine_session.stop_left(record)
+        stop_left(record)
     result.text = printed.read_text(encoding="utf-8", errors="replace")
     result.seconds = time.monotonic() - started
     return result
@@ -251,3 +262,66 @@ def _resource_name(event: Mapping[str, Any]) -> str:
     step = next(event[kind] for kind in FINISHED_STEPS if kind in event)
     urn: str = step["metadata"]["urn"]
     return urn.rsplit("::", 1)[-1]
+
+
+def start(
+    command: Sequence[str], *, directory: Path, environment: Mapping[str, str], output: TextIO, record: Path
+) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own and record which one; what cannot be recorded does not run.
+
+    Args:
+        command: program and arguments.
+        directory: where it runs.
+        environment: all its variables.
+        output: gets what it prints.
+        record: the file that remembers the session.
+
+    Raises:
+        OSError: the program cannot be started, or the record not be written.
+    """
+    with heeding_interrupts():
+        process = subprocess.Popen(
+            list(command),
+            cwd=directory,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        ProcessId(pid=process.pid, created=psutil.Process(process.pid).create_time()).write(record)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    return process
+
+
+def stop_left(record: Path) -> None:
+    """Stop what is left of the recorded session."""
+    leader = ProcessId.read(record)
+    if leader is None:
+        return
+    leader.signal(signal.SIGKILL)  # at once: what is under way stays in the state as pending, cleared by name
+    stop_processes(_members(leader), grace=GRACE_SECONDS)
+    record.unlink(missing_ok=True)
+
+
+def _members(leader: ProcessId) -> list[ProcessId]:
+    """Processes of the leader's session. Its number is not given out again while a member lives."""
+    successor = ProcessId.of(leader.pid)
+    if successor and abs(successor.created - leader.created) >= CREATION_TOLERANCE:
+        return []  # the number was given out again
+    if leader.created < psutil.boot_time() - CREATION_TOLERANCE:
+        return []  # the machine was started anew, and the number may be that of any session since
+    found: list[ProcessId] = []
+    for pid in psutil.pids():
+        try:
+            session = os.getsid(pid)
+        except (ProcessLookupError, PermissionError):
+            continue
+        member = ProcessId.of(pid) if session == leader.pid else None
+        if member and member.created >= leader.created - CREATION_TOLERANCE:
+            found.append(member)
+    return found

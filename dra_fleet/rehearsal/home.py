@@ -12,11 +12,18 @@ from pathlib import Path
 
 import platformdirs
 
-from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.core.findings.errors import ExpectedError
+
+
+class RehearsalError(ExpectedError):
+    """Something a rehearsal cannot go on with. Its text says what is wrong and what to do."""
+
 
 ENVIRONMENT_VARIABLE = "DRA_FLEET_HOME"
+
 LONGEST_SOCKET_PATH = 100
 """Bytes. The kernel's limit is 107 on Linux and 103 on macOS (sun_path in unix(7))."""
+
 SHORT_SOCKET_ROOT = Path("/tmp")  # noqa: S108 - a private directory of our own below it, checked on use
 
 

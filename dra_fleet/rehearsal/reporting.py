@@ -5,12 +5,18 @@ The command line decides how it looks; see `dra_fleet.cli.progress`.
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from contextlib import AbstractContextManager
+    from pathlib import Path
+
+
+VALID: Final = 24 * 3600.0
+"""Seconds after which the network is asked again."""
 
 
 class Step(Protocol):
@@ -50,3 +56,18 @@ class Silent:
 class _SilentStep:
     def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
         del detail, done, total
+
+
+def refusal(file: Path) -> str | None:
+    """The remembered reason, None where there is none or it is too old."""
+    try:
+        age = time.time() - file.stat().st_mtime
+        return file.read_text() if age < VALID else None
+    except FileNotFoundError:
+        return None
+
+
+def remember_refusal(file: Path, reason: str) -> None:
+    """Keep a reason. Deleting the file makes the next run ask the network again."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(reason.strip() + "\n")

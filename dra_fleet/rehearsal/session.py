@@ -21,21 +21,28 @@ from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.queueing.kueue import NAME
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal import engine_session, providers, tools
+from dra_fleet.rehearsal import engine_run, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
 from dra_fleet.rehearsal.drivers import node_sides
 from dra_fleet.rehearsal.engine_run import EngineResult, Timed, Timing, run_engine
 from dra_fleet.rehearsal.environment import environment
-from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import RehearsalError
 from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refuse_pending_releases
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
-from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters, started_ahead
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
 from dra_fleet.rehearsal.providers.forking import fork_server
 from dra_fleet.rehearsal.queueing.controller import built
 from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
-from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch, refuse_unready, start_clusters
+from dra_fleet.rehearsal.standing import (
+    prepare_clouds,
+    read_hardware,
+    refuse_mismatch,
+    refuse_unready,
+    standing_clusters,
+    start_clusters,
+    started_ahead,
+)
 from dra_fleet.rehearsal.status import BusyError, StackStatus, connected, ends_of
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain, NoCompilerError
@@ -238,9 +245,7 @@ def run_program(
         env = environment(home, toolset)
         directory = project_directory(home, source)
         ensure_stack(home, toolset.pulumi, source.name, directory, env)
-        engine_session.stop_left(
-            home.root / ENGINE_SESSION
-        )  # of a run that was killed: this turn is ours alone
+        engine_run.stop_left(home.root / ENGINE_SESSION)  # of a run that was killed: this turn is ours alone
         state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
         cleared = clear_interrupted(home, state, [simulated_name(cluster, home) for cluster in plan.clusters])
         refuse_pending_releases(home, source.argument, plan.clusters)
@@ -312,7 +317,7 @@ def bring_down(home: Home, *, remove: bool) -> None:
         return
     if remove:
         home.refuse_foreign()
-    engine_session.stop_left(home.root / ENGINE_SESSION)
+    engine_run.stop_left(home.root / ENGINE_SESSION)
     stop(home)
     if remove:
         shutil.rmtree(home.root)

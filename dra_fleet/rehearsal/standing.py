@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.expectations import expectations
-from dra_fleet.clusters.preflight import preflight
+from dra_fleet.clusters.preflight import expectations, preflight
+from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.clouds.account import world_name
+from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.environment import network
-from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.managed_clouds import standing_clusters
+from dra_fleet.rehearsal.home import RehearsalError
 from dra_fleet.rehearsal.registry import addresses
 from dra_fleet.rehearsal.world.client import WorldClient
 from dra_fleet.rehearsal.world.hardware_file import Hardware
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Generator
 
     from dra_fleet.core.findings.reported import PreflightFinding
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.project import StackSource
     from dra_fleet.rehearsal.reporting import Reporter, Step
     from dra_fleet.rehearsal.tools import Toolset
-    from dra_fleet.rehearsal.world.hardware import ClusterHardware, InstalledChart
+    from dra_fleet.rehearsal.world.hardware_file import ClusterHardware, InstalledChart
 
 
 TIMEOUT = "300s"
@@ -188,3 +192,44 @@ def _install(home: Home, helm: Path, cluster: str, item: InstalledChart) -> None
             f"cluster {cluster}: chart {item.chart} {item.version} of the hardware file cannot be installed: "
             + done.stderr.strip()
         )
+
+
+# Prepares the simulated clouds a stack needs: their plugins, and what they have to give.
+#
+# Clusters of a cloud are not made here: the program asks the cloud for them.
+
+
+def standing_clusters(plan: FleetPlan) -> list[ClusterPlan]:
+    """The stack's clusters that are there before the program runs: no cloud is asked for them."""
+    return [cluster for cluster in plan.clusters if cluster.kubeconfig]
+
+
+@contextmanager
+def started_ahead(plan: FleetPlan, home: Home) -> Generator[None]:
+    """Let the control planes start of the clusters that the program will ask clouds for.
+
+    They come up while the engine and the program do, which are busy with one processor. What the program has
+    not asked for by the end, because something was refused, is removed.
+    """
+    with WorldClient(home) as world:
+        try:
+            for cluster in plan.clusters:
+                made = not cluster.kubeconfig and cluster.adopts is None
+                if made and not (home.clusters / world_name(cluster.name)).exists():
+                    world.start_ahead(cluster.cloud, cluster.name, cluster.kubernetes)
+            yield
+        finally:
+            world.drop_ahead()
+
+
+def prepare_clouds(plan: FleetPlan, hardware: Hardware, home: Home) -> list[str]:
+    """Install the stand-in plugins of the stack's clouds and set their limits; returns notes for the user."""
+    notes: list[str] = []
+    for cloud in sorted({cluster.cloud for cluster in plan.clusters if not cluster.kubeconfig}):
+        plugin = providers.cloud_plugin(cloud)
+        providers.install(home.pulumi_home, Path(sys.executable), plugin)
+        install_helper_of(home, cloud)
+        with WorldClient(home) as world:
+            world.configure_cloud(cloud, {"limits": hardware.limits_of(cloud)})
+        notes.append(f"the cloud {cloud} is simulated: plugin {plugin.name} {plugin.version} is a stand-in")
+    return notes

@@ -22,12 +22,12 @@ from dra_fleet.clusters.allocation import (
 from dra_fleet.clusters.client import ANSWER_WITHIN
 from dra_fleet.clusters.objects import without_collections
 from dra_fleet.clusters.pending import read_state
-from dra_fleet.clusters.pending.drivers import pod_trouble
+from dra_fleet.clusters.pending.explain import pod_trouble
 from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
 from dra_fleet.rehearsal.drivers import plugins_of
-from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import RehearsalError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping

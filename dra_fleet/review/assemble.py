@@ -15,12 +15,11 @@ from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.proof.prove import prove
-from dra_fleet.review import verdict as judged
+from dra_fleet.review import findings as judged
 from dra_fleet.review.changes import Changes
-from dra_fleet.review.cost import OWN, cost
 from dra_fleet.review.findings import findings
-from dra_fleet.review.fitting import matrices, workloads
-from dra_fleet.review.fleet_map import example_map, running_map
+from dra_fleet.review.fitting import OWN, cost, matrices, workloads
+from dra_fleet.review.fleet_map import Offered, example_map, offered, running_map
 from dra_fleet.review.kinds import short_list
 from dra_fleet.review.masking import MASK, scrub_all
 from dra_fleet.review.model import (
@@ -37,7 +36,6 @@ from dra_fleet.review.model import (
     Use,
     Version,
 )
-from dra_fleet.review.offered import Offered, offered
 from dra_fleet.review.pools import PoolContext, pools
 from dra_fleet.review.was import layout_text
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
     from dra_fleet.review.events import EngineStep, Preview
+    from dra_fleet.review.fleet_map import Offered
     from dra_fleet.review.losses import Loss
     from dra_fleet.review.model import Action, LostPod, Weight
-    from dra_fleet.review.offered import Offered
     from dra_fleet.review.running import Running
     from dra_fleet.review.was import Was, WasCluster, WasPool
 

@@ -7,25 +7,56 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.policy.exemptions import without_exemption
-from dra_fleet.review.model import Finding
+from dra_fleet.review.kinds import counted
+from dra_fleet.review.model import Finding, Reason, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dra_fleet.core.findings.reported import ReportedViolation
     from dra_fleet.fleet import SettingsInvalid
     from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.review.events import Preview
-    from dra_fleet.review.model import Severity
+    from dra_fleet.review.model import (
+        BlastRadius,
+        Change,
+        Cost,
+        Decision,
+        Engine,
+        Exposure,
+        Money,
+        Severity,
+        Shared,
+        Version,
+        Workload,
+    )
+
+
+EXIT_CODES: dict[Decision, int] = {"approve": 0, "person": 10, "refuse": 1}
+
+_GRAVITY: dict[Decision, int] = {"approve": 0, "person": 1, "refuse": 2}
+
+_SUCCEEDED = "succeeded"
+
+_DOUBTFUL = ("possible", "unknown")
+"""Verdicts of the proof that stop nothing by themselves; worse ones are mandatory findings."""
+
+_GRAVE = ("critical", "high")
 
 _SUBJECT = re.compile(rf"(?:{KEY})?[^:\n]*")
 """What a sentence is about: the words before its first colon, or a path of the stack file, which has one."""
+
 _FIX = re.compile(r"\bfix: (?P<fix>.+)", re.IGNORECASE | re.DOTALL)
+
 _SEVERITIES: dict[str, Severity] = {"critical": "critical", "high": "high", "medium": "medium", "low": "low"}
+
 _ORDER = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+
 _MANDATORY = "mandatory"
+
 _UNNAMED: Severity = "high"
 """Of a mandatory rule that names no severity; an advisory one is then `medium`."""
+
 _EXIT = "an unhandled error occurred: program exited with non-zero exit code"
 
 
@@ -136,3 +167,114 @@ def _is_told(error: str, told: str) -> bool:
     """Whether an error of the program only repeats the text of the settings or the proof."""
     lines = [line.strip() for line in error.splitlines()[1:] if line.strip()]
     return bool(lines) and lines[0] in told
+
+
+def verdict(reasons: Iterable[Reason]) -> Verdict:
+    """The gravest of all reasons; without any, nothing stands against it."""
+    ordered = sorted(dict.fromkeys(reasons), key=lambda item: -_GRAVITY[item.decision])
+    if not ordered:
+        text = "nothing that runs is touched, every claim finds its devices, and no rule is violated"
+        ordered = [Reason(decision="approve", text=text, section="changes")]
+    decision = ordered[0].decision
+    return Verdict(decision=decision, exit_code=EXIT_CODES[decision], reasons=tuple(ordered))
+
+
+def engine_reasons(engine: Engine, findings: Sequence[Finding]) -> Iterator[Reason]:
+    """What the preview itself and the findings say."""
+    mandatory = [item for item in findings if item.level == "mandatory"]
+    for item in mandatory:
+        yield _refuse(_headline(item), "findings")
+    if not engine.result:
+        yield _refuse("the events end before the preview did", "engine")
+    elif engine.result != _SUCCEEDED and not mandatory:
+        yield _refuse("the preview failed", "engine")
+    if not engine.packs:
+        yield _person("no policy pack judged this preview", "findings")
+    grave = [
+        item
+        for item in findings
+        if item.level == "advisory" and item.severity in _GRAVE and not item.exempted
+    ]
+    for item in grave:
+        yield _person(_headline(item), "findings")
+
+
+def change_reasons(changes: Sequence[Change], blast: BlastRadius, *, clusters: int = 1) -> Iterator[Reason]:
+    """Whom the changes hit; with several clusters in the stack each says which one."""
+    for name in blast.refused_by_protection:
+        yield _refuse(f"{name} is protected and would be replaced or deleted", "blast")
+    for item in changes:
+        if item.weight != "ordinary":
+            where = f"cluster {item.cluster}: " if clusters > 1 and item.cluster else ""
+            yield _person(f"{where}{item.text}", "changes")
+    if blast.claims:
+        unit = "running claim loses its device" if blast.claims == 1 else "running claims lose their device"
+        yield _person(f"{blast.claims} {unit}", "blast")
+
+
+def fleet_reasons(
+    workloads: Sequence[Workload],
+    versions: Sequence[Version],
+    sharing: Sequence[Shared],
+    exposure: Sequence[Exposure],
+) -> Iterator[Reason]:
+    """What of the fleet as it will be a person should see."""
+    for item in workloads:
+        if item.word in _DOUBTFUL and not item.accepted:
+            yield _person(f"workload {item.name} is {item.word}: {item.reason}", "workloads")
+    for version in versions:
+        if version.status == "ended":
+            yield _person(
+                f"cluster {version.cluster}: {version.component} {version.version} has had no support "
+                f"by {version.by} since {version.supported_until}",
+                "versions",
+            )
+    for shared in sharing:
+        if not shared.isolated and not shared.accepted:
+            yield _person(f"{shared.kind} {shared.name} shares devices by {shared.strategy}", "sharing")
+    for fact in exposure:
+        if fact.level == "warning":
+            yield _person(f"cluster {fact.cluster}: {fact.subject}: {fact.text}", "exposure")
+
+
+def cost_reasons(cost: Cost, bought: int) -> Iterator[Reason]:
+    """More money, or machines whose price is not known.
+
+    Args:
+        cost: What the fleet costs.
+        bought: Nodes of unknown price that the change adds at most, of clouds that send a bill.
+    """
+    for when, before, after in (("", cost.now, cost.after), (" at most", cost.at_max_before, cost.at_max)):
+        if _known(after) > _known(before):
+            yield _person(
+                f"costs {_dollars(after)} per hour{when}, {_dollars(before)} as it was{_partly(after)}",
+                "cost",
+            )
+    if bought > 0:
+        yield _person(f"adds up to {counted(bought, 'node')} of unknown price", "cost")
+
+
+def _known(money: Money) -> float:
+    return money.amount or 0.0
+
+
+def _dollars(money: Money) -> str:
+    return f"{_known(money):,.2f} $"
+
+
+def _partly(money: Money) -> str:
+    return f", and {counted(money.unknown_nodes, 'node')} of unknown price" if money.unknown_nodes else ""
+
+
+def _headline(item: Finding) -> str:
+    """The first line of what is wrong, after the rule or the part of the stack file that it is about."""
+    about = item.subject.removeprefix(f"{KEY}.") if item.subject.startswith(KEY) else item.rule
+    return f"{about}: {next(iter(item.told.strip().splitlines()), '')}"
+
+
+def _refuse(text: str, section: str) -> Reason:
+    return Reason(decision="refuse", text=text, section=section)
+
+
+def _person(text: str, section: str) -> Reason:
+    return Reason(decision="person", text=text, section=section)

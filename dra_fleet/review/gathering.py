@@ -16,8 +16,8 @@ from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.events import read_events
 from dra_fleet.review.page import compile_templates
-from dra_fleet.review.places import StackText
 from dra_fleet.review.was import Was, was_exported, was_planned
+from dra_fleet.review.writing import StackText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

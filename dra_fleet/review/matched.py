@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.proof.search.placements import Placements
     from dra_fleet.review.events import EngineStep
-    from dra_fleet.review.offered import Offered
+    from dra_fleet.review.fleet_map import Offered
 
 _SELECTORS = "spec.selectors"
 _EQUALS = re.compile(r"""[^!?()'"]*(?:\[\s*['"][^'"]+['"]\s*\][^!?()'"]*)+==\s*(?:'[^']*'|"[^"]*")""")

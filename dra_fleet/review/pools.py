@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.review.fleet_map import Offered
     from dra_fleet.review.model import Action, Node
-    from dra_fleet.review.offered import Offered
     from dra_fleet.review.running import Running
     from dra_fleet.review.was import WasPool
 

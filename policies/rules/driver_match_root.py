@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere
+from dra_fleet.drivers.common.placement import HOST, looks_elsewhere
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import release
 from dra_fleet.policy.reading.nodes import Nodes

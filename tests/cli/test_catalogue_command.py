@@ -15,7 +15,7 @@ from dra_fleet.cli.main import app
 from dra_fleet.clouds.offers import NoSuchOffer, find_offers
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.explanation import UnknownKey, explain
-from dra_fleet.fleet.keys import FLEET, sections
+from dra_fleet.fleet.parsing import FLEET, sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,13 +11,13 @@ from dra_fleet import clouds, drivers
 from dra_fleet.clouds.base import read_machines
 from dra_fleet.clouds.offers import check_own_catalogue
 from dra_fleet.core.facts import NAME, VARIABLE, CatalogueInvalid, use_beside
-from dra_fleet.drivers.amd import gpus as amd_gpus
+from dra_fleet.drivers.amd import driver as amd_gpus
 from dra_fleet.drivers.common.facts import driver_facts
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal.world.code import code_digest
+from dra_fleet.rehearsal.world.client import code_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

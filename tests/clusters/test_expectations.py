@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dra_fleet.clusters.expectations import expectations
+from dra_fleet.clusters.preflight import expectations
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from dra_fleet.clusters import informer as informer_module
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.informer import Informer, key_of
 from tests.rehearsal.agent.fake_api import WatchedApi
 

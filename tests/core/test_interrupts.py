@@ -13,7 +13,7 @@ import pytest
 from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.policy.gate import running as gate
 from dra_fleet.policy.gate.errors import GateError
-from dra_fleet.rehearsal import engine_session
+from dra_fleet.rehearsal import engine_run
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.previewing import PreviewCommand, RunningPreview
 
@@ -64,7 +64,7 @@ def judge(engine: Path) -> None:
 
 def rehearse(engine: Path) -> None:
     with engine.with_name("output.txt").open("w", encoding="utf-8") as output:
-        started = engine_session.start(
+        started = engine_run.start(
             [str(engine)],
             directory=engine.parent,
             environment=os.environ,

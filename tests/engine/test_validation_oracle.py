@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dra_fleet.fleet import read_stack_file
+from dra_fleet.fleet.explanation import text
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.fleet.reference import text
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal.world.hardware_file import Hardware
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from dra_fleet.rehearsal import engine_session
+from dra_fleet.rehearsal import engine_run
 from dra_fleet.rehearsal.world.processes import ProcessId
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_the_engine_and_what_it_started_are_stopped(tmp_path: Path) -> None:
     record = tmp_path / "engine.session"
     with session() as (leader, child):
         leader.write(record)
-        engine_session.stop_left(record)
+        engine_run.stop_left(record)
         assert not leader.running()
         assert not child.running()
     assert not record.exists()
@@ -62,7 +62,7 @@ def test_what_outlived_an_engine_that_was_killed_is_stopped(tmp_path: Path) -> N
     with session() as (leader, child):
         leader.write(record)
         os.kill(leader.pid, signal.SIGKILL)
-        engine_session.stop_left(record)
+        engine_run.stop_left(record)
         assert not child.running()
 
 
@@ -70,7 +70,7 @@ def test_a_session_that_was_given_the_same_number_later_is_left_alone(tmp_path: 
     record = tmp_path / "engine.session"
     with session() as (leader, child):
         ProcessId(pid=leader.pid, created=leader.created - 100).write(record)
-        engine_session.stop_left(record)
+        engine_run.stop_left(record)
         assert leader.running()
         assert child.running()
     assert not record.exists()
@@ -84,12 +84,12 @@ def test_a_session_of_before_the_last_start_of_the_machine_is_gone(
         leader.write(record)
         os.kill(leader.pid, signal.SIGKILL)
         monkeypatch.setattr(psutil, "boot_time", lambda: leader.created + 100)
-        engine_session.stop_left(record)
+        engine_run.stop_left(record)
         assert child.running()
 
 
 def test_without_a_record_nothing_is_stopped(tmp_path: Path) -> None:
-    engine_session.stop_left(tmp_path / "engine.session")
+    engine_run.stop_left(tmp_path / "engine.session")
 
 
 def test_an_engine_that_cannot_be_recorded_does_not_run(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_an_engine_that_cannot_be_recorded_does_not_run(tmp_path: Path) -> None:
         (tmp_path / "output.txt").open("w") as output,
         pytest.raises(FileNotFoundError),
     ):
-        engine_session.start(
+        engine_run.start(
             ["sh", "-c", f"sleep 2; touch {witness}"],
             directory=tmp_path,
             environment=dict(os.environ),

@@ -8,8 +8,7 @@ from ruamel.yaml import YAML
 from dra_fleet.core import places
 from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.rehearsal import stack_copy
-from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.home import Home, RehearsalError
 from dra_fleet.rehearsal.project import (
     StackSource,
     ensure_stack,
@@ -96,19 +95,6 @@ def test_a_file_that_can_be_rehearsed_as_it_is_is_copied_to_the_letter(home: Hom
     copied = directory / "Pulumi.lab.yaml"
     assert copied.read_text() == file.read_text()
     assert copied.stat().st_mode & 0o777 == 0o600
-
-
-def test_the_file_that_a_stack_names_is_copied_too(home: Home, tmp_path: Path) -> None:
-    (tmp_path / "large.yaml").write_text(f"config:\n  {FLEET.replace('context: lab', 'context: real')}\n")
-    file = tmp_path / "lab.yaml"
-    file.write_text(f"encryptionsalt: {SALT}\nconfig:\n  dra-fleet:fleet: large.yaml\n")
-
-    directory = project_directory(home, StackSource(name="lab", file=file, hardware=file))
-
-    copied = directory / "fleet.yaml"
-    assert written(directory / "Pulumi.lab.yaml")["config"] == {"dra-fleet:fleet": {"extends": str(copied)}}
-    [cluster] = written(copied)["config"]["dra-fleet:fleet"]["clusters"].values()
-    assert cluster["kubeconfig"] == {"context": "lab"}
 
 
 def test_a_fleet_is_rehearsed_with_all_that_it_extends(home: Home, tmp_path: Path) -> None:

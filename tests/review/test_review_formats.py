@@ -18,9 +18,8 @@ from dra_fleet.review.events import EngineStep, Preview
 from dra_fleet.review.masking import MASK, change_shown, scrub
 from dra_fleet.review.model import Review
 from dra_fleet.review.page import render_page
-from dra_fleet.review.places import StackText, place_of
 from dra_fleet.review.schema import text as schema_text
-from dra_fleet.review.writing import render_sarif
+from dra_fleet.review.writing import StackText, place_of, render_sarif
 from tests.review import samples
 from tests.review.test_review_content import known
 

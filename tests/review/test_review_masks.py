@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dra_fleet.core.facts import read
@@ -61,7 +61,7 @@ def test_every_form_of_the_table_is_tried() -> None:
 
 
 @pytest.mark.parametrize("form", [form for form in TABLE if "holds" in form], ids=lambda form: form["is"])
-@settings(max_examples=25)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_text_of_a_form_holds_what_is_looked_for_first(
     form: dict[str, str], data: st.DataObject

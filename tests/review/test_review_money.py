@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.review.comment import render_markdown
-from dra_fleet.review.cost import cost
+from dra_fleet.review.fitting import cost
 from dra_fleet.review.page import render_page
 from dra_fleet.review.was import Was
 from tests.clouds.aks import aks_fleets

@@ -14,7 +14,7 @@ from dra_fleet.clouds.common.resources import (
 )
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import NO_TYPE, CloudResources, Support, nothing, untold
-from dra_fleet.drivers.common.host_root import HOST
+from dra_fleet.drivers.common.placement import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from dra_fleet.clouds.common.machines import check_mig_classes, is_divided
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.plan import ami_type, image_of, labels_gpus, placed_together, zones_of
 from dra_fleet.clouds.eks.settings import OwnImage
-from dra_fleet.drivers.common.host_root import check_root
+from dra_fleet.drivers.common.placement import check_root
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.operators import how_to_ask
 from dra_fleet.kubernetes.scheduling.taints import tolerations

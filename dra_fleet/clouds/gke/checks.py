@@ -20,7 +20,7 @@ from dra_fleet.clouds.gke.plan import (
 )
 from dra_fleet.clouds.gke.resources import chips_of
 from dra_fleet.core.findings.errors import choices
-from dra_fleet.drivers.common.host_root import check_root
+from dra_fleet.drivers.common.placement import check_root
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.model.classes import CelClass, IntentClass

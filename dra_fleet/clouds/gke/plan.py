@@ -33,8 +33,7 @@ from dra_fleet.drivers.common.placement import any_linux_node
 from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.nodes import NodeDevice
-from dra_fleet.model.published import PublishedDevice
-from dra_fleet.model.specs import POOL
+from dra_fleet.model.specs import POOL, PublishedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,20 +6,22 @@ Source: https://github.com/ROCm/k8s-gpu-dra-driver, `helm-charts-k8s`.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of
+from dra_fleet.core.facts import Entry, Fact, read
 from dra_fleet.drivers.base import Accelerators, Driver
 from dra_fleet.drivers.common.placement import nothing_served
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.resources import DriverResources
 from dra_fleet.model.nodes import Published
+from dra_fleet.model.specs import PublishedDevice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.core.findings.errors import Refusal
     from dra_fleet.drivers.base import Release
@@ -27,7 +29,58 @@ if TYPE_CHECKING:
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
+
+WHOLE: Final = "amdgpu"
+
+_VENDOR: Final = "amd"
+"""The key of machines' rows."""
+
+_FIRST_RENDERER: Final = 128
+"""Where Linux begins to count render nodes: https://docs.kernel.org/gpu/drm-uapi.html#render-nodes."""
+
+
+class AmdGpu(Entry):
+    """A model of GPU, whole and on bare metal."""
+
+    model: str
+    product_name: str
+    memory: str
+    compute_units: int
+    simd_units: int
+
+
+class AmdGpus(Fact):
+    """The GPUs of a machine. `is_virtual`: virtual functions, which report names and memory of their own."""
+
+    model: str
+    gpus: int
+    is_virtual: bool = False
+
+
+def gpus_of(machine: Machine) -> AmdGpus | None:
+    """The GPUs of a machine; None where it has none."""
+    return machine.of_vendor(_VENDOR, AmdGpus)
+
+
+def amd_devices(found: AmdGpus) -> list[PublishedDevice]:
+    """The whole GPUs of a node; the numbers in their names, and NUMA nodes, are the host's own."""
+    model = models()[found.model]
+    return [
+        PublishedDevice(
+            name=f"gpu-{index}-{_FIRST_RENDERER + index}",
+            attributes={"type": WHOLE, "productName": model.product_name, "numaNode": 0},
+            capacity={
+                "memory": model.memory,
+                "computeUnits": str(model.compute_units),
+                "simdUnits": str(model.simd_units),
+            },
+        )
+        for index in range(found.gpus)
+    ]
+
+
 _PER_HOST: Final = frozenset({"numaNode"})
+
 _VIRTUAL: Final = frozenset({"productName", "memory", "computeUnits", "simdUnits"})
 """Attributes of virtual functions whose values are not public."""
 
@@ -76,3 +129,11 @@ class Amd(Driver):
 
 
 DRIVER: Final = Amd()
+
+
+@cache
+def models() -> Mapping[str, AmdGpu]:
+    """The models by name."""
+    entries = read("dra_fleet.drivers.amd", "gpus.yaml")["gpus"]
+    found = [AmdGpu.model_validate(entry) for entry in entries]
+    return {gpu.model: gpu for gpu in found}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from dra_fleet.kubernetes.devices.names import dns_subdomain, label_key, label_value
-from dra_fleet.kubernetes.devices.node_selector import NodeSelector, NodeSelectorTerm
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.kubernetes.scheduling.written import mapping, sequence
+from dra_fleet.kubernetes.devices.resource_slice import NodeSelector, NodeSelectorTerm
+from dra_fleet.kubernetes.scheduling.taints import mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

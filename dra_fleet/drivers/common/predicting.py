@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN, CelDevice
 from dra_fleet.model.nodes import NodeDevice, Object, Origin, Published
-from dra_fleet.model.published import PublishedDevice, VersionAttribute
+from dra_fleet.model.specs import PublishedDevice, VersionAttribute
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.core.facts import Fact
-from dra_fleet.model.published import PCIE_ROOT, PublishedDevice
+from dra_fleet.model.specs import PCIE_ROOT, PublishedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.model.published import AttributeValue
+    from dra_fleet.model.specs import AttributeValue
 
 DRIVER = "dra.net"
 _VENDOR: Final = "dranet"

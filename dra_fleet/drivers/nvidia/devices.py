@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.kubernetes.cel.semver import as_semver
-from dra_fleet.model.published import (
+from dra_fleet.model.specs import (
     NUMA_NODE,
     PCI_BUS_ID,
     PCIE_ROOT,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.nvidia.devices import GpuOnHost
     from dra_fleet.drivers.nvidia.facts import MigProfile
     from dra_fleet.model.nodes import NodeDevice, Object, Origin
-    from dra_fleet.model.published import PublishedDevice
+    from dra_fleet.model.specs import PublishedDevice
 
 CAPACITIES = (
     "memory",

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.core.findings.errors import shown
-from dra_fleet.drivers.common.host_root import install_dir_refusals
+from dra_fleet.drivers.common.placement import install_dir_refusals
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dra_fleet.drivers.nvidia.facts import GpuModel, GpuOperatorVersion
-    from dra_fleet.model.published import PublishedDevice
+    from dra_fleet.model.specs import PublishedDevice
 
 
 _DRIVER_VERSION: Final = "580.126.09"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dra_fleet.model.published import Object
+    from dra_fleet.model.specs import Object
 
 GATE = "ConsumableShares"
 NO_SHARES = ("", "disabled")

@@ -18,7 +18,7 @@ from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
 from dra_fleet.model.nodes import GIVE_SLICES, NodeDevice, Object, Origin, Published
-from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
+from dra_fleet.model.specs import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.core.findings.errors import Refusal
-from dra_fleet.drivers.common.host_root import HOST, root_of
+from dra_fleet.drivers.common.placement import HOST, root_of
 from dra_fleet.drivers.common.pod_values import variable_names
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.core.facts import Fact
-from dra_fleet.model.published import PublishedDevice, stable_uuid
+from dra_fleet.model.specs import PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts

@@ -13,7 +13,7 @@ from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.predicting import type_of
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
-from dra_fleet.drivers.unserved import unserved
+from dra_fleet.drivers.operators import unserved
 from dra_fleet.fleet.plan import advertisers
 from dra_fleet.fleet.plan.advertisers import check_stated
 from dra_fleet.fleet.plan.claims import (

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.errors import Findings
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.claims import ClaimSettings, RequestSettings
+    from dra_fleet.model.classes import ClusterQueueSettings, QueuesSettings
     from dra_fleet.model.plan import ComputeDomainPlan
-    from dra_fleet.model.queues import ClusterQueueSettings, QueuesSettings
 
 
 def check_queues(settings: FleetSettings, findings: Findings) -> None:

@@ -9,12 +9,11 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from dra_fleet.kubernetes.cel import list_cost, syntax
+from dra_fleet.kubernetes.cel import sizes, syntax
 from dra_fleet.kubernetes.cel.sizes import MOST, UNKNOWN_SIZE, Entries, Range, fixed, size_at
 
 if TYPE_CHECKING:
-    from dra_fleet.kubernetes.cel.list_cost import Result, Rule
-    from dra_fleet.kubernetes.cel.sizes import Path, Sizes
+    from dra_fleet.kubernetes.cel.sizes import Path, Result, Rule, Sizes
     from dra_fleet.kubernetes.cel.syntax import CheckedTree, Node
 
 
@@ -211,7 +210,7 @@ def _compare(tree: Sizes, node: Node, overload: str) -> Result | None:
 
 
 _RULES: dict[str, Rule] = {
-    **list_cost.RULES,
+    **sizes.RULES,
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _over_list),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver", "cidr", "isIP", "isCIDR"), _parse),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _whole_text),

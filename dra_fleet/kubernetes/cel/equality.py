@@ -9,24 +9,42 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.cel import messages, syntax
-from dra_fleet.kubernetes.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.syntax import Change, CheckedTree, Node
 
+
+Implementation = Callable[..., Any]
+
+
+def unary(function: Callable[[Any], object]) -> Implementation:
+    """An implementation of one value."""
+    return function
+
+
 _HASHED = ("bool_value", "int64_value", "uint64_value", "double_value", "string_value")
+
 _IS_OPAQUE = "fleet.isOpaque"
+
 _EQUAL = "fleet.equal"
+
 _DIFFER = "fleet.differ"
+
 _NUMBER = "fleet.number"
+
 _MEMBER = "fleet.member"
+
 RANGE = "fleet.range"
 """Stands for `lists.range`, which the evaluator cannot make of a negative length."""
+
 _NUMBERS = ("bool", "int", "uint", "double", "string", "duration", "timestamp")
+
 _ANY = 1
+
 PLAIN = (
     "null_type",
     "bool",
@@ -160,3 +178,8 @@ CHANGES: dict[str, Change] = {
     "_!=_": _compare,
 }
 """``a == b`` becomes ``isOpaque(a) ? equal(a, b) : a == b`` if ``a`` may be opaque, and the like."""
+
+
+def binary(function: Callable[[Any, Any], object]) -> Implementation:
+    """An implementation of two values."""
+    return function

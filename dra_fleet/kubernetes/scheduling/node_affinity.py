@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
-from dra_fleet.kubernetes.scheduling.written import mapping, sequence, text
+from dra_fleet.kubernetes.scheduling.taints import mapping, sequence, text
 
 Answer = Literal["yes", "no", "unknown"]
 

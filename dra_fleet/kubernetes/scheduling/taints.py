@@ -5,15 +5,28 @@ Source: https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go; ta
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
-
-from dra_fleet.kubernetes.scheduling.written import mapping, sequence, text
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def text(value: object) -> str:
+    """The value as text, as a chart's template prints it; nothing for null."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
 KEEPING_OFF: Final = ("NoSchedule", "NoExecute")
 """Effects of taints that keep pods off; `PreferNoSchedule` keeps off nobody."""
 
@@ -126,3 +139,8 @@ def toleration_text(taint: Taint) -> str:
     """The toleration that answers a taint, as YAML."""
     value = f"operator: Equal, value: {taint.value}" if taint.value else "operator: Exists"
     return f"{{key: {taint.key}, {value}, effect: {taint.effect}}}"
+
+
+def sequence(value: object) -> Sequence[object]:
+    """The value if it is a list, else an empty one."""
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()

@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.cel import environment
-from dra_fleet.proof.allocator import features
+from dra_fleet.proof.allocator import counters
 from dra_fleet.proof.allocator.inventory import CandidateNode, InUse, Inventory
 from dra_fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop
 from dra_fleet.proof.allocator.pools import gather
@@ -18,7 +18,7 @@ from dra_fleet.proof.allocator.selection import Selection
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.program import DeviceCel
-    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.search import AnyOrder
 
@@ -125,7 +125,7 @@ class _Question:
 
     @property
     def features(self) -> Features:
-        return features.of_minor(self.cel.number)
+        return counters.of_minor(self.cel.number)
 
     def pools(self, slices: Inventory | Iterable[Object]) -> Sequence[DevicePool]:
         inventory = slices if isinstance(slices, Inventory) else Inventory(slices)

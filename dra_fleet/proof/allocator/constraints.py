@@ -14,7 +14,7 @@ from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.proof.allocator.outcome import Failure, Stop, Undecided
 
 if TYPE_CHECKING:
-    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice
 
 Object = Mapping[str, Any]

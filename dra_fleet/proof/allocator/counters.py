@@ -2,15 +2,96 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.scheduling.node_affinity import all_labels, selects
 from dra_fleet.proof.allocator.inventory import PoolId
 
 if TYPE_CHECKING:
-    from dra_fleet.proof.allocator.features import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, CandidateNode, InUse, Object
     from dra_fleet.proof.allocator.pools import Counters, DevicePool
+
+
+# What the allocator of each minor can do by default, and where its code decides differently.
+#
+# Each minor is held to its own library by tests: 0.34.13, 0.35.10, 0.36.3 and 0.37.2 of
+# https://github.com/kubernetes/dynamic-resource-allocation. Source of the gates:
+# https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """The feature gates that change an allocation, and the behaviour of the minor's code.
+
+    Attributes:
+        binding_conditions: Devices that must be attached first are usable.
+        consumable_capacity: Parts of a device can be requested.
+        partitionable_devices: Devices may consume shared counters and name their own nodes.
+        device_taints: Taints on devices keep pods away.
+        uses_incomplete_pools: Pools whose slices are not all there yet still give devices by count, and only
+            the slices for the node are looked at.
+        invalid_pool_is_fatal: Meeting an invalid pool ends the whole attempt.
+        ignores_counter_slices: Slices with counters are left out where devices cannot consume any.
+        any_order: Pools are tried in random order.
+        mixes_alternatives: `All` in an alternative is counted with what is known about the alternative before
+            it, and after its first device the search goes on with the first alternative.
+        limit_by_claim: More devices than a claim can hold are found once a claim is added up.
+        distinct_per_request: distinctAttribute remembers the last device of each request only.
+        counters_by_pool_name: Pools of one name share their counters, whatever their driver.
+        counters_everywhere: Slices with counters concern every node.
+        all_skips_full_devices: `All` means the devices that still have the capacity asked for.
+        aborts_on_wrong_amounts: A part of a device that is negative, or beyond what the server counts with,
+            ends the whole attempt.
+        leaves_groups_out: Slices whose devices declare compatibility groups are ignored, and their pools are
+            incomplete for it.
+        names_device_in_errors: A selector's error says on which device, and what to do about it.
+    """
+
+    binding_conditions: bool = False
+    consumable_capacity: bool = False
+    partitionable_devices: bool = False
+    device_taints: bool = False
+    uses_incomplete_pools: bool = False
+    invalid_pool_is_fatal: bool = False
+    ignores_counter_slices: bool = True
+    any_order: bool = False
+    mixes_alternatives: bool = False
+    limit_by_claim: bool = False
+    distinct_per_request: bool = True
+    counters_by_pool_name: bool = True
+    counters_everywhere: bool = True
+    all_skips_full_devices: bool = True
+    aborts_on_wrong_amounts: bool = False
+    leaves_groups_out: bool = False
+    names_device_in_errors: bool = False
+
+
+_V1_35 = Features(any_order=True, mixes_alternatives=True)
+
+_V1_34 = replace(_V1_35, uses_incomplete_pools=True, invalid_pool_is_fatal=True, ignores_counter_slices=False)
+
+_V1_36 = Features(
+    binding_conditions=True,
+    consumable_capacity=True,
+    partitionable_devices=True,
+    device_taints=True,
+    limit_by_claim=True,
+)
+
+_V1_37 = replace(
+    _V1_36,
+    limit_by_claim=False,
+    distinct_per_request=False,
+    counters_by_pool_name=False,
+    counters_everywhere=False,
+    all_skips_full_devices=False,
+    aborts_on_wrong_amounts=True,
+    leaves_groups_out=True,
+    names_device_in_errors=True,
+)
+
+_BY_MINOR = {34: _V1_34, 35: _V1_35, 36: _V1_36, 37: _V1_37}
 
 
 class CounterLedger:
@@ -73,3 +154,8 @@ def matches(node: CandidateNode, selection: Object) -> bool:
     if selection.get("allNodes"):
         return True
     return selects(selection.get("nodeSelector"), all_labels(node.labels), node.name) == "yes"
+
+
+def of_minor(minor: int) -> Features:
+    """The defaults of Kubernetes 1.``minor``; of the nearest minor that is known."""
+    return _BY_MINOR[min(max(minor, min(_BY_MINOR)), max(_BY_MINOR))]

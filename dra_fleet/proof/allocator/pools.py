@@ -14,7 +14,7 @@ from dra_fleet.proof.allocator import counters
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import (
         AllocatableDevice,
         Amount,

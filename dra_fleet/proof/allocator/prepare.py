@@ -13,7 +13,7 @@ from dra_fleet.proof.allocator.requests import Demand, Request, Selector, Slot, 
 
 if TYPE_CHECKING:
     from dra_fleet.proof.allocator.constraints import Constraint
-    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, InUse
     from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.selection import Selection

@@ -22,7 +22,7 @@ from dra_fleet.proof.allocator.prepare import MOST_DEVICES, ClaimDemand
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, DeviceId, InUse
     from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.requests import Demand, Request

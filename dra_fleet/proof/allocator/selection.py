@@ -10,7 +10,7 @@ from dra_fleet.proof.allocator.outcome import Failure, Stop, Undecided
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.program import DeviceCel, Program
-    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, CandidateNode
     from dra_fleet.proof.allocator.requests import Request, Slot
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.kubernetes.cel import UNKNOWN, asked
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.model.published import mebibytes
+from dra_fleet.model.specs import mebibytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

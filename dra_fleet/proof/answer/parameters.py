@@ -12,7 +12,7 @@ from dra_fleet import drivers
 from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.common.parameters import check_parameters, limited_devices
 from dra_fleet.kubernetes.cel import asked
-from dra_fleet.kubernetes.scheduling.written import mapping, sequence
+from dra_fleet.kubernetes.scheduling.taints import mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

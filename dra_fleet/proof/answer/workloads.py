@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from dra_fleet.model.published import MAX_DEVICES
+from dra_fleet.model.specs import MAX_DEVICES
 from dra_fleet.proof.search import counting
 from dra_fleet.proof.search.contention import contentions
 from dra_fleet.proof.search.orders import explore

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
 from dra_fleet.proof.demand.asks import ask_of
-from dra_fleet.proof.demand.channels import channel_spec, with_channel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.kubernetes.scheduling.taints import Toleration
+    from dra_fleet.model.nodes import Object
     from dra_fleet.model.plan import ClusterPlan, ComputeDomainPlan, WorkloadPlan
-    from dra_fleet.proof.demand.asks import ClaimAsk, Object
+    from dra_fleet.proof.demand.asks import ClaimAsk
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,3 +115,41 @@ def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
 def claim_of(workload: WorkloadPlan) -> str:
     """The template or claim of a workload."""
     return workload.template or workload.claim or ""
+
+
+# What pods of a ComputeDomain claim besides their GPUs: a channel, by the template that its driver makes.
+#
+# A node publishes one channel, so that a node takes one pod of all ComputeDomains. Whether the pods' nodes
+# are on one NVLink fabric is the plan's and the scheduler's business; here they only need devices.
+
+
+def channel_spec(domain: ComputeDomainPlan) -> Object:
+    """The spec of a claim for a channel, apart from the configuration that names the domain."""
+    return {"devices": {"requests": [_request(domain.channel_request, domain)]}}
+
+
+def with_channel(spec: Object, domain: ComputeDomainPlan) -> Object:
+    """The spec of a claim and of one for a channel as one: a pod gets both on one node or neither."""
+    devices: Object = spec.get("devices", {})
+    requests: list[Object] = devices.get("requests", [])
+    names = [request["name"] for request in requests]
+    name = next(name for name in _names(domain.channel_request) if name not in names)
+    constraints = [
+        {**item, "requests": item.get("requests") or names} for item in devices.get("constraints", [])
+    ]
+    together = {**devices, "requests": [*requests, _request(name, domain)]}
+    if constraints:
+        together["constraints"] = constraints
+    return {**spec, "devices": together}
+
+
+def _request(name: str, domain: ComputeDomainPlan) -> Object:
+    return {
+        "name": name,
+        "exactly": {"deviceClassName": domain.channel_class, "allocationMode": "ExactCount", "count": 1},
+    }
+
+
+def _names(first: str) -> tuple[str, ...]:
+    """One more than a claim has requests, so that one is free."""
+    return (first, *(f"{first}-{number}" for number in range(33)))

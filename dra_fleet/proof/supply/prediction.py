@@ -16,7 +16,7 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.minors import PARTITIONS, SHARES, is_on
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.written import mapping
+from dra_fleet.kubernetes.scheduling.taints import mapping
 from dra_fleet.model.nodes import (
     GIVE_SLICES,
     MOST_PODS,
@@ -27,7 +27,7 @@ from dra_fleet.model.nodes import (
     NodeShape,
     Published,
 )
-from dra_fleet.model.published import slice_specs
+from dra_fleet.model.specs import slice_specs
 from dra_fleet.proof.allocator import Inventory
 
 if TYPE_CHECKING:

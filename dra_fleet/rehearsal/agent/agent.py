@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.world.hardware import ClusterHardware
+    from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
     from dra_fleet.rehearsal.world.node import Host, NodeTaint
     from dra_fleet.rehearsal.world.served_by import OwnPlace
 

@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

@@ -11,11 +11,11 @@ import logging
 import random
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.drivers import keeps_order
-from dra_fleet.model.published import slice_specs
+from dra_fleet.model.specs import slice_specs
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.addresses import PodAddresses
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED

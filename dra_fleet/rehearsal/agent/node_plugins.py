@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.driver_pod import is_ready

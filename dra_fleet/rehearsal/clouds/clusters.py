@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from dra_fleet.clusters.informer import Informer
 from dra_fleet.rehearsal.world.errors import ComponentFailedError, NoSuchClusterError
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from typing import Self
 
     from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.world.node import NodeHardware
     from dra_fleet.rehearsal.world.world import World
+
+
+_CPUS: Final = {"medium": 1, "large": 2, "xlarge": 4}
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceType:
+    """One machine type. `machine` is its name in the catalogue, None for a general one; memory in GiB."""
+
+    name: str
+    cpus: int
+    memory_gib: int
+    arch: Literal["amd64", "arm64"] = "amd64"
+    machine: str | None = None
+    gpu: str | None = None
+    gpus: int = 0
+
+    @classmethod
+    def of(cls, machine: Machine) -> Self:
+        """A machine of the catalogue; one of unknown memory has what general ones have."""
+        return cls(
+            name=machine.name,
+            cpus=machine.cpus,
+            memory_gib=machine.memory_gib or 4 * machine.cpus,
+            arch=machine.arch or "amd64",
+            machine=machine.name,
+            gpu=machine.gpu,
+            gpus=machine.gpus,
+        )
+
 
 NODES_WITHIN = 120.0
 """Seconds until all nodes of a cluster are Ready; generous, because many clusters may start on few cores."""
@@ -159,3 +194,14 @@ async def until_all_ready(api: KubeApi, wanted: set[str]) -> None:
 def _is_ready(node: Object) -> bool:
     conditions = node.get("status", {}).get("conditions", [])
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The known names most like this one, in a row."""
+    return ", ".join(difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.3)) or "none"
+
+
+def cpus_of(size: str) -> int | None:
+    """The processors of a size such as "large" or "2xlarge"; None where it is no size."""
+    many = re.fullmatch(r"(\d+)xlarge", size)
+    return 4 * int(many[1]) if many else _CPUS.get(size)

@@ -10,7 +10,7 @@ from dra_fleet.rehearsal.agent.events import PodEvents
 from dra_fleet.rehearsal.agent.identity import PodConnection
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
-from dra_fleet.rehearsal.world.tasks import cancel
+from dra_fleet.rehearsal.world.processes import cancel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

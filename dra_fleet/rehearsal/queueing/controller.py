@@ -22,15 +22,15 @@ from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers.programs import Programs
-from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import RehearsalError
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain
 from dra_fleet.rehearsal.tools.recipes import KUEUE
 from dra_fleet.rehearsal.world.controlplane.components import Command
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, free_port
 from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.world.processes import cancel
 from dra_fleet.rehearsal.world.served_by import ANY
-from dra_fleet.rehearsal.world.tasks import cancel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

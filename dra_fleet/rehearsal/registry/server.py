@@ -26,10 +26,10 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.refused import refusal, remember_refusal
+from dra_fleet.rehearsal.home import RehearsalError
 from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.registry.archives import Chart, ChartUnavailableError
+from dra_fleet.rehearsal.reporting import refusal, remember_refusal
 from dra_fleet.rehearsal.world.controlplane.pki import LoopbackAuthority
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, keep_or_choose
 from dra_fleet.rehearsal.world.files import write_private

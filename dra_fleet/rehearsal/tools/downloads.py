@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from dra_fleet.rehearsal.passed_on import leave
-from dra_fleet.rehearsal.refused import refusal, remember_refusal
+from dra_fleet.rehearsal.reporting import refusal, remember_refusal
 from dra_fleet.rehearsal.tools.cache import ToolsError
 from dra_fleet.rehearsal.tools.sources import Allowed
 

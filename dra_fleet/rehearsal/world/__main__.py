@@ -25,7 +25,7 @@ from dra_fleet.rehearsal.clouds.clusters import WorldControlPlanes
 from dra_fleet.rehearsal.clouds.simulation import SimulatedClouds
 from dra_fleet.rehearsal.home import Home, HomeUnusableError
 from dra_fleet.rehearsal.registry.server import Registry
-from dra_fleet.rehearsal.world.code import code_digest
+from dra_fleet.rehearsal.world.client import code_digest
 from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
 from dra_fleet.rehearsal.world.files import deleted
 from dra_fleet.rehearsal.world.processes import ProcessId

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import subprocess
 import sys
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import httpx2
 from filelock import FileLock, Timeout
 
+from dra_fleet.core.facts import own_file
 from dra_fleet.core.places import ROOT
 from dra_fleet.rehearsal.credentials.install import install_helpers
 from dra_fleet.rehearsal.passed_on import passed_on
-from dra_fleet.rehearsal.world.code import code_digest
 from dra_fleet.rehearsal.world.controlplane.ending import end_components
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
 from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
@@ -32,13 +33,23 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.world.toolpaths import Tools
 
+
+ROOMS = ("dra_fleet",)
+"""What the world's process imports and reads."""
+
+KINDS = frozenset({".py", ".tpl", ".yaml"})
+
 START_WITHIN = 120.0
 """Seconds for the world to answer once started; it imports much, and many may start on few cores."""
+
 END_WITHIN = 30.0
 """Seconds for a world to let go of its home."""
+
 ANSWER_WITHIN = 300.0
 """Seconds for one request; creating a cluster on a busy machine is the longest."""
+
 STOP_GRACE = 5.0
+
 POLL = 0.05
 
 
@@ -295,3 +306,20 @@ def _remove_clusters(home: Home, store: Store) -> None:
         store.remove(cluster.name)
     store.clear_clouds()
     write_private(home.kubeconfig, merged_kubeconfig({}))
+
+
+def code_digest(project: Path = ROOT) -> str:
+    """A digest of all files that the world's process uses: places, names, sizes, times of change.
+
+    Of a catalogue of one's own, its content: a world that knows another is replaced.
+    """
+    digest = hashlib.sha256(str(project).encode())
+    catalogue = own_file()
+    if catalogue is not None and catalogue.is_file():
+        digest.update(catalogue.read_bytes())
+    for room in ROOMS:
+        for path in sorted((project / room).rglob("*")):
+            if path.suffix in KINDS:
+                status = path.stat()
+                digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

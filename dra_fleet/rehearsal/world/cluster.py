@@ -12,9 +12,9 @@ from dra_fleet.rehearsal.world.controlplane.plane import ControlPlane
 from dra_fleet.rehearsal.world.controlplane.version import FullVersion
 from dra_fleet.rehearsal.world.errors import ClusterNotReadyError, ConflictError, WorldError
 from dra_fleet.rehearsal.world.files import remove_tree
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.world.processes import cancel
 from dra_fleet.rehearsal.world.served_by import OwnPlace, ServedBy
-from dra_fleet.rehearsal.world.tasks import cancel
 from dra_fleet.rehearsal.world.toolpaths import ToolPaths
 
 if TYPE_CHECKING:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+
 CREATION_TOLERANCE = 2.0
 """Seconds. The boot time that creation times are counted from moves a little with the clock."""
+
 POLL = 0.2
 """Seconds between looks where the system cannot report a process's end."""
 
@@ -130,3 +132,11 @@ def stop_processes(processes: Iterable[ProcessId], *, grace: float) -> None:
 def _signal(send: Callable[[], None]) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         send()
+
+
+async def cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sqlite3
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx2
 from aiohttp import web
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.rehearsal.clouds.cloud import PluginResource
-from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
 from dra_fleet.rehearsal.world.errors import InvalidRequestError, WorldError
 
 if TYPE_CHECKING:
@@ -27,9 +27,44 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.world import World
 
 
-# The simulated clouds' part of the world's API: one route for each call of a plugin.
-#
-# Bodies and answers are those of `rehearsal/clouds/cloud.py`; the plugins' side is in `providers/clouds`.
+async def json_body(request: web.Request) -> dict[str, Any]:
+    """The body, a JSON object; empty where there is none.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    content = await request.text()
+    try:
+        body: object = json.loads(content) if content.strip() else {}
+    except ValueError as error:
+        raise InvalidRequestError(f"the request's body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise InvalidRequestError("the request's body is not a JSON object")
+    return cast("dict[str, Any]", body)
+
+
+def text(body: dict[str, Any], key: str) -> str:
+    """A text at a key.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = body.get(key)
+    if not isinstance(value, str):
+        raise InvalidRequestError(f"{key} must be a text, not {value!r}")
+    return value
+
+
+def mapping(body: dict[str, Any], key: str) -> dict[str, Any]:
+    """An object at a key.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = body.get(key)
+    if not isinstance(value, dict):
+        raise InvalidRequestError(f"{key} must be an object, not {value!r}")
+    return cast("dict[str, Any]", value)
 
 
 class _CloudApi:

@@ -22,7 +22,7 @@ from dra_fleet.rehearsal.world.errors import (
     WorldError,
 )
 from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 from dra_fleet.rehearsal.world.store import ClusterRecord
 
 if TYPE_CHECKING:

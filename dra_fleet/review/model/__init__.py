@@ -17,20 +17,36 @@ from dra_fleet.review.model.base import (
     Weight,
     Word,
 )
-from dra_fleet.review.model.changes import (
+from dra_fleet.review.model.review import (
+    SECTIONS,
+    Amounts,
     Blast,
     BlastRadius,
+    Cell,
     Change,
+    Column,
+    Device,
+    DeviceKind,
+    Engine,
+    Exposure,
+    Finding,
     LostPod,
+    Matrix,
+    Node,
+    Pool,
     PropertyChange,
     Reason,
     ResourceChange,
+    Review,
+    Row,
+    Shared,
+    Totals,
+    Unchecked,
+    Use,
     Verdict,
+    Version,
+    Workload,
 )
-from dra_fleet.review.model.fitting import Cell, Column, Matrix, Row, Workload
-from dra_fleet.review.model.fleet import Amounts, Device, DeviceKind, Node, Pool, Shared, Use
-from dra_fleet.review.model.judged import Engine, Exposure, Finding, Totals, Unchecked, Version
-from dra_fleet.review.model.review import SECTIONS, Review
 
 __all__ = [
     "SECTIONS",

@@ -5,11 +5,354 @@ from __future__ import annotations
 import datetime as dt
 from typing import Literal
 
-from dra_fleet.review.model.base import Cost, Origin, ReviewModel
-from dra_fleet.review.model.changes import BlastRadius, Change, Verdict
-from dra_fleet.review.model.fitting import Matrix, Workload
-from dra_fleet.review.model.fleet import Pool, Shared, Use
-from dra_fleet.review.model.judged import Engine, Exposure, Finding, Totals, Unchecked, Version
+from dra_fleet.review.model.base import (
+    Action,
+    Cost,
+    Decision,
+    Kind,
+    Origin,
+    ReviewModel,
+    Severity,
+    Weight,
+    Word,
+)
+
+
+class Cell(ReviewModel):
+    """One claim on one column of pools.
+
+    `word`: `fits`; `short` (devices match, too few or not together); `none` (no device matches, or its pods
+    may not go there); `unknown`. `matched` of `devices` on a node match the request that matches fewest;
+    copies per empty node and on the least and most nodes of each pool. `before`: copies per node as it was,
+    None where that is not known or the pool or claim is new.
+    """
+
+    word: Literal["fits", "short", "none", "unknown"]
+    matched: int
+    devices: int
+    per_node: int | None
+    at_min: int | None
+    at_max: int | None
+    reason: str
+    fix: str
+    before: int | None
+
+
+class Column(ReviewModel):
+    """Pools that answer every claim alike; `title` is the only one's name, or `first and N more`."""
+
+    title: str
+    pools: tuple[str, ...]
+
+
+class Row(ReviewModel):
+    """A claim: the proof's word on it, and one cell per column."""
+
+    claim: str
+    word: Word
+    reason: str
+    fix: str
+    cells: tuple[Cell, ...]
+
+
+class Matrix(ReviewModel):
+    """Claims x pools of one cluster."""
+
+    cluster: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+class Workload(ReviewModel):
+    """Whether all copies of a workload find devices. `before`: the verdict as it was, None if not known."""
+
+    cluster: str
+    namespace: str
+    name: str
+    claim: str
+    copies: int
+    running: int | None
+    word: Word
+    at_min: Word
+    before: Word | None
+    reason: str
+    fix: str
+    order: tuple[str, ...]
+    accepted: str
+
+
+class Finding(ReviewModel):
+    """Something found wrong.
+
+    `level` is the gate's own: `mandatory` stops, `advisory` does not. `source`: who found it. `rule` is a
+    policy's name, or `proof`, `settings`, `engine`. `resource` is a URN, empty where there is none.
+    `exempted`: until when and why it is let be; empty where it is not.
+    """
+
+    severity: Severity
+    level: Literal["mandatory", "advisory"]
+    source: Literal["policy", "proof", "settings", "engine"]
+    rule: str
+    pack: str
+    subject: str
+    resource: str
+    message: str
+    fix: str
+    url: str
+    exempted: str = ""
+
+    @property
+    def told(self) -> str:
+        """The message without the subject, where it begins with it."""
+        return self.message.removeprefix(f"{self.subject}: ")
+
+
+class Version(ReviewModel):
+    """A version that is run, and until when `by` supports it; None where nothing public says it."""
+
+    cluster: str
+    component: str
+    version: str
+    before: str
+    supported_until: dt.date | None
+    by: str
+    status: Literal["supported", "ending", "ended", "unknown"]
+    note: str
+    source: str
+
+
+class Exposure(ReviewModel):
+    """One fact about how a cluster is reached and by whom. `level`: `fine`, `note` or `warning`."""
+
+    cluster: str
+    subject: str
+    text: str
+    level: Literal["fine", "note", "warning"]
+
+
+class Unchecked(ReviewModel):
+    """What this review did not look at, why, and how one can."""
+
+    what: str
+    why: str
+    how: str
+
+
+class Engine(ReviewModel):
+    """The preview itself: its result, its steps by operation, what it said, which rules judged."""
+
+    result: str
+    seconds: float
+    operations: dict[str, int]
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+    packs: dict[str, str]
+    rules_passed: tuple[str, ...]
+    rules_failed: tuple[str, ...]
+
+
+class Totals(ReviewModel):
+    """How large the fleet is. `claims`: copies of all workloads."""
+
+    clusters: int
+    pools: int
+    nodes_min: int
+    nodes_max: int
+    devices_min: int
+    devices_max: int
+    workloads: int
+    claims: int
+    changed_resources: int
+
+
+class Reason(ReviewModel):
+    """One reason of the verdict. `section`: the part of the review that tells more, one of SECTIONS."""
+
+    decision: Decision
+    text: str
+    section: str
+
+
+class Verdict(ReviewModel):
+    """The verdict: the gravest of its reasons. `exit_code`: 0 approve, 10 person, 1 refuse."""
+
+    decision: Decision
+    exit_code: int
+    reasons: tuple[Reason, ...]
+
+
+class LostPod(ReviewModel):
+    """A running pod that loses its devices: its workload, where it runs, what it holds."""
+
+    cluster: str
+    namespace: str
+    name: str
+    workload: str
+    node: str
+    devices: tuple[str, ...]
+
+
+class PropertyChange(ReviewModel):
+    """One input of a resource that changes, with its values as short texts; secrets are masked."""
+
+    path: str
+    before: str
+    after: str
+    replaces: bool
+
+
+class ResourceChange(ReviewModel):
+    """One step of the engine. `operation` is the engine's own word, `type` its type token."""
+
+    urn: str
+    type: str
+    name: str
+    operation: str
+    protected: bool
+    properties: tuple[PropertyChange, ...]
+
+
+class Change(ReviewModel):
+    """What changes, in words.
+
+    `cluster` is empty for what belongs to no cluster. `lost_claims`: running claims that lose their devices;
+    None where that cannot be told. `lost_workloads`: whose copies they are. `resources`: the engine's steps
+    behind it; a change of the file alone has none.
+    """
+
+    weight: Weight
+    action: Action
+    kind: Kind
+    cluster: str
+    name: str
+    text: str
+    details: tuple[str, ...]
+    lost_claims: int | None
+    lost_workloads: tuple[str, ...]
+    resources: tuple[ResourceChange, ...]
+
+
+class Blast(ReviewModel):
+    """One thing that is replaced or deleted, or that changes while others use it."""
+
+    action: Action
+    kind: Kind
+    cluster: str
+    name: str
+    workloads: tuple[str, ...]
+    claims: int | None
+    protected: bool
+
+
+class BlastRadius(ReviewModel):
+    """Everything that is hit.
+
+    `source` says where the running pods are known from: `running` (the clusters, or what was saved of them)
+    or `declared` (the copies that the stack declared before; then `pods` is empty). `nodes`: GPU nodes that
+    are replaced or deleted, at most. `claims`: running claims that lose their devices, None where not known.
+    """
+
+    source: Literal["running", "declared"]
+    items: tuple[Blast, ...]
+    nodes: int | None
+    claims: int | None
+    pods: tuple[LostPod, ...]
+    refused_by_protection: tuple[str, ...]
+
+
+class Device(ReviewModel):
+    """A device on the fleet map. `holder`: the workload that holds it, empty when free; `pod` where known."""
+
+    name: str
+    kind: str
+    holder: str
+    pod: str
+
+
+class Node(ReviewModel):
+    """A node, or `times` nodes alike; `name` is its own where it runs, else `node 1`, `nodes 2-9`."""
+
+    name: str
+    times: int
+    devices: tuple[Device, ...]
+
+
+class DeviceKind(ReviewModel):
+    """Devices of one sort on a node: `kind` is a short name such as `GPU` or `MIG 1g.5gb`."""
+
+    kind: str
+    count: int
+    driver: str
+    product: str
+    memory: str
+    multiprocessors: int | None
+
+
+class Pool(ReviewModel):
+    """A pool as it will be, and what is known of it as it was.
+
+    `nodes_now`: nodes that run, None where the clusters were not asked. `kinds`: devices of one node.
+    `devices_min`, `devices_max`: on the least and most nodes. `held` of `placed_devices` on the map are held.
+    `unpredictable`: why what a driver publishes cannot be told. `change`: what becomes of it; `before` in
+    words, empty without change. `strategy` is `exclusive`, `mig` and so on, `layout` such as `1g.5gb x 7`.
+    """
+
+    cluster: str
+    name: str
+    cloud: str
+    machine: str
+    gpu: str
+    nodes_min: int
+    nodes_max: int
+    nodes_now: int | None
+    kinds: tuple[DeviceKind, ...]
+    devices_per_node: int
+    devices_min: int
+    devices_max: int
+    unpredictable: tuple[str, ...]
+    gpu_driver: str
+    taints: tuple[str, ...]
+    strategy: str
+    layout: str
+    isolation: str
+    price: float | None
+    change: Action
+    before: str
+    nodes: tuple[Node, ...]
+    held: int
+    placed_devices: int
+
+
+class Amounts(ReviewModel):
+    """Memory as a quantity and multiprocessors; None where not known, or not asked for."""
+
+    memory: str | None
+    multiprocessors: int | None
+
+
+class Use(ReviewModel):
+    """One copy of a workload on a pool: asked, got, stranded; and what a full node leaves unused."""
+
+    cluster: str
+    workload: str
+    pool: str
+    copies: int
+    asked: Amounts
+    got: Amounts
+    stranded: Amounts
+    left_on_node: Amounts
+
+
+class Shared(ReviewModel):
+    """How the devices of a pool, or of a workload's claim, are shared and what keeps their holders apart."""
+
+    cluster: str
+    kind: Literal["pool", "workload"]
+    name: str
+    strategy: str
+    isolation: str
+    isolated: bool
+    accepted: str
 
 
 class Review(ReviewModel):

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from dra_fleet import clouds, drivers
-from dra_fleet.drivers.amd.driver import DRIVER
-from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of, models
+from dra_fleet.drivers.amd.driver import DRIVER, amd_devices, gpus_of, models
 from dra_fleet.drivers.amd.simulation.node_side import AmdPlugin
 from dra_fleet.fleet import SettingsInvalid
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for

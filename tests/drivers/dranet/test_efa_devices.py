@@ -14,9 +14,9 @@ from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.cel import environment
 from dra_fleet.model.classes import IntentClass
-from dra_fleet.model.published import PCIE_ROOT
+from dra_fleet.model.specs import PCIE_ROOT
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 from tests.clouds.eks.eks_fleets import cluster, pool, ultra
 
 CLASS = "efa.networking.k8s.aws"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dra_fleet.drivers.dranet.simulation.node_side import DranetPlugin
-from dra_fleet.model.published import PCIE_ROOT
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.model.specs import PCIE_ROOT
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 
 PROFILE = {"gke.networks.io/accelerator-network-profile": "auto"}
 

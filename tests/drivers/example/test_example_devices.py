@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dra_fleet.drivers.example.devices import Options, example_devices
+from dra_fleet.drivers.example.driver import Options, example_devices
 
 
 def test_the_example_driver_publishes_as_many_gpus_as_it_is_told() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from dra_fleet.proof.demand.channels import with_channel
+from dra_fleet.proof.demand.pod_sets import with_channel
 from dra_fleet.proof.prove import prove
 from tests.clouds.eks.eks_fleets import pool, values
 from tests.drivers.nvidia.test_compute_domains import domain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere, root_in
+from dra_fleet.drivers.common.placement import HOST, looks_elsewhere, root_in
 from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.drivers.nvidia.labels import OF_OPERATOR
 

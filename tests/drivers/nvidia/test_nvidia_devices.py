@@ -15,7 +15,7 @@ from dra_fleet.drivers.nvidia.devices import (
 from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.kubernetes.cel.semver import as_semver
 from dra_fleet.kubernetes.devices.resource_slice import SliceDevice
-from dra_fleet.model.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
+from dra_fleet.model.specs import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
 
 NVIDIA = DRIVER.facts
 NEWEST = NVIDIA.versions[-1]

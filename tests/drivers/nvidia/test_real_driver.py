@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.drivers.nvidia.simulation import binaries
+from dra_fleet.drivers.nvidia.simulation import node_side
 from dra_fleet.drivers.nvidia.simulation.gates import feature_gates
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
 from scripts.record import NothingPublished, Recorder
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.full, pytest.mark.engine]
 
 MACHINES = ("Standard_NC4as_T4_v3", "hgx-h100-8")
-NEWEST = binaries.versions()[-1]
+NEWEST = node_side.versions()[-1]
 
 
 @pytest.fixture(scope="module")
 def recorder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Recorder]:
     with slices_api() as api:
         yield Recorder(
-            plugin=binaries.gpu_plugin(NEWEST),
+            plugin=node_side.gpu_plugin(NEWEST),
             api=api,
             calls=tmp_path_factory.mktemp("nvml") / "calls",
         )

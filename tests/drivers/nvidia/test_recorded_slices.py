@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.drivers.nvidia.simulation import binaries
+from dra_fleet.drivers.nvidia.simulation import node_side
 from scripts.recorded_cases import DYNAMIC, EXCLUSIVE, SHARES, STATIC, Case, cases, served_machines
 from scripts.recorded_slices import compare, comparisons, recorded, recorded_versions
 
@@ -24,12 +24,12 @@ def published(case: Case) -> dict[str, Any]:
 
 
 def test_every_version_whose_driver_can_be_built_is_recorded() -> None:
-    assert recorded_versions() == binaries.versions()
+    assert recorded_versions() == node_side.versions()
 
 
 @pytest.mark.parametrize("version", recorded_versions())
 def test_a_recording_is_of_the_module_that_is_pinned(version: str) -> None:
-    assert recorded(version)["module"] == f"{binaries.DRIVER} {binaries.recipe(version).version}"
+    assert recorded(version)["module"] == f"{node_side.DRIVER} {node_side.recipe(version).version}"
 
 
 @pytest.mark.slow

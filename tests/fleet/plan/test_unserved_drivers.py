@@ -8,7 +8,7 @@ import pytest
 import yaml12
 
 from dra_fleet import drivers
-from dra_fleet.drivers.unserved import unserved
+from dra_fleet.drivers.operators import unserved
 from tests.clouds.eks.eks_fleets import cluster, h100
 from tests.fleet.plan.plan_helpers import planned, refused
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.simulation.compute_domain import ComputeDomainPlugin
-from dra_fleet.drivers.nvidia.simulation.compute_domains import membership
-from dra_fleet.drivers.nvidia.simulation.compute_domains.controller import Controller
+from dra_fleet.drivers.nvidia.simulation.compute_domains import parts
 from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
     CONTROLLER,
     DAEMON,
@@ -18,9 +17,9 @@ from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
     TARGET,
     runs,
 )
-from dra_fleet.drivers.nvidia.simulation.compute_domains.parts import crash_of
+from dra_fleet.drivers.nvidia.simulation.compute_domains.parts import Controller, crash_of
 from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed, StartFailed
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def reconcile(api: FakeApi, **changed: Any) -> bool:
 
 
 def join(api: FakeApi, name: str, clique: str = FABRIC, *, by_clique: bool = True) -> bool:
-    work = membership.join(cast("KubeApi", api), daemon(name), clique, by_clique=by_clique)
+    work = parts.join(cast("KubeApi", api), daemon(name), clique, by_clique=by_clique)
     return asyncio.run(work)
 
 
@@ -173,7 +172,7 @@ def test_a_number_that_became_free_is_given_again() -> None:
     api = FakeApi(domain())
     join(api, "n1")
     join(api, "n2")
-    asyncio.run(membership.leave(cast("KubeApi", api), daemon("n1"), FABRIC, by_clique=True))
+    asyncio.run(parts.leave(cast("KubeApi", api), daemon("n1"), FABRIC, by_clique=True))
     join(api, "n3")
     daemons = api.objects["ComputeDomainClique", CLIQUE]["daemons"]
     assert {item["nodeName"]: item["index"] for item in daemons} == {"n2": 1, "n3": 0}
@@ -186,7 +185,7 @@ def test_without_cliques_the_domain_s_status_tells_who_is_there(clique: str, by_
     assert not join(api, "n1", clique, by_clique=by_clique)
     (entry,) = api.objects["ComputeDomain", "pretrain"]["status"]["nodes"]
     assert (entry["name"], entry["cliqueID"], entry["status"]) == ("n1", clique, "Ready")
-    asyncio.run(membership.leave(cast("KubeApi", api), daemon("n1"), clique, by_clique=by_clique))
+    asyncio.run(parts.leave(cast("KubeApi", api), daemon("n1"), clique, by_clique=by_clique))
     assert api.objects["ComputeDomain", "pretrain"]["status"]["nodes"] == []
 
 

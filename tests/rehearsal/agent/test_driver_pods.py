@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.model.published import slice_specs
+from dra_fleet.model.specs import slice_specs
 from dra_fleet.rehearsal.agent.driver_pod import is_ready, shows, start, status_of
 from dra_fleet.rehearsal.drivers import plugins_of
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

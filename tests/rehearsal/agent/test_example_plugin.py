@@ -12,7 +12,7 @@ import pytest
 
 from dra_fleet.drivers.example.simulation.plugin import ExamplePlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 
 HOST = ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [{"name": "n1"}]}).hosts()[0]
 

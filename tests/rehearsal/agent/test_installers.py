@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
-from dra_fleet.drivers.nvidia.simulation.installers import (
+from dra_fleet.drivers.nvidia.simulation.machine import (
     installer_problem,
     is_installer,
     with_installed_driver,
 )
 from dra_fleet.drivers.tpu.simulation.node_side import TpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

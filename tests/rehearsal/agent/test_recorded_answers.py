@@ -11,7 +11,7 @@ import pytest
 from dra_fleet.drivers.common.parameters import check_parameters
 from dra_fleet.drivers.installed import Installed
 from dra_fleet.drivers.nvidia.driver import DRIVER
-from dra_fleet.drivers.nvidia.simulation import binaries
+from dra_fleet.drivers.nvidia.simulation import node_side
 from scripts.record import Recorder
 from scripts.record_prepared import (
     GATES,
@@ -31,13 +31,13 @@ from scripts.slices_api import slices_api
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-VERSIONS = binaries.versions()
+VERSIONS = node_side.versions()
 
 
 def test_all_claims_are_recorded_of_the_modules_that_are_pinned() -> None:
     assert set(recorded_answers()["answers"]) == {one.key for version in VERSIONS for one in asked(version)}
     assert recorded_answers()["modules"] == {
-        version: f"{binaries.DRIVER} {binaries.recipe(version).version}" for version in VERSIONS
+        version: f"{node_side.DRIVER} {node_side.recipe(version).version}" for version in VERSIONS
     }
 
 
@@ -77,6 +77,6 @@ def test_what_the_driver_decodes_and_applies_is_what_the_proof_lets_pass(version
 def test_the_driver_still_answers_what_is_recorded() -> None:
     some = asked(VERSIONS[-1])[::20]
     with tempfile.TemporaryDirectory() as folder, slices_api() as api:
-        plugin = binaries.gpu_plugin(VERSIONS[-1])
+        plugin = node_side.gpu_plugin(VERSIONS[-1])
         found = Asking(Recorder(plugin=plugin, api=api, calls=Path(folder) / "calls")).answers(some)
     assert found == {one.key: recorded_answers()["answers"][one.key] for one in some}

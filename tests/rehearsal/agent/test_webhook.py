@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.simulation.webhook import response
 from tests.charts import NVIDIA, chart_folder
 from tests.rehearsal.agent.agent_cluster import template

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.rehearsal.agent import work_queue
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
 

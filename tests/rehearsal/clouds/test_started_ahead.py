@@ -11,9 +11,9 @@ from dra_fleet import clouds
 from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.rehearsal import managed_clouds
+from dra_fleet.rehearsal import standing
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.managed_clouds import started_ahead
+from dra_fleet.rehearsal.standing import started_ahead
 from dra_fleet.rehearsal.world.controlplane.version import FullVersion
 from dra_fleet.rehearsal.world.store import Store
 from tests.rehearsal.clouds.ack.ack_region import Region as Ack
@@ -74,7 +74,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     def connect(_: Home) -> Told:
         return world
 
-    monkeypatch.setattr(managed_clouds, "WorldClient", connect)
+    monkeypatch.setattr(standing, "WorldClient", connect)
     return world
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal import refused
+from dra_fleet.rehearsal import reporting
 from dra_fleet.rehearsal.tools import ToolsError, ensure, recipes, releases, sources, toolset
 from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Told, Workshop
 
@@ -106,7 +106,7 @@ def test_hosts_that_do_not_answer_are_not_asked_again_for_a_day(workshop: Worksh
         == f"helm is not on PATH: Helm {recipes.HELM.version} built from its modules instead"
     )
     assert len(asked) == 4
-    old = time.time() - refused.VALID - 1
+    old = time.time() - reporting.VALID - 1
     os.utime(workshop.cache.root / "refused" / "github.com", (old, old))
     for built in list(workshop.cache.root.rglob("kwok-v*")):
         shutil.rmtree(built) if built.is_dir() else built.unlink()

@@ -9,7 +9,7 @@ import pytest
 
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.world.errors import ConflictError
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 from dra_fleet.rehearsal.world.store import ClusterRecord, Store
 from dra_fleet.rehearsal.world.world import World
 

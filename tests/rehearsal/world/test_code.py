@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.world.code import ROOMS, code_digest
+from dra_fleet.rehearsal.world.client import ROOMS, code_digest
 
 if TYPE_CHECKING:
     from pathlib import Path

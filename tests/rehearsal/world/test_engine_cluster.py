@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.client import ApiError, KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.world.client import WorldAnswerError
 from tests.engine_support import FLOOR, NEWEST

@@ -25,8 +25,7 @@ from dra_fleet.clouds.ack.simulation.account import (
     refuse,
     region_of,
 )
-from dra_fleet.clouds.ack.simulation.clusters import AckClusters
-from dra_fleet.clouds.ack.simulation.fields import faults, fields_of
+from dra_fleet.clouds.ack.simulation.clusters import AckClusters, faults, fields_of
 from dra_fleet.clouds.ack.simulation.pool_nodes import find_type, let_join, size_of
 from dra_fleet.clouds.ack.simulation.pool_rules import (
     cpus_in_use,

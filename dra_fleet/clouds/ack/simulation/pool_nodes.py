@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from dra_fleet.clouds.ack import CLOUD
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.clouds.ack.simulation.account import made_id, refuse
-from dra_fleet.rehearsal.clouds.machine_types import InstanceType, cpus_of, near
-from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.clouds.clusters import InstanceType, cpus_of, near
+from dra_fleet.rehearsal.world.hardware_file import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:

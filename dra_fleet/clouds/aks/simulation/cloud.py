@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.plan import quota_family as family
-from dra_fleet.clouds.aks.simulation import models
+from dra_fleet.clouds.aks.simulation import managed_clusters
 from dra_fleet.clouds.aks.simulation.account import (
     PATCHES,
     SERVER_ID,
@@ -78,7 +78,7 @@ class AgentPools:
     def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the SDK's model."""
         path = frozenset({"resourceGroupName", "resourceName", "agentPoolName"})
-        return models.faults("AgentPool", inputs, beside=path)
+        return managed_clusters.faults("AgentPool", inputs, beside=path)
 
     def identifier(self, subscription: str, inputs: Properties) -> str:
         """The id the inputs lead to."""
@@ -332,7 +332,7 @@ class MaintenanceConfigurations:
     def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the SDK's model."""
         path = frozenset({"resourceGroupName", "resourceName", "configName"})
-        return models.faults("MaintenanceConfiguration", inputs, beside=path)
+        return managed_clusters.faults("MaintenanceConfiguration", inputs, beside=path)
 
     def identifier(self, subscription: str, inputs: Properties) -> str:
         """The id the inputs lead to."""

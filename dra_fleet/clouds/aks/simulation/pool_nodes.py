@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from dra_fleet import drivers
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.simulation.account import SIZE, digits_of, full_version, group_id, refuse
-from dra_fleet.model.published import mebibytes
-from dra_fleet.rehearsal.clouds.machine_types import InstanceType, near
-from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.model.specs import mebibytes
+from dra_fleet.rehearsal.clouds.clusters import InstanceType, near
+from dra_fleet.rehearsal.world.hardware_file import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.simulation.account import full_version, made_id, refuse
 from dra_fleet.clouds.eks.simulation.network_types import zone_of
 from dra_fleet.clouds.eks.simulation.small_types import TEMPLATE
-from dra_fleet.model.published import stable_uuid
-from dra_fleet.rehearsal.clouds.machine_types import InstanceType, cpus_of, near
-from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.model.specs import stable_uuid
+from dra_fleet.rehearsal.clouds.clusters import InstanceType, cpus_of, near
+from dra_fleet.rehearsal.world.hardware_file import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.resources import chips_of
 from dra_fleet.clouds.gke.simulation.account import digits_of, letters_of, refuse, region_of, zones_of
-from dra_fleet.rehearsal.clouds.machine_types import near
-from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.clouds.clusters import near
+from dra_fleet.rehearsal.world.hardware_file import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
 
-from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of
+from dra_fleet.drivers.amd.driver import amd_devices, gpus_of
 from dra_fleet.drivers.described.simulation.node_side import DescribedPlugin
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 

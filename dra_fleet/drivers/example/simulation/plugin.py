@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.informer import key_of
-from dra_fleet.drivers.example.devices import PROFILES, Options, example_counters, example_devices
+from dra_fleet.drivers.example.driver import PROFILES, Options, example_counters, example_devices
 from dra_fleet.rehearsal.agent.driver_pod import Start, is_ready
 from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API
 from dra_fleet.rehearsal.agent.work_queue import Key

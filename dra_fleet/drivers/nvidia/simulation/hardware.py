@@ -13,7 +13,7 @@ from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import GpuOnHost, MigLayoutImpossible, place
 from dra_fleet.drivers.nvidia.facts import cuda_version_of
 from dra_fleet.model.hardware import GpuSlot
-from dra_fleet.model.published import stable_uuid
+from dra_fleet.model.specs import stable_uuid
 from dra_fleet.rehearsal.world.node import HardwareModel, NodeHardware
 
 if TYPE_CHECKING:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
 from dra_fleet.drivers.nvidia.devices import GRACE, place
-from dra_fleet.drivers.nvidia.simulation import binaries, machine
+from dra_fleet.drivers.nvidia.simulation import machine
 from dra_fleet.drivers.nvidia.simulation.compute_domain import ComputeDomainPlugin
 from dra_fleet.drivers.nvidia.simulation.compute_domains.parts import ComputeDomainParts, crash_of
 from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaNode, parts_of
-from dra_fleet.drivers.nvidia.simulation.installers import installer_problem, is_installer
+from dra_fleet.drivers.nvidia.simulation.machine import installer_problem, is_installer
 from dra_fleet.drivers.nvidia.simulation.operator.daemons import Daemons
-from dra_fleet.drivers.nvidia.simulation.operator.roles import CLUSTER_WIDE, role_of
+from dra_fleet.drivers.nvidia.simulation.operator.labels import CLUSTER_WIDE, role_of
 from dra_fleet.drivers.nvidia.simulation.plugin import NvidiaGpuPlugin, prestart_problem
 from dra_fleet.drivers.nvidia.simulation.webhook import Webhooks
 from dra_fleet.rehearsal.agent.driver_pod import Start
 from dra_fleet.rehearsal.drivers.node_side import NodeSide, Outfit, OwnProgram, Reach
+from dra_fleet.rehearsal.reporting import Silent
+from dra_fleet.rehearsal.tools.cache import Cache, ToolsError
+from dra_fleet.rehearsal.tools.go import GoToolchain, build_environment, c_compiler
+from dra_fleet.rehearsal.tools.recipes import Recipe, pinned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,14 +38,52 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.nvidia.devices import GpuOnHost
     from dra_fleet.drivers.nvidia.facts import GpuModel, MigFacts, MigProfile
     from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaOnHost
-    from dra_fleet.rehearsal.tools.recipes import Recipe
+    from dra_fleet.rehearsal.reporting import Reporter
     from dra_fleet.rehearsal.world.node import Host
 
 
-# What NVIDIA's own driver looks for on a machine: libraries, devices, PCI topology, over the NVML stand-in.
+# NVIDIA's own driver, built from its Go modules, and the NVML stand-in that it runs over without a GPU.
 #
-# What it takes to publish, and what more to prepare GPUs and partitions, was tried with 0.4.1 and 0.5.0.
-# MPS and passthrough cannot be prepared: they take a daemon of NVIDIA's, or real PCI devices.
+# Nothing of this is built unless it is asked for.
+
+FOLDER: Final = Path(__file__).resolve().parent
+
+MODULES: Final = FOLDER / "modules"
+"""The Go modules that pin the driver, one directory per version of its chart."""
+
+DRIVER: Final = "sigs.k8s.io/dra-driver-nvidia-gpu"
+
+NVML: Final = "github.com/NVIDIA/go-nvml"
+
+SOURCE: Final = FOLDER / "nvml_standin.c"
+
+LIBRARY: Final = "libnvidia-ml.so.1"
+
+
+def recipes() -> Mapping[str, Recipe]:
+    """How the driver of each chart version that is pinned is built."""
+    return {version: recipe(version) for version in versions()}
+
+
+def nvml_standin() -> Path:
+    """The library that the driver loads in place of NVIDIA's, built when first asked for.
+
+    Raises:
+        ToolsError: it cannot be built.
+    """
+    module = MODULES / versions()[-1]
+    digest = hashlib.sha256(SOURCE.read_bytes() + pinned(module, NVML).encode()).hexdigest()[:16]
+    cache, entry = Cache.default(), f"nvml-standin-{digest}"
+
+    def fill(directory: Path) -> None:
+        asked = [str(GoToolchain.find().program), "mod", "download", "-json", NVML]
+        header = Path(json.loads(_ran(asked, module))["Dir"]) / "pkg" / "nvml"
+        compiler = c_compiler("the NVML stand-in")
+        options = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{header}"]
+        _ran([compiler, *options, "-o", str(directory / LIBRARY), str(SOURCE)], module)
+
+    return cache.make(entry, fill, lambda: None) / LIBRARY
+
 
 MAJOR: Final = 195
 """Of the character devices of GPUs: https://www.kernel.org/doc/Documentation/admin-guide/devices.txt"""
@@ -75,9 +120,9 @@ def outfit(host: Host, directory: Path) -> Outfit:
         shutil.rmtree(folder, ignore_errors=True)
     for folder in ("usr/lib64", "usr/bin", "dev"):
         (root / folder).mkdir(parents=True)
-    libraries = (binaries.LIBRARY, f"libnvidia-ml.so.{version}", f"libcuda.so.{version}")
+    libraries = (LIBRARY, f"libnvidia-ml.so.{version}", f"libcuda.so.{version}")
     for library in libraries:
-        shutil.copy(binaries.nvml_standin(), root / "usr/lib64" / library)
+        shutil.copy(nvml_standin(), root / "usr/lib64" / library)
     smi = root / "usr/bin/nvidia-smi"
     smi.write_text("#!/bin/sh\n")
     smi.chmod(0o755)
@@ -101,11 +146,6 @@ def outfit(host: Host, directory: Path) -> Outfit:
     }
     return Outfit(variables=variables, mounts={PROC: proc} | dict.fromkeys(devices, Path(os.devnull)))
 
-
-# The machine that the NVML stand-in (`nvml_standin.c`) shows to NVIDIA's own driver, as text for a file.
-#
-# What the catalogue knows is written as it stands. What no public source tells is made up, so that the
-# driver's code has something to work on; no prediction claims such a value, so none is compared with it.
 
 ARCHITECTURES: Final = {
     "Volta": 5,
@@ -157,11 +197,11 @@ class NvidiaProgram(OwnProgram):
 
     @override
     def recipes(self) -> Mapping[str, Recipe]:
-        return binaries.recipes()
+        return recipes()
 
     @override
     def prepare(self) -> None:
-        binaries.nvml_standin()
+        nvml_standin()
 
     @override
     def outfit(self, host: Host, directory: Path) -> Outfit:
@@ -326,3 +366,49 @@ def _partitions(gpu: GpuOnHost) -> Iterator[str]:
     for placement in place(gpu.model, gpu.mig or ()):
         number = _profile_id(placement.profile, profiles.index(placement.profile))
         yield f"mig {number} {placement.start}"
+
+
+def versions() -> tuple[str, ...]:
+    """The chart versions whose driver can be built, oldest first."""
+    return tuple(sorted(folder.name for folder in MODULES.iterdir() if (folder / "go.mod").is_file()))
+
+
+def recipe(version: str) -> Recipe:
+    """How the driver's gpu-kubelet-plugin of a chart version is built.
+
+    Raises:
+        ToolsError: no module pins that version.
+    """
+    if version not in versions():
+        raise ToolsError(
+            f"NVIDIA's driver {version} cannot be built, for no module of it is pinned here; "
+            f"allowed: {', '.join(versions())}"
+        )
+    return Recipe(
+        name="gpu-kubelet-plugin",
+        title="NVIDIA's gpu-kubelet-plugin",
+        module=MODULES / version,
+        package=f"{DRIVER}/cmd/gpu-kubelet-plugin",
+        requirement=DRIVER,
+        stamp=f"-X {DRIVER}/internal/info.version={{version}}",
+        sources=("nvfm/go.mod", "nvfm/pkg/nvfm/*.go"),
+        cgo=True,
+    )
+
+
+def gpu_plugin(version: str, reporter: Reporter | None = None) -> Path:
+    """The driver's gpu-kubelet-plugin of a chart version, built when first asked for.
+
+    Raises:
+        ToolsError: it cannot be built.
+    """
+    return GoToolchain.find().build(recipe(version), Cache.default(), reporter or Silent())
+
+
+def _ran(command: list[str], directory: Path) -> str:
+    done = subprocess.run(
+        command, cwd=directory, env=build_environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise ToolsError(f"the NVML stand-in could not be built: {command[0]}: {done.stderr.strip()}")
+    return done.stdout

@@ -22,7 +22,7 @@ from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import own_of
 from dra_fleet.rehearsal.drivers.node_side import Outfit
 from dra_fleet.rehearsal.world.controlplane.components import Command
-from dra_fleet.rehearsal.world.tasks import cancel
+from dra_fleet.rehearsal.world.processes import cancel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

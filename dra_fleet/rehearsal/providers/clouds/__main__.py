@@ -11,8 +11,11 @@ from dra_fleet.core.findings.bare_sdk import use_protocol_only
 use_protocol_only()
 
 from dra_fleet.rehearsal.clouds.simulation import simulation_of  # noqa: E402 - after the line above
-from dra_fleet.rehearsal.providers.clouds.servicer import CloudAnswering, CloudServicer  # noqa: E402
-from dra_fleet.rehearsal.providers.clouds.world import CloudInWorld  # noqa: E402
+from dra_fleet.rehearsal.providers.clouds.servicer import (  # noqa: E402
+    CloudAnswering,
+    CloudInWorld,
+    CloudServicer,
+)
 from dra_fleet.rehearsal.providers.plugin_servicer import EngineLog  # noqa: E402
 from dra_fleet.rehearsal.providers.serving import serve  # noqa: E402
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.client import ApiError, KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.world.controlplane.bootstrap import bootstrap, controllers_work
 from dra_fleet.rehearsal.world.controlplane.components import (

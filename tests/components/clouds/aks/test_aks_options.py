@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.fleet import build
-from dra_fleet.clouds.aks.simulation.models import faults
+from dra_fleet.clouds.aks.simulation.managed_clusters import faults
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from tests.clouds.aks.aks_fleets import cluster, pool, vgpu

@@ -13,7 +13,7 @@ from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.resources import DriverResources
 from dra_fleet.model.nodes import Published
-from dra_fleet.model.published import PublishedDevice
+from dra_fleet.model.specs import PublishedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

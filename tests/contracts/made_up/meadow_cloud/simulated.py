@@ -11,7 +11,7 @@ from typing_extensions import override
 from dra_fleet.rehearsal.clouds.account import CloudAccount, free_name
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import ResourceType, TypedCloud, missing_faults
-from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.world.hardware_file import node
 from meadow_cloud.limits import MeadowLimits
 from meadow_cloud.resources import CLUSTER, POOL
 

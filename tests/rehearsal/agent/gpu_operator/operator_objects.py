@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.drivers.nvidia.simulation.operator import policy
+from dra_fleet.drivers.nvidia.simulation.operator import features
 from dra_fleet.drivers.nvidia.simulation.operator.operands import OPERANDS, objects_of
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.drivers.nvidia.simulation.operator.policy import Policy
-    from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
+    from dra_fleet.drivers.nvidia.simulation.operator.features import Policy
+    from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
     from dra_fleet.rehearsal.world.node import Host
 
 NAMESPACE = "gpu-operator"
@@ -29,12 +29,12 @@ def host(model: str = "A100-SXM4-80GB", count: int = 2, *, nvidia: dict[str, Any
 def policy_object(**spec: Any) -> Object:
     """A ClusterPolicy object."""
     meta = {"name": "cluster-policy", "uid": "policy-uid", "creationTimestamp": "2026-11-21T00:00:00Z"}
-    return {"apiVersion": policy.API, "kind": policy.KIND, "metadata": meta, "spec": spec}
+    return {"apiVersion": features.API, "kind": features.KIND, "metadata": meta, "spec": spec}
 
 
 def read_policy(version: str = VERSION, **spec: Any) -> Policy:
     """The policy in such an object."""
-    return policy.read(policy_object(**spec), version)
+    return features.read(policy_object(**spec), version)
 
 
 def daemonset_of(role: Role, now: Policy) -> Object:

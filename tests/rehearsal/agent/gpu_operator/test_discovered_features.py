@@ -10,9 +10,8 @@ import pytest
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of, with_changed
-from dra_fleet.drivers.nvidia.simulation.operator.capacity import extended_resources, plugin_problem
 from dra_fleet.drivers.nvidia.simulation.operator.features import gpu_labels, system_labels
-from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
+from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, extended_resources, plugin_problem
 from tests.rehearsal.agent.gpu_operator.operator_objects import host, pod_of, read_policy
 
 DRIVER = {"driverVersion": "580.95.05"}

@@ -8,11 +8,11 @@ import pytest
 
 from dra_fleet.drivers.nvidia.simulation.hardware import DRIVER_NAME, parts_of
 from dra_fleet.drivers.nvidia.simulation.machine import driver_version, layouts_text, read_layouts
-from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
+from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
 from dra_fleet.rehearsal.agent.machines import MEMORY, Machines, Memory
 from dra_fleet.rehearsal.agent.view import ClusterView
 from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
 from tests.rehearsal.agent.agent_cluster import HARDWARE
 from tests.rehearsal.agent.fake_api import FakeApi
 from tests.rehearsal.agent.gpu_operator.operator_objects import pod_of, read_policy

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, role_of
 from dra_fleet.drivers.nvidia.simulation.operator.operands import HASH, OPERANDS, objects_of, runtime_class
-from dra_fleet.drivers.nvidia.simulation.operator.roles import Role, role_of
 from tests.rehearsal.agent.gpu_operator.operator_objects import (
     NAMESPACE,
     daemonset_of,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.drivers.nvidia.simulation.operator.daemons import NO_GPU, VGPU, start
-from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
+from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
 from tests.rehearsal.agent.gpu_operator.operator_objects import host, pod_of, read_policy
 
 if TYPE_CHECKING:

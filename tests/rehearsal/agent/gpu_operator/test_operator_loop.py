@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.nvidia.simulation.operator import daemons
+from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
 from dra_fleet.drivers.nvidia.simulation.operator.operands import OPERANDS
-from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
 from tests.rehearsal.agent.fake_api import FakeApi
 from tests.rehearsal.agent.gpu_operator.operator_objects import (
     NAMESPACE,

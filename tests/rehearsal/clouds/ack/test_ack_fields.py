@@ -12,7 +12,7 @@ from alibabacloud_cs20151215 import models  # pyright: ignore[reportMissingTypeS
 
 from dra_fleet.clouds.ack.simulation import PLUGIN
 from dra_fleet.clouds.ack.simulation.account import CLUSTER, POOL
-from dra_fleet.clouds.ack.simulation.fields import all_types, fields_of
+from dra_fleet.clouds.ack.simulation.clusters import all_types, fields_of
 from dra_fleet.rehearsal.clouds.neighbours import neighbours
 
 if TYPE_CHECKING:

@@ -3,32 +3,223 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.drivers.nvidia.labels import API, KIND
-from dra_fleet.drivers.nvidia.simulation.compute_domains import membership
-from dra_fleet.drivers.nvidia.simulation.compute_domains.controller import Controller
-from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import CLIQUE_KIND, CONTROLLER, DAEMON, runs
+from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
+    CLIQUE,
+    CLIQUE_KIND,
+    CONTROLLER,
+    DAEMON,
+    DOMAIN,
+    channel_template,
+    daemon_name,
+    daemon_set,
+    daemon_template,
+    runs,
+)
 from dra_fleet.drivers.nvidia.simulation.gates import feature_gates
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
-from dra_fleet.rehearsal.agent.view import POD
+from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers.plugin import StartFailed, environment_of
 from dra_fleet.rehearsal.drivers.programs import Programs
 
 if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
+    from dra_fleet.clusters.client import KubeApi, Object
+
+
+# What the driver's compute-domain-controller does, with its pod's own token.
+#
+# Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/compute-domain-controller`.
+
+HTTP_CONFLICT = 409
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controller:
+    """A controller's pod at work.
+
+    Args:
+        api: acts as the pod.
+        namespace: the driver's, where the daemons run.
+        image: of the daemons.
+        gates: the pod's FEATURE_GATES, which the daemons get too.
+        has_cliques: whether daemons tell each other by ComputeDomainClique, not by the domain's status.
+        has_daemons: False where the host's own IMEX daemon is used.
+    """
+
+    api: KubeApi
+    namespace: str
+    image: str
+    gates: str
+    has_cliques: bool
+    has_daemons: bool
+
+    async def reconcile(self) -> bool:
+        """Bring all ComputeDomains in order once; whether nothing is left to wait for.
+
+        Raises:
+            ApiError: the pod may not do something, or a name is taken.
+        """
+        domains = (await self.api.list(API, KIND))["items"]
+        members = await self._members()
+        done = True
+        for domain in domains:
+            if "deletionTimestamp" in domain["metadata"]:
+                done &= await self._remove(domain)
+            else:
+                await self._admit(domain, members.get(domain["metadata"]["uid"], []))
+        return done
+
+    async def _members(self) -> dict[str, list[Object]]:
+        """The nodes of each domain, as the daemons report them."""
+        if not self.has_cliques:
+            return {}
+        found: dict[str, list[Object]] = {}
+        for clique in (await self.api.list(API, CLIQUE_KIND, self.namespace))["items"]:
+            uid = clique["metadata"].get("labels", {}).get(DOMAIN, "")
+            nodes: list[Object] = [
+                {
+                    "name": daemon["nodeName"],
+                    "ipAddress": daemon["ipAddress"],
+                    "cliqueID": daemon["cliqueID"],
+                    "index": daemon.get("index", 0),
+                    "status": daemon.get("status", "NotReady"),
+                }
+                for daemon in clique.get("daemons", [])
+            ]
+            found.setdefault(uid, []).extend(nodes)
+        return found
+
+    async def _admit(self, domain: Object, members: list[Object]) -> None:
+        meta = domain["metadata"]
+        if DOMAIN not in meta.get("finalizers", []):
+            meta["finalizers"] = [*meta.get("finalizers", []), DOMAIN]
+            domain = await self.api.replace(domain)
+        if self.has_daemons:
+            await self._ensure(domain, daemon_template(domain, self.namespace))
+            await self._ensure(domain, daemon_set(domain, self.namespace, self.image, self.gates))
+        await self._ensure(domain, channel_template(domain))
+        await self._tell(domain, members)
+
+    async def _ensure(self, domain: Object, body: Object) -> None:
+        meta = body["metadata"]
+        present = await self.api.find(body["apiVersion"], body["kind"], meta["name"], meta["namespace"])
+        if present is None:
+            await self.api.create(body)
+        elif present["metadata"].get("labels", {}).get(DOMAIN) != domain["metadata"]["uid"]:
+            raise ApiError(
+                HTTP_CONFLICT,
+                "AlreadyExists",
+                f"error creating {body['kind']} '{meta['namespace']}/{meta['name']}': "
+                f'{body["kind"].lower()}s "{meta["name"]}" already exists',
+                {},
+            )
+
+    async def _tell(self, domain: Object, members: list[Object]) -> None:
+        """Write the status: ready with enough nodes, all of them ready."""
+        before: Object = domain.get("status") or {}
+        outside = [item for item in before.get("nodes", []) if not self.has_cliques or not item["cliqueID"]]
+        nodes = sorted([*members, *outside], key=lambda item: str(item["name"]))
+        enough = len(nodes) >= domain["spec"].get("numNodes", 0)
+        ready = enough and all(item["status"] == "Ready" for item in nodes)
+        status: dict[str, Any] = {"status": "Ready" if ready or not self.has_daemons else "NotReady"}
+        if nodes:
+            status["nodes"] = nodes
+        if status != before:
+            await self.api.replace({**domain, "status": status}, subresource="status")
+
+    async def _remove(self, domain: Object) -> bool:
+        """Take away what belongs to a domain that is being deleted, then let it go. Whether it may go."""
+        uid = domain["metadata"]["uid"]
+        selector = {"labelSelector": f"{DOMAIN}={uid}"}
+        templates = (await self.api.list(RESOURCE_API, "ResourceClaimTemplate", params=selector))["items"]
+        sets = [await self.api.find("apps/v1", "DaemonSet", daemon_name(domain), self.namespace)]
+        left = [*templates, *(item for item in sets if item is not None)]
+        for item in left:
+            await self._let_go(item)
+        for node in (await self.api.list("v1", "Node", params=selector))["items"]:
+            del node["metadata"]["labels"][DOMAIN]
+            await self.api.replace(node)
+        if left:
+            return False
+        await self._without_finalizer(domain)
+        return True
+
+    async def _let_go(self, item: Object) -> None:
+        meta = item["metadata"]
+        if "deletionTimestamp" not in meta:
+            await self.api.delete(item["apiVersion"], item["kind"], meta["name"], meta["namespace"])
+        now = await self.api.find(item["apiVersion"], item["kind"], meta["name"], meta["namespace"])
+        if now is not None:
+            await self._without_finalizer(now)
+
+    async def _without_finalizer(self, item: Object) -> None:
+        finalizers = item["metadata"].get("finalizers", [])
+        if DOMAIN in finalizers:
+            item["metadata"]["finalizers"] = [name for name in finalizers if name != DOMAIN]
+            await self.api.replace(item)
+
+
+# A compute-domain-daemon tells the others of its clique that it is there, with its pod's own token.
+#
+# On a node of no clique it tells the domain itself; the real controller does that in its place.
+# Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/compute-domain-daemon`.
+
+
+async def join(api: KubeApi, pod: Object, clique: str, *, by_clique: bool) -> bool:
+    """Enter a daemon as ready; whether that changed anything.
+
+    Args:
+        api: acts as the daemon's pod.
+        pod: the daemon's pod.
+        clique: of its node; empty on a node of none.
+        by_clique: whether this version keeps the members of a clique in a ComputeDomainClique.
+
+    Raises:
+        ApiError: it may not, or another daemon was faster.
+    """
+    if by_clique and clique:
+        return await _join_clique(api, pod, clique)
+    return await _join_status(api, pod, clique)
+
+
+async def leave(api: KubeApi, pod: Object, clique: str, *, by_clique: bool) -> None:
+    """Take a daemon's entry out; the arguments are those of `join`.
+
+    Raises:
+        ApiError: it may not, or another daemon was faster.
+    """
+    node, meta = pod["spec"]["nodeName"], pod["metadata"]
+    if by_clique and clique:
+        present = await api.find(API, CLIQUE_KIND, f"{_domain_of(pod)}.{clique}", meta["namespace"])
+        if present is not None:
+            daemons = present.get("daemons", [])
+            present["daemons"] = [item for item in daemons if item["nodeName"] != node]
+            await api.replace(present)
+        return
+    domain = await _find_domain(api, _domain_of(pod))
+    nodes = (domain or {}).get("status", {}).get("nodes", [])
+    if domain is not None and any(item["name"] == node for item in nodes):
+        domain["status"]["nodes"] = [item for item in nodes if item["name"] != node]
+        await api.replace(domain, subresource="status")
+
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1.0
+
 CONFLICT: Final = 409
+
 REFUSED: Final = (403, CONFLICT)
+
 CLIQUES: Final = "ComputeDomainCliques"
 
 
@@ -58,7 +249,7 @@ class ComputeDomainParts(Programs):
             return
         try:
             api = await self._identities.pod(pod)
-            await membership.leave(api, pod, self._clique(pod), by_clique=_has_cliques(pod))
+            await leave(api, pod, self._clique(pod), by_clique=_has_cliques(pod))
         except ApiError as error:
             logger.info("%s leaves without taking its entry out: %s", key_of(pod), error)
 
@@ -82,7 +273,7 @@ class ComputeDomainParts(Programs):
 
     async def _join(self, pod: Object) -> None:
         api = await self._identities.pod(pod)
-        if await membership.join(api, pod, self._clique(pod), by_clique=_has_cliques(pod)):
+        if await join(api, pod, self._clique(pod), by_clique=_has_cliques(pod)):
             self._view.wake_pods_on(pod["spec"]["nodeName"])
 
     def _clique(self, pod: Object) -> str:
@@ -108,3 +299,73 @@ def crash_of(pod: Object) -> str | None:
     except StartFailed as problem:
         return str(problem)
     return None
+
+
+async def _join_clique(api: KubeApi, pod: Object, clique: str) -> bool:
+    meta, uid = pod["metadata"], _domain_of(pod)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+    name = f"{uid}.{clique}"
+    present = await api.find(API, CLIQUE_KIND, name, meta["namespace"])
+    if present is None:
+        labels = {DOMAIN: uid, CLIQUE: clique}
+        present = await api.create(
+            {
+                "apiVersion": API,
+                "kind": CLIQUE_KIND,
+                "metadata": {
+                    "name": name,
+                    "namespace": meta["namespace"],
+                    "labels": labels,
+                    "ownerReferences": [owner],
+                },
+            }
+        )
+    daemons = _with_entry(present.get("daemons", []), "nodeName", pod, clique)
+    if daemons is None:
+        return False
+    owners: list[Object] = present["metadata"].get("ownerReferences", [])
+    if all(item["uid"] != owner["uid"] for item in owners):
+        present["metadata"]["ownerReferences"] = [*owners, owner]
+    await api.replace({**present, "daemons": daemons})
+    return True
+
+
+async def _join_status(api: KubeApi, pod: Object, clique: str) -> bool:
+    domain = await _find_domain(api, _domain_of(pod))
+    if domain is None:
+        return False
+    status: Object = domain.get("status") or {"status": "NotReady"}
+    nodes = _with_entry(status.get("nodes", []), "name", pod, clique)
+    if nodes is None:
+        return False
+    await api.replace({**domain, "status": {**status, "nodes": nodes}}, subresource="status")
+    return True
+
+
+def _with_entry(entries: list[Object], key: str, pod: Object, clique: str) -> list[Object] | None:
+    """The entries with that of a daemon's pod, ready; None where it is there already.
+
+    `key`: of the node's name. An index that was given once is kept, else it is the lowest that nobody has.
+    """
+    node = pod["spec"]["nodeName"]
+    before = next((item for item in entries if item[key] == node), None)
+    others = [item for item in entries if item[key] != node]
+    taken = {item.get("index") for item in others}
+    free = next(number for number in range(len(others) + 1) if number not in taken)
+    mine: Object = {
+        key: node,
+        "ipAddress": str(pod.get("status", {}).get("podIP", "")),
+        "cliqueID": clique,
+        "index": free if before is None else before.get("index", free),
+        "status": "Ready",
+    }
+    return None if before == mine else [*others, mine]
+
+
+async def _find_domain(api: KubeApi, uid: str) -> Object | None:
+    domains = (await api.list(API, KIND))["items"]
+    return next((item for item in domains if item["metadata"]["uid"] == uid), None)
+
+
+def _domain_of(pod: Object) -> str:
+    return str(pod["metadata"]["labels"][DOMAIN])

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import override
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.informer import key_of
-from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere
+from dra_fleet.drivers.common.placement import HOST, looks_elsewhere
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
-from dra_fleet.drivers.nvidia.simulation.operator import labels, policy
-from dra_fleet.drivers.nvidia.simulation.operator.capacity import plugin_problem, strategy_of
+from dra_fleet.drivers.nvidia.simulation.operator import features, labels
 from dra_fleet.drivers.nvidia.simulation.operator.features import gpu_labels, is_vgpu, system_labels
+from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, plugin_problem, role_of, strategy_of
 from dra_fleet.drivers.nvidia.simulation.operator.mig_manager import MigManager
 from dra_fleet.drivers.nvidia.simulation.operator.operands import (
     DRIVER_VALIDATION,
@@ -22,7 +22,6 @@ from dra_fleet.drivers.nvidia.simulation.operator.operands import (
     objects_of,
     runtime_class,
 )
-from dra_fleet.drivers.nvidia.simulation.operator.roles import Role, role_of
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.driver_pod import Start, is_ready
 from dra_fleet.rehearsal.agent.view import POD
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.drivers.nvidia.simulation.operator.policy import Policy
+    from dra_fleet.drivers.nvidia.simulation.operator.features import Policy
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.machines import Machines
     from dra_fleet.rehearsal.agent.view import ClusterView
@@ -121,13 +120,13 @@ async def reconcile(api: KubeApi, namespace: str, version: str) -> None:
     Raises:
         ApiError: it may not do something.
     """
-    found = (await api.list(policy.API, policy.KIND))["items"]
+    found = (await api.list(features.API, features.KIND))["items"]
     if not found:
         return
     body = min(found, key=lambda item: (item["metadata"]["creationTimestamp"], item["metadata"]["name"]))
     if "deletionTimestamp" in body["metadata"]:
         return
-    now = policy.read(body, version)
+    now = features.read(body, version)
     if not await _label_nodes(api, now):
         await _report(api, body, namespace, ready=True)
         return
@@ -150,7 +149,7 @@ async def _report(api: KubeApi, body: Object, namespace: str, *, ready: bool) ->
     if body.get("status") == status:
         return
     name = body["metadata"]["name"]
-    await api.merge(policy.API, policy.KIND, name, {"status": status}, subresource="status")
+    await api.merge(features.API, features.KIND, name, {"status": status}, subresource="status")
 
 
 NO_GPU: Final = "Could not find any NVIDIA GPU on the PCI bus"
@@ -246,7 +245,7 @@ class Daemons(Programs):
     async def _work(self, pod: Object) -> None:
         match role_of(pod):
             case Role.OPERATOR:
-                self._watch(pod, [(policy.API, policy.KIND, None)])
+                self._watch(pod, [(features.API, features.KIND, None)])
                 api = await self._identities.pod(pod)
                 version = pod["spec"]["containers"][0]["image"].rpartition(":")[2]
                 await reconcile(api, pod["metadata"]["namespace"], version)

@@ -5,25 +5,55 @@ Source: https://github.com/NVIDIA/gpu-operator, `controllers/state_manager.go`.
 
 from __future__ import annotations
 
+from collections import Counter
+from enum import Enum
 from typing import TYPE_CHECKING, Final
+
+from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
+from dra_fleet.rehearsal.drivers.plugin import environment_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.drivers.nvidia.simulation.operator.policy import Policy
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.drivers.nvidia.simulation.operator.features import Policy
+    from dra_fleet.rehearsal.world.node import Host
+
+
+# What the device plugin registers with the kubelet: extended resources, by MIG strategy.
+#
+# Source: https://github.com/NVIDIA/k8s-device-plugin, `internal/resource` and its README on MIG strategies.
+
+WHOLE: Final = "nvidia.com/gpu"
+
+UNEQUAL: Final = (
+    "Failed to start plugin: invalid MIG configuration: with mig.strategy single, all GPUs of a node must "
+    "have the same MIG mode, and all partitions the same profile"
+)
 
 PRESENT: Final = "nvidia.com/gpu.present"
+
 DEPLOY: Final = "nvidia.com/gpu.deploy."
+
 MIG_MANAGER: Final = f"{DEPLOY}mig-manager"
+
 OPERANDS: Final = f"{DEPLOY}operands"
+
 MIG_CAPABLE: Final = "nvidia.com/mig.capable"
+
 MIG_CONFIG: Final = "nvidia.com/mig.config"
+
 DISABLED: Final = "all-disabled"
 """The layout without partitions."""
+
 MIG_STATE: Final = "nvidia.com/mig.config.state"
+
 PRODUCT: Final = "nvidia.com/gpu.product"
+
 FOUND_BY_PCI: Final = "feature.node.kubernetes.io/pci-10de.present"
+
 PAUSED: Final = "paused-for-mig-change"
+
 PRE_INSTALLED: Final = "pre-installed"
 
 _DISCOVERED: Final = (
@@ -31,6 +61,7 @@ _DISCOVERED: Final = (
     "feature.node.kubernetes.io/pci-0302_10de.present",
     "feature.node.kubernetes.io/pci-0300_10de.present",
 )
+
 _CONTAINER: Final = tuple(
     DEPLOY + name
     for name in (
@@ -44,7 +75,9 @@ _CONTAINER: Final = tuple(
         "operator-validator",
     )
 )
+
 _CLIENT: Final = f"{DEPLOY}client"
+
 _NAMED_MIG_CAPABLE: Final = ("h100", "a100", "a30")
 
 
@@ -86,3 +119,69 @@ def changes(labels: Mapping[str, str], policy: Policy) -> dict[str, str | None]:
         if policy.mig_manager.enabled and not labels.get(MIG_CONFIG) and is_default:
             wanted[MIG_CONFIG] = DISABLED
     return wanted
+
+
+def strategy_of(pod: Object) -> str:
+    """The MIG strategy in a pod's environment."""
+    return environment_of(pod["spec"]["containers"][0]).get("MIG_STRATEGY", "none")
+
+
+def extended_resources(pod: Object, host: Host) -> dict[str, str]:
+    """The resources and their amounts on a node where the plugin's pod runs."""
+    strategy = strategy_of(pod)
+    whole = sum(gpu.mig is None for gpu in parts_of(host).gpus)
+    parts = partitions(host)
+    if strategy == "single" and whole < len(parts_of(host).gpus):
+        return {WHOLE: str(parts.total())}
+    resources = {WHOLE: str(whole)}
+    if strategy == "mixed":
+        resources |= {f"nvidia.com/mig-{name.replace('+', '.')}": str(count) for name, count in parts.items()}
+    return resources
+
+
+def plugin_problem(pod: Object, host: Host) -> str | None:
+    """Why the plugin's container exits; None if it runs."""
+    whole = sum(gpu.mig is None for gpu in parts_of(host).gpus)
+    if strategy_of(pod) != "single" or whole == len(parts_of(host).gpus):
+        return None
+    return UNEQUAL if whole or len(partitions(host)) != 1 else None
+
+
+def partitions(host: Host) -> Counter[str]:
+    """How many partitions of each profile a host has."""
+    return Counter(name for gpu in parts_of(host).gpus for name, count in gpu.mig or () for _ in range(count))
+
+
+class Role(Enum):
+    """A program, by the name of its binary."""
+
+    OPERATOR = "gpu-operator"
+    NFD_MASTER = "nfd-master"
+    NFD_WORKER = "nfd-worker"
+    DRIVER = "nvidia-driver"
+    TOOLKIT = "nvidia-toolkit"
+    VALIDATOR = "nvidia-operator-validator"
+    DEVICE_PLUGIN = "nvidia-device-plugin"
+    FEATURE_DISCOVERY = "gpu-feature-discovery"
+    DCGM = "nv-hostengine"
+    DCGM_EXPORTER = "dcgm-exporter"
+    MIG_MANAGER = "nvidia-mig-manager"
+
+
+CLUSTER_WIDE: Final = (Role.OPERATOR, Role.NFD_MASTER)
+"""Programs that look at all nodes, wherever they run themselves."""
+
+GPU_CLIENTS: Final = (Role.DEVICE_PLUGIN, Role.FEATURE_DISCOVERY, Role.DCGM, Role.DCGM_EXPORTER)
+"""Programs that the MIG manager stops while it changes partitions."""
+
+_BY_NAME: Final = {role.value: role for role in Role}
+
+
+def role_of(pod: Object) -> Role | None:
+    """The program a pod runs; None for a pod that is no part of the operator."""
+    for container in pod["spec"]["containers"]:
+        for word in (*container.get("command", []), *container.get("args", [])):
+            role = _BY_NAME.get(word.rpartition("/")[2])
+            if role is not None:
+                return role
+    return None

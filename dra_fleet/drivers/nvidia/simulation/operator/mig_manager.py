@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.drivers.nvidia.simulation.hardware import DRIVER_NAME, parts_of
 from dra_fleet.drivers.nvidia.simulation.machine import layouts_text
 from dra_fleet.drivers.nvidia.simulation.operator import labels, mig_config
+from dra_fleet.drivers.nvidia.simulation.operator.labels import GPU_CLIENTS, role_of
 from dra_fleet.drivers.nvidia.simulation.operator.operands import MIG_VOLUME
-from dra_fleet.drivers.nvidia.simulation.operator.roles import GPU_CLIENTS, role_of
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
 from dra_fleet.rehearsal.drivers.plugin import environment_of
 

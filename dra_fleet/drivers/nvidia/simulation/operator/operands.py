@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.simulation.operator import mig_config
-from dra_fleet.drivers.nvidia.simulation.operator.labels import DEPLOY
-from dra_fleet.drivers.nvidia.simulation.operator.policy import BUILT_IN_CONFIG, Component
-from dra_fleet.drivers.nvidia.simulation.operator.roles import Role
+from dra_fleet.drivers.nvidia.simulation.operator.features import BUILT_IN_CONFIG, Component
+from dra_fleet.drivers.nvidia.simulation.operator.labels import DEPLOY, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.drivers.nvidia.simulation.operator.policy import Policy
+    from dra_fleet.drivers.nvidia.simulation.operator.features import Policy
 
 HASH: Final = "nvidia.com/last-applied-hash"
 MIG_VOLUME: Final = "mig-parted-config"
