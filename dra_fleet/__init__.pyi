@@ -17,3 +17,25 @@ from components.program.eks import EksCluster as EksCluster
 from components.program.existing import ExistingCluster as ExistingCluster
 from components.program.gke import GkeCluster as GkeCluster
 from components.program.pool import GpuNodePool as GpuNodePool
+
+__all__ = [
+    "AckCluster",
+    "AksCluster",
+    "AmdDriver",
+    "Demand",
+    "DeviceClass",
+    "DeviceRequestArgs",
+    "DeviceRequestArgsDict",
+    "DraDriver",
+    "EksCluster",
+    "ExistingCluster",
+    "GkeCluster",
+    "GpuNodePool",
+    "GpuNodePoolArgs",
+    "GpuNodePoolArgsDict",
+    "IntelDriver",
+    "NvidiaDriver",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "prove",
+]

@@ -251,20 +251,20 @@ def _request(
 
 
 def _class_name(
-    component: str, argument: str, wanted: object, cluster: Cluster, found: dict[str, DeviceClass]
+    component: str, argument: str, given: object, cluster: Cluster, found: dict[str, DeviceClass]
 ) -> Any:  # noqa: ANN401 - JSON
-    if not isinstance(wanted, DeviceClass):
-        return plain(component, argument, wanted)
-    if wanted.cluster is not cluster:
+    if not isinstance(given, DeviceClass):
+        return plain(component, argument, given)
+    if given.cluster is not cluster:
         raise refused(
             component,
             argument,
-            f"is a DeviceClass of {wanted.cluster.program.component}",
-            got=wanted.class_name,
+            f"is a DeviceClass of {given.cluster.program.component}",
+            got=given.class_name,
             fix=f"declare the class in {cluster.program.component} too",
         )
-    found[wanted.class_name] = wanted
-    return wanted.class_name
+    found[given.class_name] = given
+    return given.class_name
 
 
 def _in_pod(name: str) -> str:

@@ -159,7 +159,7 @@ class Cluster(Platform):
         Args:
             plan: The plan of the cluster.
             release: The release.
-            namespace: A namespace that the program or somebody else owns. Default: the cluster declares one.
+            namespace: A namespace of the program. Default: the cluster declares one.
         """
         self._planned[release.name] = release
         labels = {item.name: item.labels for item in plan.namespaces}

@@ -139,9 +139,9 @@ class ClusterProgram:
             for request in claim["requests"].values()
             for item in (request, *request.get("firstAvailable", ()))
         ]
-        wanted = {item["class"] for item in alternatives if isinstance(item.get("class"), str)}
+        names = {item["class"] for item in alternatives if isinstance(item.get("class"), str)}
         known = set(self.declared["classes"])
-        return min(wanted, known)
+        return known if names - known else names
 
     def plan(self, only: Mapping[str, set[str]] | None = None) -> ClusterPlan:
         """Return the plan of the cluster.

@@ -17,11 +17,20 @@ H100: dra.GpuNodePoolArgsDict = {
 
 def lab(**more: Any) -> dra.ExistingCluster:
     """Declare an existing cluster with one node of eight H100s."""
-    arguments = {"kubeconfig": KUBECONFIG, "kubernetes_version": "1.36", "pools": {"h100": H100}, **more}
+    arguments: dict[str, Any] = {
+        "kubeconfig": KUBECONFIG,
+        "kubernetes_version": "1.36",
+        "pools": {"h100": H100},
+        **more,
+    }
     return dra.ExistingCluster("lab", **arguments)
 
 
 def template(cluster: dra.ExistingCluster | None = None, **more: Any) -> dra.ResourceClaimTemplate:
     """Declare a template of one whole GPU."""
-    arguments = {"namespace": "ml", "requests": {"gpu": {"device_class": "gpu.nvidia.com"}}, **more}
+    arguments: dict[str, Any] = {
+        "namespace": "ml",
+        "requests": {"gpu": {"device_class": "gpu.nvidia.com"}},
+        **more,
+    }
     return dra.ResourceClaimTemplate("single", cluster=lab() if cluster is None else cluster, **arguments)

@@ -21,7 +21,7 @@ A10: dra.GpuNodePoolArgsDict = {"machine": "Standard_NV6ads_A10_v5", "min": 1, "
 
 def device_class(**more: Any) -> dra.DeviceClass:
     cluster = more.pop("cluster") if "cluster" in more else lab()
-    arguments = {"driver": "nvidia", **more}
+    arguments: dict[str, Any] = {"driver": "nvidia", **more}
     return dra.DeviceClass("big", cluster=cluster, **arguments)
 
 
@@ -30,7 +30,7 @@ def pool(**more: Any) -> dra.ExistingCluster:
 
 
 def aks(**more: Any) -> dra.AksCluster:
-    arguments = {
+    arguments: dict[str, Any] = {
         "region": "westeurope",
         "kubernetes_version": "1.36",
         "access": {"authorized_ranges": ["203.0.113.0/24"]},

@@ -29,7 +29,7 @@ POOL = "dra-fleet:clouds:GpuNodePool"
 
 
 def aks(**more: Any) -> dra.AksCluster:
-    arguments = {
+    arguments: dict[str, Any] = {
         "region": "westeurope",
         "kubernetes_version": "1.36",
         "access": {"authorized_ranges": ["203.0.113.0/24"]},
@@ -40,7 +40,7 @@ def aks(**more: Any) -> dra.AksCluster:
 
 
 def gke(**more: Any) -> dra.GkeCluster:
-    arguments = {
+    arguments: dict[str, Any] = {
         "project": "ml-render",
         "location": "us-central1",
         "kubernetes_version": "1.35",
@@ -52,7 +52,7 @@ def gke(**more: Any) -> dra.GkeCluster:
 
 
 def eks(**more: Any) -> dra.EksCluster:
-    arguments = {
+    arguments: dict[str, Any] = {
         "region": "us-east-1",
         "account": "000000000000",
         "kubernetes_version": "1.35",
@@ -65,7 +65,7 @@ def eks(**more: Any) -> dra.EksCluster:
 
 
 def ack(**more: Any) -> dra.AckCluster:
-    arguments = {
+    arguments: dict[str, Any] = {
         "region": "ap-southeast-1",
         "account": "0000000000000000",
         "kubernetes_version": "1.36",
@@ -76,6 +76,10 @@ def ack(**more: Any) -> dra.AckCluster:
         **more,
     }
     return dra.AckCluster("asia", **arguments)
+
+
+def nvidia(cluster: dra.ExistingCluster) -> dra.NvidiaDriver:
+    return dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0")
 
 
 CLOUDS: dict[str, tuple[Callable[[], Any], dict[str, Any], dict[str, Any], str]] = {
@@ -150,7 +154,7 @@ def test_cluster_is_declared_exactly_as_by_a_stack_file(name: str, cloud: Record
     made = cloud.run(program)
     of_program = cloud.declared()
     cloud.registrations.clear()
-    fleet = {
+    fleet: dict[str, Any] = {
         "owner": "dra-fleet",
         "environment": "development",
         "kubernetes": made.program.kubernetes,
@@ -208,7 +212,7 @@ def test_pool_of_an_existing_cluster_is_selected_and_proved(recorder: Recorder) 
     [
         (template, "is declared after classes or claims of ExistingCluster lab"),
         (
-            lambda cluster: dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0"),
+            nvidia,
             "changes the chart values of release dra-driver-nvidia-gpu, which is declared before it",
         ),
     ],

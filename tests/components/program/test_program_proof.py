@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 import pytest
+from pulumi_kubernetes.core import v1 as core
 
 import dra_fleet as dra
 from components.program import planning
@@ -106,12 +107,17 @@ def test_pods_use_a_template_by_its_name_of_now(recorder: Recorder) -> None:
         cluster = lab()
         big = dra.DeviceClass("big", cluster=cluster, driver="nvidia", type="gpu")
         single = template(cluster, requests={"gpu": {"device_class": big}})
-        kubernetes.core.v1.Pod(
+        core.Pod(
             "trainer",
-            spec={
-                "resource_claims": [single.pod_claim()],
-                "containers": [{"name": "main", "resources": {"claims": [single.container_claim()]}}],
-            },
+            spec=core.PodSpecArgs(
+                resource_claims=[single.pod_claim()],
+                containers=[
+                    core.ContainerArgs(
+                        name="main",
+                        resources=core.ResourceRequirementsArgs(claims=[single.container_claim()]),
+                    )
+                ],
+            ),
         )
 
     recorder.run(program)
@@ -157,7 +163,7 @@ def test_alternatives_may_name_classes_as_objects(recorder: Recorder) -> None:
 
 def test_namespace_may_be_an_output(recorder: Recorder) -> None:
     def program() -> None:
-        home = kubernetes.core.v1.Namespace("home", metadata={"name": "ml"})
+        home = core.Namespace("home", metadata={"name": "ml"})
         template(namespace=home.metadata.name)
 
     recorder.run(program)
@@ -226,7 +232,7 @@ def test_whole_cluster_waits_for_the_end_of_a_program_that_runs_the_loop(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A function call without an Output runs the event loop in the middle of a program."""
-    root = type("Root", (), {"_outputs_registered": False})()
+    root = SimpleNamespace(_outputs_registered=False)
     monkeypatch.setattr(pulumi.runtime, "get_root_resource", lambda: root)
     monkeypatch.setattr(planning, "PAUSE", 0)
     before_the_end: list[str] = []
@@ -250,7 +256,7 @@ def test_sdk_marks_the_end_of_a_program() -> None:
     """The end is read from the stack's resource, which the SDK keeps to itself."""
     from pulumi.runtime.stack import Stack  # noqa: PLC0415 - the class whose mark is read
 
-    assert "_outputs_registered" in Stack._finish.__code__.co_names
+    assert "_outputs_registered" in vars(Stack)["_finish"].__code__.co_names
 
 
 @pytest.mark.parametrize("environment", ["development", "production"])

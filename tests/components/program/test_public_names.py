@@ -79,5 +79,7 @@ def test_stubs_of_checkout_and_wheel_declare_the_same_names() -> None:
     stub = (PROJECT / "dra_fleet" / "__init__.pyi").read_text()
     installed = (PROJECT / "dra_fleet" / "__init__.pyi.installed").read_text()
     assert installed == stub.replace("from components.", "from dra_fleet.components.")
-    declared = re.findall(r"^from components\.program\.\w+ import (\w+) as \1$", stub, re.MULTILINE)
+    declared: list[str] = re.findall(
+        r"^from components\.program\.\w+ import (\w+) as \1$", stub, re.MULTILINE
+    )
     assert sorted(declared) == sorted(dra.__all__)
