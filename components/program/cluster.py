@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pulumi
+from pulumi_kubernetes.core import v1 as core
 
 from ..clouds.platform import Platform
 from ..core.identity import Identity, logical
@@ -190,7 +191,7 @@ class Cluster(Platform):
             *(self.releases[name] for name in release.after if name in self.releases),
         ]
 
-    def tolerations(self) -> list[dict[str, str]]:
+    def tolerations(self) -> list[core.TolerationArgs]:
         """Return the tolerations of the taints of all pools, for the spec of a pod."""
         from dra_fleet.kubernetes.scheduling.taints import tolerations_for  # noqa: PLC0415 - few programs ask
 
@@ -251,11 +252,10 @@ def _beside_pools(own: object) -> dict[str, object]:
     )
 
 
-def _written(toleration: Toleration) -> dict[str, str]:
-    fields = {
-        "key": toleration.key,
-        "operator": toleration.operator,
-        "value": toleration.value,
-        "effect": toleration.effect or "",
-    }
-    return {key: text for key, text in fields.items() if text}
+def _written(toleration: Toleration) -> core.TolerationArgs:
+    return core.TolerationArgs(
+        key=toleration.key or None,
+        operator=toleration.operator,
+        value=toleration.value or None,
+        effect=toleration.effect,
+    )

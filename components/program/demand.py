@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pulumi_kubernetes.core import v1 as core
+
 from .arguments import checked, named, plain, refused
 from .claims import ResourceClaim, ResourceClaimTemplate
 from .cluster import Cluster, cluster_of
@@ -36,7 +38,7 @@ class Demand:
         replicas: int,
         name: str | None = None,
         node_selector: Mapping[str, str] | None = None,
-        tolerations: Sequence[Mapping[str, Any]] = (),
+        tolerations: Sequence[core.TolerationArgs | Mapping[str, Any]] = (),
         cpu: str | None = None,
         memory: str | None = None,
         accept: Mapping[str, str] | None = None,
@@ -55,13 +57,20 @@ class Demand:
             "cluster": program.name,
             "claim": template.claim_name,
             "copies": plain(component, "replicas", replicas),
-            "tolerations": plain(component, "tolerations", tolerations),
+            "tolerations": plain(component, "tolerations", [_toleration(item) for item in tolerations]),
         }
         others = {"nodeSelector": node_selector, "cpu": cpu, "memory": memory, "accept": accept}
         settings |= {key: plain(component, key, value) for key, value in others.items() if value is not None}
         claim = template.claim_name
         needs = {"claims": {claim}, "classes": program.classes_of(program.declared["claims"][claim])}
         program.add("workloads", self.name, settings, component, needs=needs)
+
+
+def _toleration(toleration: core.TolerationArgs | Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(toleration, core.TolerationArgs):
+        return toleration
+    fields = {key: getattr(toleration, key) for key in ("key", "operator", "value", "effect")}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def prove(*clusters: Cluster) -> None:

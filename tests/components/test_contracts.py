@@ -1,4 +1,4 @@
-"""What holds for every resource of ours, found in the folders: a new one is held to it unlisted."""
+"""Contracts of every resource class, found in the folders: a new class is checked without a list."""
 
 from __future__ import annotations
 

@@ -346,9 +346,8 @@ def test_installed_driver_is_proved_and_not_installed(recorder: Recorder) -> Non
 def test_tolerations_are_those_of_the_pools_taints(recorder: Recorder) -> None:
     taint = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}
     cluster = recorder.run(lambda: lab(pools={"h100": {**H100, "taints": [taint]}}))
-    assert cluster.tolerations() == [
-        {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
-    ]
+    (found,) = cluster.tolerations()
+    assert (found.key, found.operator, found.value, found.effect) == ("sku", "Equal", "gpu", "NoSchedule")
 
 
 def test_every_cloud_has_a_component() -> None:
