@@ -1,4 +1,6 @@
-"""The pure core: settings -> plan -> proof, as plain values. No engine, no cloud SDK, no network.
+"""Public components for Pulumi programs, `import dra_fleet as dra`, and the modules that they are built on.
+
+A component is imported when a program first uses its name, with the SDK of its cloud and no other.
 
 `dra_fleet.components`, `dra_fleet.stacks` and `dra_fleet.policies` are folders of the installed package. A
 checkout has them at its top; there the same names lead to the same modules, so that others import one name.
@@ -11,6 +13,50 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _OUTSIDE = ("components", "stacks", "policies")
+
+_PUBLIC = {
+    "ExistingCluster": "existing",
+    "AksCluster": "aks",
+    "GkeCluster": "gke",
+    "EksCluster": "eks",
+    "AckCluster": "ack",
+    "GpuNodePool": "pool",
+    "GpuNodePoolArgs": "arguments",
+    "GpuNodePoolArgsDict": "arguments",
+    "DraDriver": "drivers",
+    "NvidiaDriver": "drivers",
+    "AmdDriver": "drivers",
+    "IntelDriver": "drivers",
+    "DeviceClass": "device_class",
+    "DeviceRequestArgs": "claims",
+    "DeviceRequestArgsDict": "claims",
+    "ResourceClaimTemplate": "claims",
+    "ResourceClaim": "claims",
+    "Demand": "demand",
+    "prove": "demand",
+}
+"""Public names and the modules of `components.program` that define them."""
+
+__all__ = list(_PUBLIC)  # pyright: ignore[reportUnsupportedDunderAll] - see `__init__.pyi`
+
+
+def __getattr__(name: str) -> object:
+    """Import the component of a public name.
+
+    Raises:
+        AttributeError: The package has no such name.
+    """
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.components.program.{module}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return the names of the module, those included that are not imported yet."""
+    return sorted({*globals(), *__all__})
 
 
 class _Checkout:

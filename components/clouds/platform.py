@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import pulumi
@@ -11,7 +12,7 @@ import pulumi_kubernetes
 
 from ..core.identity import logical
 from .logins import Logins
-from .stack_outputs import StackOutputs
+from .stack_outputs import THIS_PROGRAM, StackOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
@@ -45,6 +46,21 @@ class Platform(pulumi.ComponentResource, ABC):
     installers: Sequence[pulumi.Resource] = ()
     """What gives nodes their GPU driver: releases and workloads come after it."""
 
+    add_pool: Callable[[Any, str, pulumi.Resource], pulumi.Resource] | None = None
+    """Declares one pool of a later plan, with the plan, the pool's name and its parent."""
+
+    _referred: Mapping[str, pulumi.Output[str]] = MappingProxyType({})
+    """Outputs of this program that stand for values of the plan, by their references."""
+
+    def refer(self, value: pulumi.Output[str]) -> dict[str, str]:
+        """Return a reference for the settings that `elsewhere` resolves to a value of this program.
+
+        Call this before `__init__`.
+        """
+        output = f"argument-{len(self._referred) + 1}"
+        self._referred = {**self._referred, output: value}
+        return {"stack": THIS_PROGRAM, "output": output}
+
     def __init__(
         self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None
     ) -> None:
@@ -56,7 +72,7 @@ class Platform(pulumi.ComponentResource, ABC):
             opts: for the component alone; children take theirs from `child_opts`.
         """
         super().__init__(self.TOKEN, name, dict(inputs), opts)
-        self.elsewhere = StackOutputs(name, self)
+        self.elsewhere = StackOutputs(name, self, self._referred)
         self._after = None if opts is None else opts.depends_on
 
     @classmethod
@@ -116,6 +132,26 @@ class Platform(pulumi.ComponentResource, ABC):
         )
         return self.provider
 
+    def enter_by(
+        self, provider: pulumi_kubernetes.Provider, cluster: ClusterMade = ()
+    ) -> pulumi_kubernetes.Provider:
+        """Use a provider that the program has already for everything in this cluster.
+
+        Args:
+            provider: The provider.
+            cluster: Which cluster it is; with another one everything in it is created again.
+        """
+        self._names = _replaced_with(cluster)[1].replacement_trigger
+        self.provider = provider
+        return provider
+
+    def outlive(self, kubeconfig: pulumi.Output[str]) -> None:
+        """Create everything in the cluster after a kubeconfig's resources, and delete it before them."""
+        self._after = pulumi.ResourceOptions.merge(
+            pulumi.ResourceOptions(depends_on=self._after),
+            pulumi.ResourceOptions(depends_on=pulumi.Output.from_input(_resources(kubeconfig))),
+        ).depends_on
+
     def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         """Options of what lives in this cluster; where another is adopted instead, it is made there anew."""
         return self.child_opts(
@@ -168,6 +204,10 @@ def _replaced_with(cluster: ClusterMade) -> tuple[pulumi.Input[bool], pulumi.Res
         never = cluster.id.apply(lambda _: False)
         return never, pulumi.ResourceOptions(replace_on_changes=["deleteUnreachable"])
     return False, pulumi.ResourceOptions(replacement_trigger=list(cluster) or None)
+
+
+async def _resources(output: pulumi.Output[str]) -> list[pulumi.Resource]:
+    return list(await output.resources())
 
 
 def _of_no_resource(value: pulumi.Input[str]) -> pulumi.Output[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
@@ -14,11 +14,17 @@ if TYPE_CHECKING:
     from dra_fleet.model.settings import StackOutput, TextOrOutput
 
 
-class StackOutputs:
-    """The outputs of other stacks that one cluster is declared with; each stack is referenced once."""
+THIS_PROGRAM: Final = "this program"
+"""The stack of a value that a resource of this program returns."""
 
-    def __init__(self, cluster: str, parent: pulumi.Resource) -> None:
-        self._cluster, self._parent = cluster, parent
+
+class StackOutputs:
+    """The outputs that one cluster is declared with; each other stack is referenced once."""
+
+    def __init__(
+        self, cluster: str, parent: pulumi.Resource, of_program: Mapping[str, pulumi.Output[str]]
+    ) -> None:
+        self._cluster, self._parent, self._of_program = cluster, parent, of_program
         self._references: dict[str, pulumi.StackReference] = {}
 
     def text(self, value: TextOrOutput, holds: str) -> pulumi.Input[str]:
@@ -30,6 +36,8 @@ class StackOutputs:
         """
         if isinstance(value, str):
             return value
+        if value.stack == THIS_PROGRAM:
+            return self._of_program[value.output]
         cluster = self._cluster
         exported = self._reference(value.stack).get_output(value.output)
         return exported.apply(lambda found: exported_text(found, cluster, value, holds))

@@ -65,6 +65,16 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
     )
 
 
+def selector_problems(cluster: ClusterPlan) -> tuple[str, ...]:
+    """Return the CEL expressions of a cluster's classes and claims that its API server refuses, as texts."""
+    findings = ProofFindings(strict=False)
+    classes = class_objects(cluster)
+    specs = {item.name: item.spec for item in (*cluster.templates, *cluster.claims)}
+    asks = {name: claim_ask(name, spec, classes) for name, spec in sorted(specs.items())}
+    refuse_broken(cluster, asks, findings)
+    return tuple(dict.fromkeys(failure.text for failure in findings.failures))
+
+
 def _prove_cluster(
     cluster: ClusterPlan,
     recorded: Sequence[NodeGroup] | None,

@@ -250,6 +250,9 @@ class AckCluster(Platform):
             else self._created(name, plan, plan.creates, own)
         )
         pools = [self._pool(name, pool, place, alibaba) for pool in plan.pools]
+        self.add_pool = lambda later, key, parent: self._pool(
+            name, next(pool for pool in later.pools if pool.key == key), place, alibaba, parent=parent
+        )
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(
                 id=place.id, endpoint=place.endpoint, authority=self._authority(place, alibaba)
@@ -341,11 +344,20 @@ class AckCluster(Platform):
         )
 
     def _pool(
-        self, name: str, pool: AckPoolPlan, place: _AckPlace, alibaba: pulumi_alicloud.Provider
+        self,
+        name: str,
+        pool: AckPoolPlan,
+        place: _AckPlace,
+        alibaba: pulumi_alicloud.Provider,
+        *,
+        parent: pulumi.Resource | None = None,
     ) -> cs.NodePool:
         # ACK renames a pool in place; its name says what needs new nodes.
         opts = pulumi.ResourceOptions(
-            provider=alibaba, depends_on=place.after, replace_on_changes=["nodePoolName"]
+            parent=parent,
+            provider=alibaba,
+            depends_on=place.after,
+            replace_on_changes=["nodePoolName"],
         )
         return cs.NodePool(
             logical(name, pool.key),

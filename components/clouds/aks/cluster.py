@@ -350,7 +350,10 @@ class AksCluster(Platform):
         else:
             self.admit(args.logins, self._login(name, plan, azure))
             place = self._created(name, plan, plan.creates, azure)
-        pools = self._pools(name, plan, place, azure)
+        pools = [self._pool(name, plan, pool, place, azure) for pool in plan.pools]
+        self.add_pool = lambda later, key, parent: self._pool(
+            name, later, next(pool for pool in later.pools if pool.key == key), place, azure, parent=parent
+        )
         kubeconfig = pulumi.Output.secret(
             place.user.apply(lambda user: login_kubeconfig(name, _encoded(user), plan.login))
         )
@@ -460,20 +463,25 @@ class AksCluster(Platform):
             opts=pulumi.InvokeOutputOptions(parent=self, provider=azure, depends_on=list(after)),
         )
 
-    def _pools(
-        self, name: str, plan: AksClusterPlan, place: _AksPlace, azure: pulumi_azure_native.Provider
-    ) -> list[aks.AgentPool]:
-        home = PoolHome(group=place.group, cluster=place.name, kubernetes=plan.kubernetes)
-        return [
-            declare_pool(
-                logical(name, pool.key),
-                home,
-                pool,
-                place.sizes.wanted(pool.name, pool.scale),
-                self.child_opts(pulumi.ResourceOptions(provider=azure, depends_on=list(place.after))),
-            )
-            for pool in plan.pools
-        ]
+    def _pool(
+        self,
+        name: str,
+        plan: AksClusterPlan,
+        pool: AksPoolPlan,
+        place: _AksPlace,
+        azure: pulumi_azure_native.Provider,
+        *,
+        parent: pulumi.Resource | None = None,
+    ) -> aks.AgentPool:
+        return declare_pool(
+            logical(name, pool.key),
+            PoolHome(group=place.group, cluster=place.name, kubernetes=plan.kubernetes),
+            pool,
+            place.sizes.wanted(pool.name, pool.scale),
+            self.child_opts(
+                pulumi.ResourceOptions(parent=parent, provider=azure, depends_on=list(place.after))
+            ),
+        )
 
     def _priorities(self, name: str, plan: AksClusterPlan) -> None:
         """Which pool the autoscaler grows first, by the pools' names in Azure; nodes' names hold them."""

@@ -292,6 +292,9 @@ class EksCluster(Platform):
             else self._created(name, plan, plan.creates, own)
         )
         groups = [self._group(name, group, place, aws) for group in plan.groups]
+        self.add_pool = lambda later, key, parent: self._group(
+            name, next(group for group in later.groups if group.key == key), place, aws, parent=parent
+        )
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(name=place.name, endpoint=place.endpoint, authority=place.authority).apply(
                 lambda told: login_kubeconfig(
@@ -421,10 +424,16 @@ class EksCluster(Platform):
         )
 
     def _group(
-        self, name: str, group: EksGroupPlan, place: _EksPlace, aws: pulumi_aws.Provider
+        self,
+        name: str,
+        group: EksGroupPlan,
+        place: _EksPlace,
+        aws: pulumi_aws.Provider,
+        *,
+        parent: pulumi.Resource | None = None,
     ) -> eks.NodeGroup:
         part = logical(name, group.key)
-        opts = self.child_opts(pulumi.ResourceOptions(provider=aws))
+        opts = self.child_opts(pulumi.ResourceOptions(parent=parent, provider=aws))
         placement = ec2.PlacementGroup(part, strategy="cluster", opts=opts) if group.placed_together else None
         template = ec2.LaunchTemplate(
             part,

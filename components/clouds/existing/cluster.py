@@ -20,6 +20,8 @@ from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret, StackOutp
 from ..platform import Platform
 
 if TYPE_CHECKING:
+    import pulumi_kubernetes
+
     from dra_fleet.model.plan import ClusterPlan
 
     from ..logins import Logins
@@ -34,7 +36,7 @@ Left unset, the SDK would write this machine's $KUBECONFIG into the state.
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingClusterArgs:
-    """How to reach the cluster: by `content`, `source`, `file`, or else by the usual places.
+    """How to reach the cluster: by `provider`, `content`, `source`, `file`, or the usual places.
 
     Attributes:
         kubernetes: the minor it is declared to run, such as "1.36".
@@ -42,6 +44,8 @@ class ExistingClusterArgs:
         file: path of a kubeconfig, read by the provider; `~/` is understood.
         content: a whole kubeconfig.
         source: the output of another stack that holds one.
+        provider: a Kubernetes provider that the program has already.
+        identity: which cluster it is; with another identity everything in it is created again.
         logins: those of the whole program, where there is one.
     """
 
@@ -50,6 +54,8 @@ class ExistingClusterArgs:
     file: str | None = None
     content: pulumi.Input[str] | None = None
     source: StackOutput | None = None
+    provider: pulumi_kubernetes.Provider | None = None
+    identity: pulumi.Input[str] | None = None
     logins: Logins | None = None
 
 
@@ -66,8 +72,14 @@ class ExistingCluster(Platform):
         )
         self.admit(args.logins)
         kubeconfig = self._content(name, args)
-        source = (args.file or USUAL_PLACES) if kubeconfig is None else kubeconfig
-        provider = self.enter(name, source, context=args.context)
+        cluster = () if args.identity is None else (args.identity,)
+        if args.provider is not None:
+            provider = self.enter_by(args.provider, cluster)
+        else:
+            source = (args.file or USUAL_PLACES) if kubeconfig is None else kubeconfig
+            if kubeconfig is not None and args.content is not None:
+                self.outlive(kubeconfig)
+            provider = self.enter(name, source, context=args.context, cluster=cluster)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod

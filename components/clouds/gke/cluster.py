@@ -30,7 +30,7 @@ from .arguments import SYSTEM_POOL, cluster_arguments, pool_arguments, system_po
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan, GkeCreation
+    from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan, GkeCreation, GkePoolPlan
     from dra_fleet.clouds.gke.facts import GkeInstaller
     from dra_fleet.model.plan import ClusterPlan
 
@@ -188,7 +188,10 @@ class GkeCluster(Platform):
             if plan.creates is None
             else self._created(name, plan, plan.creates, google)
         )
-        pools = self._pools(name, plan, place, google)
+        pools = [self._pool(name, plan, pool, place, google) for pool in plan.pools]
+        self.add_pool = lambda later, key, parent: self._pool(
+            name, later, next(pool for pool in later.pools if pool.key == key), place, google, parent=parent
+        )
         kubeconfig = pulumi.Output.secret(place.found.apply(lambda found: _login(name, found)))
         provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *pools])
         self.installers = self._installers(name, plan)
@@ -264,23 +267,31 @@ class GkeCluster(Platform):
             opts=pulumi.InvokeOutputOptions(parent=self, provider=google, depends_on=list(after)),
         )
 
-    def _pools(
-        self, name: str, plan: GkeClusterPlan, place: _GkePlace, google: pulumi_gcp.Provider
-    ) -> list[container.NodePool]:
-        return [
-            container.NodePool(
-                logical(name, pool.key),
-                pool_arguments(place.name, plan, pool),
-                opts=self._pool_opts(google, place.after),
-            )
-            for pool in plan.pools
-        ]
+    def _pool(
+        self,
+        name: str,
+        plan: GkeClusterPlan,
+        pool: GkePoolPlan,
+        place: _GkePlace,
+        google: pulumi_gcp.Provider,
+        *,
+        parent: pulumi.Resource | None = None,
+    ) -> container.NodePool:
+        return container.NodePool(
+            logical(name, pool.key),
+            pool_arguments(place.name, plan, pool),
+            opts=self._pool_opts(google, place.after, parent),
+        )
 
     def _pool_opts(
-        self, google: pulumi_gcp.Provider, after: Sequence[pulumi.Resource]
+        self,
+        google: pulumi_gcp.Provider,
+        after: Sequence[pulumi.Resource],
+        parent: pulumi.Resource | None = None,
     ) -> pulumi.ResourceOptions:
         return self.child_opts(
             pulumi.ResourceOptions(
+                parent=parent,
                 provider=google,
                 depends_on=list(after),
                 # Only counts at the beginning; another number would make the pool anew.

@@ -150,7 +150,7 @@ def test_each_of_several_stacks_is_referenced_once(recorder: Recorder) -> None:
     wanted = [StackOutput(stack=stack, output="group") for stack in (STACK, "acme/network/prod", STACK)]
 
     def declare() -> None:
-        read = StackOutputs("lab", pulumi.ComponentResource("test:lab:Lab", "lab"))
+        read = StackOutputs("lab", pulumi.ComponentResource("test:lab:Lab", "lab"), {})
         for value in wanted:
             read.text(value, "a name")
 

@@ -1,0 +1,86 @@
+"""`AckCluster`: a cluster of Alibaba Cloud's Container Service with its GPU pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..clouds.ack import cluster as ack
+from .arguments import checked, named
+from .cluster import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pulumi
+
+    from .arguments import GpuNodePoolArgs, GpuNodePoolArgsDict
+    from .cluster import Environment
+
+
+class AckCluster(Cluster, ack.AckCluster):
+    """A cluster of Alibaba Cloud's Container Service, created or adopted, with its GPU pools.
+
+    Args:
+        name: Name of the cluster, also in Alibaba Cloud.
+        region: Region, such as `ap-southeast-1`.
+        kubernetes_version: Kubernetes version, such as "1.36".
+        pools: GPU pools by name.
+        access: Access to the API server: `{"public": False}` or `{"public": True}`. Required for a created
+            cluster.
+        vswitches: vSwitch of each zone, also as Outputs; or `network`.
+        network: A small VPC that is created: `{"zones": […]}`.
+        adopt: An existing cluster instead: `{"id": …, "vswitches": {…}}`, also as Outputs.
+        account: Account id, which must be the login's.
+        version: Exact version of ACK. Default: the newest one of the Kubernetes version.
+        edition: `ack.pro.small` (default) or `ack.standard`.
+        registry: Mirror of the drivers' images.
+        system_pool: Pool of the cluster's own pods.
+        owner: Value of the label `dra-fleet/owner`. Default: the project's name.
+        environment: `production` is proved more strictly.
+        opts: Resource options.
+    """
+
+    CLOUD = "ack"
+
+    @checked
+    def __init__(
+        self,
+        name: str,
+        *,
+        region: str,
+        kubernetes_version: str,
+        pools: Mapping[str, GpuNodePoolArgs | GpuNodePoolArgsDict],
+        access: Mapping[str, bool] | None = None,
+        vswitches: Mapping[str, pulumi.Input[str]] | None = None,
+        network: Mapping[str, Any] | None = None,
+        adopt: Mapping[str, Any] | None = None,
+        account: str | None = None,
+        version: str | None = None,
+        edition: str | None = None,
+        registry: str | None = None,
+        system_pool: Mapping[str, Any] | None = None,
+        owner: str | None = None,
+        environment: Environment = "development",
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        plan = self.prepare(
+            name,
+            named(self, name),
+            kubernetes_version=kubernetes_version,
+            pools=pools,
+            owner=owner,
+            environment=environment,
+            settings={
+                "region": region,
+                "access": access,
+                "account": account,
+                "version": version,
+                "edition": edition,
+                "registry": registry,
+                "system_pool": system_pool,
+            },
+            create={"vswitches": vswitches, "network": network},
+            adopt=adopt,
+        )
+        ack.AckCluster.__init__(self, name, ack.AckClusterArgs(plan=self.own), opts)
+        self.begin(plan)

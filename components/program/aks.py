@@ -1,0 +1,86 @@
+"""`AksCluster`: a cluster of Azure Kubernetes Service with its GPU pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..clouds.aks import cluster as aks
+from .arguments import checked, named
+from .cluster import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pulumi
+
+    from .arguments import GpuNodePoolArgs, GpuNodePoolArgsDict
+    from .cluster import Environment
+
+
+class AksCluster(Cluster, aks.AksCluster):
+    """A cluster of Azure Kubernetes Service, created or adopted, with its GPU pools.
+
+    Args:
+        name: Name of the cluster, also in Azure.
+        region: Azure region, such as `westeurope`.
+        kubernetes_version: Kubernetes version, such as "1.36".
+        pools: GPU pools by name.
+        access: Access to the API server: `{"authorized_ranges": […]}` or `{"private": True}`. Required for a
+            created cluster.
+        resource_group: Name of the resource group that is created. Default: the cluster's name.
+        identity: Id of a user-assigned identity. Default: a system-assigned one.
+        adopt: An existing cluster instead: `{"resource_group": …, "name": …}`, also as Outputs.
+        subscription: Subscription id. Default: the login's.
+        long_term_support: Two years of support for the Kubernetes version.
+        upgrades: Automatic upgrades and their window.
+        system_pool: Pool of the cluster's own pods.
+        gpu_operator: NVIDIA's GPU operator: `{"version": …, "values": {…}}`.
+        owner: Value of the label `dra-fleet/owner`. Default: the project's name.
+        environment: `production` is proved more strictly.
+        opts: Resource options.
+    """
+
+    CLOUD = "aks"
+
+    @checked
+    def __init__(
+        self,
+        name: str,
+        *,
+        region: str,
+        kubernetes_version: str,
+        pools: Mapping[str, GpuNodePoolArgs | GpuNodePoolArgsDict],
+        access: Mapping[str, Any] | None = None,
+        resource_group: str | None = None,
+        identity: str | None = None,
+        adopt: Mapping[str, pulumi.Input[str]] | None = None,
+        subscription: str | None = None,
+        long_term_support: bool | None = None,
+        upgrades: Mapping[str, Any] | None = None,
+        system_pool: Mapping[str, Any] | None = None,
+        gpu_operator: Mapping[str, Any] | None = None,
+        owner: str | None = None,
+        environment: Environment = "development",
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        plan = self.prepare(
+            name,
+            named(self, name),
+            kubernetes_version=kubernetes_version,
+            pools=pools,
+            owner=owner,
+            environment=environment,
+            settings={
+                "region": region,
+                "access": access,
+                "subscription": subscription,
+                "long_term_support": long_term_support,
+                "upgrades": upgrades,
+                "system_pool": system_pool,
+                "gpu_operator": gpu_operator,
+            },
+            create={"resource_group": resource_group or name, "identity": identity},
+            adopt=adopt,
+        )
+        aks.AksCluster.__init__(self, name, aks.AksClusterArgs(plan=self.own), opts)
+        self.begin(plan)

@@ -1,0 +1,247 @@
+"""Arguments of public components: checks of their form, and plain values for the settings models."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypedDict, TypeVar, cast
+
+import pulumi
+
+from dra_fleet.core.findings.errors import ExpectedError, choices, mistyped
+from dra_fleet.kubernetes.devices.base import camel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+P = ParamSpec("P")
+S = TypeVar("S")
+
+_DATA: Final = frozenset(
+    {
+        "accept", "addons", "attributes", "capacity", "labels", "layout", "nodeSelector", "parameters",
+        "subnets", "values", "vswitches",
+    }
+)  # fmt: skip
+"""Arguments whose keys are data, such as label keys: they keep their spelling."""
+
+
+def checked(build: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """Make a constructor report wrong arguments as one `pulumi.RunError` without a traceback.
+
+    Args:
+        build: The constructor. `inspect.signature` still shows its arguments.
+    """
+    signature = inspect.signature(build)
+
+    @functools.wraps(build)
+    def constructor(component: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        _check_form(type(component).__name__, signature, args, kwargs)
+        try:
+            build(component, *args, **kwargs)
+        except ExpectedError as wrong:
+            raise pulumi.RunError(str(wrong)) from None
+
+    return constructor
+
+
+def refused(
+    component: str, argument: str, what: str, *, got: str = "", allowed: str = "", fix: str = ""
+) -> pulumi.RunError:
+    """Return the error of an argument.
+
+    Args:
+        component: Class and name, such as `DeviceClass big`.
+        argument: Path of the argument, such as `memory.min`; "" for the component as a whole.
+        what: What is wrong, as the end of a sentence about the argument.
+        got: The value.
+        allowed: The values that are possible.
+        fix: The next step.
+    """
+    subject = f"{component}: {argument} {what}" if argument else f"{component}: {what}"
+    details = (("got", got), ("allowed", allowed), ("fix", fix))
+    return pulumi.RunError("; ".join([subject, *(f"{name}: {text}" for name, text in details if text)]))
+
+
+def plain(component: str, argument: str, value: object) -> Any:  # noqa: ANN401 - JSON
+    """Return an argument as JSON with the keys of the settings models.
+
+    Args:
+        component: Class and name, for the error.
+        argument: Path of the argument.
+        value: Plain values, mappings, sequences and the argument classes of this package.
+
+    Raises:
+        pulumi.RunError: The value, or a part of it, is an Output or another object.
+    """
+    if isinstance(value, pulumi.Output | pulumi.Resource) or inspect.isawaitable(value):
+        raise refused(
+            component,
+            argument,
+            f"is {_article(cast('object', value))}",
+            allowed="a plain value, because the proof reads it during the preview",
+            fix="write the value, or read it from the stack's configuration",
+        )
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain(
+            component, argument, {key: item for key, item in vars(value).items() if item is not None}
+        )
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[object, object]", value)
+        as_data = key_of(argument.rpartition(".")[2]) in _DATA
+        return {
+            str(key) if as_data else key_of(str(key)): plain(component, f"{argument}.{key}", item)
+            for key, item in fields.items()
+        }
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[object]", value)
+        return [plain(component, f"{argument}[{index}]", item) for index, item in enumerate(items)]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise refused(component, argument, f"is {_article(value)}", allowed="a plain value, a mapping or a list")
+
+
+def key_of(argument: str) -> str:
+    """Return the settings key of an argument: `nodeSelector` of `node_selector`."""
+    return camel(argument) if "_" in argument else argument
+
+
+def named(component: object, name: object) -> str:
+    """Return class and name of a component, such as `DeviceClass big`.
+
+    Raises:
+        pulumi.RunError: The name is not a string.
+    """
+    kind = type(component).__name__
+    if not isinstance(name, str) or not name:
+        raise refused(kind, "name", "must be a string that is not empty", got=_article(name))
+    return f"{kind} {name}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GpuNodePoolArgs:
+    """A pool of equal nodes.
+
+    Attributes:
+        machine: Machine type of the catalogue, or a description with `gpu`, `gpus`, `cpus` and `memory`.
+        min: Nodes at least.
+        max: Nodes at most.
+        sharing: How the GPUs are shared, such as `{"strategy": "mig", "layout": {"1g.10gb": 7}}`. Default:
+            whole GPUs.
+        labels: Labels of the nodes of a created pool.
+        taints: Taints of the nodes: `{"key": …, "value": …, "effect": …}`.
+        node_selector: Labels that select the nodes of a pool in an existing cluster.
+        gpu_driver: Component that installs the GPU driver. Default: the cloud's, see the cloud's page.
+        advertise: Component that advertises the devices. Default: the DRA driver.
+        devices: Devices of drivers that dra-fleet does not know.
+        zones: Zones of the nodes.
+        spot: Use spot machines.
+        options: Further settings of the cloud's pools under their stack file names, such as
+            `{"os_sku": "AzureLinux3"}`.
+    """
+
+    machine: str | Mapping[str, Any]
+    min: int
+    max: int
+    sharing: Mapping[str, Any] | None = None
+    labels: Mapping[str, str] | None = None
+    taints: Sequence[Mapping[str, str]] | None = None
+    node_selector: Mapping[str, str] | None = None
+    gpu_driver: str | None = None
+    advertise: str | None = None
+    devices: Sequence[Mapping[str, Any]] | None = None
+    zones: Sequence[str] | None = None
+    spot: bool | None = None
+    options: Mapping[str, Any] | None = None
+
+
+class GpuNodePoolArgsDict(TypedDict, total=False):
+    """`GpuNodePoolArgs` as a dict literal."""
+
+    machine: str | Mapping[str, Any]
+    min: int
+    max: int
+    sharing: Mapping[str, Any]
+    labels: Mapping[str, str]
+    taints: Sequence[Mapping[str, str]]
+    node_selector: Mapping[str, str]
+    gpu_driver: str
+    advertise: str
+    devices: Sequence[Mapping[str, Any]]
+    zones: Sequence[str]
+    spot: bool
+    options: Mapping[str, Any]
+
+
+POOL_ARGUMENTS: Final = tuple(field.name for field in dataclasses.fields(GpuNodePoolArgs))
+
+
+def pool_settings(component: str, argument: str, pool: object) -> dict[str, Any]:
+    """Return the settings of a pool.
+
+    Args:
+        component: Class and name of the component that has the pool.
+        argument: Path of the pool; "" if the component is the pool.
+        pool: `GpuNodePoolArgs` or a dict literal.
+
+    Raises:
+        pulumi.RunError: The pool is neither, has unknown arguments, or lacks one.
+    """
+    if isinstance(pool, GpuNodePoolArgs):
+        pool = {key: value for key, value in vars(pool).items() if value is not None}
+    if not isinstance(pool, Mapping):
+        raise refused(component, argument, "must be GpuNodePoolArgs or a dict", got=_article(pool))
+    given = dict(cast("Mapping[str, object]", pool))
+    under = f"{argument}." if argument else ""
+    for key in given:
+        if key not in POOL_ARGUMENTS:
+            raise choices_error(component, f"{under}{key}", key, POOL_ARGUMENTS)
+    for key in ("machine", "min", "max"):
+        if key not in given:
+            raise refused(component, f"{under}{key}", "is required")
+    nodes = {key: plain(component, f"{under}{key}", given.pop(key)) for key in ("min", "max")}
+    options = plain(component, f"{under}options", given.pop("options", {}))
+    settings = {key_of(key): plain(component, f"{under}{key}", value) for key, value in given.items()}
+    return {**settings, **options, "nodes": nodes}
+
+
+def _check_form(
+    kind: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
+) -> None:
+    """Refuse unknown, missing and positional arguments, which Python answers with a traceback."""
+    first, *others = list(signature.parameters.values())[1:]
+    name = args[0] if args else kwargs.get(first.name)
+    component = f"{kind} {name}" if isinstance(name, str) else kind
+    known = [one.name for one in (first, *others)]
+    for key in kwargs:
+        if key not in known:
+            raise choices_error(component, key, key, known)
+    if len(args) > 1:
+        raise refused(
+            component,
+            "",
+            f"takes one argument without a keyword, its {first.name}, this is {len(args)}",
+            fix=f"write the others with their keywords: {', '.join(one.name for one in others)}",
+        )
+    required = [one.name for one in (first, *others) if one.default is inspect.Parameter.empty]
+    missing = [one for one in required[bool(args) :] if one not in kwargs]
+    if missing:
+        raise refused(
+            component, missing[0], "is required", fix=f"add {', '.join(f'{one}=…' for one in missing)}"
+        )
+
+
+def choices_error(component: str, argument: str, key: str, known: Sequence[str]) -> pulumi.RunError:
+    """Return the error of an unknown argument, with the nearest known ones."""
+    return refused(
+        component, argument, "is not an argument", allowed=choices(key, known), fix=mistyped(key, known)
+    )
+
+
+def _article(value: object) -> str:
+    kind = type(value).__name__
+    if value is None:
+        return "None"
+    return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"

@@ -1,0 +1,88 @@
+"""`Demand` and `prove`: pods that others create, counted by the proof."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pulumi_kubernetes.core import v1 as core
+
+from .arguments import checked, named, plain, refused
+from .claims import ResourceClaim, ResourceClaimTemplate
+from .cluster import Cluster, cluster_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Demand:
+    """Pods that use a claim template, or share a claim, at the same time. They are proved and not created.
+
+    The proof of the whole cluster counts all demand when the program ends.
+
+    Args:
+        template: The claim template, or the shared claim.
+        replicas: Number of pods that run at the same time.
+        name: Name in messages. Default: the template's name.
+        node_selector: The pods' node selector.
+        tolerations: The pods' tolerations. Default: none, as in Kubernetes; see `cluster.tolerations()`.
+        cpu: CPU request of each pod.
+        memory: Memory request of each pod.
+        accept: Reasons to accept less than certainty in production, such as `{"order": "jobs can wait"}`.
+    """
+
+    @checked
+    def __init__(
+        self,
+        template: ResourceClaimTemplate | ResourceClaim,
+        *,
+        replicas: int,
+        name: str | None = None,
+        node_selector: Mapping[str, str] | None = None,
+        tolerations: Sequence[core.TolerationArgs | Mapping[str, Any]] = (),
+        cpu: str | None = None,
+        memory: str | None = None,
+        accept: Mapping[str, str] | None = None,
+    ) -> None:
+        if not isinstance(template, ResourceClaimTemplate | ResourceClaim):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for programs without types
+            raise refused(
+                "Demand",
+                "template",
+                "must be a ResourceClaimTemplate or a ResourceClaim of dra_fleet",
+                got=type(template).__name__,
+            )
+        self.name = template.claim_name if name is None else name
+        component = named(self, self.name)
+        program = template.cluster.program
+        settings: dict[str, Any] = {
+            "cluster": program.name,
+            "claim": template.claim_name,
+            "copies": plain(component, "replicas", replicas),
+            "tolerations": plain(component, "tolerations", [_toleration(item) for item in tolerations]),
+        }
+        others = {"nodeSelector": node_selector, "cpu": cpu, "memory": memory, "accept": accept}
+        settings |= {key: plain(component, key, value) for key, value in others.items() if value is not None}
+        claim = template.claim_name
+        needs = {"claims": {claim}, "classes": program.classes_of(program.declared["claims"][claim])}
+        program.add("workloads", self.name, settings, component, needs=needs)
+
+
+def _toleration(toleration: core.TolerationArgs | Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(toleration, core.TolerationArgs):
+        return toleration
+    fields = {key: getattr(toleration, key) for key in ("key", "operator", "value", "effect")}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def prove(*clusters: Cluster) -> None:
+    """Prove clusters with everything that the program has declared in them so far.
+
+    A program that runs to its end is proved without this call.
+
+    Args:
+        *clusters: Cluster components.
+
+    Raises:
+        pulumi.RunError: A claim or a demand does not fit.
+    """
+    for cluster in clusters:
+        cluster_of("prove", cluster).program.require()

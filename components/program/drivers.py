@@ -1,0 +1,94 @@
+"""DRA drivers as Helm releases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pulumi
+
+from ..core.identity import logical
+from ..release import DriverRelease
+from .arguments import checked, named, plain, refused
+from .cluster import cluster_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .cluster import Cluster
+
+
+class DraDriver(DriverRelease):
+    """A DRA driver. dra-fleet chooses the chart and its values for the cluster's pools.
+
+    Args:
+        name: Name of the driver, such as `nvidia`, `amd` or `intel`.
+        cluster: Cluster whose pools are declared already.
+        version: Exact version of the chart.
+        values: Chart values that replace dra-fleet's values.
+        namespace: A namespace that exists, also as an Output. Default: dra-fleet creates the usual one.
+        described: Description of a driver that dra-fleet does not know: `{"publishes": …, "chart": …}`.
+        opts: Resource options.
+    """
+
+    DRIVER: ClassVar[str | None] = None
+    """The driver that the class installs; None for the driver that `name` names."""
+
+    @checked
+    def __init__(
+        self,
+        name: str,
+        *,
+        cluster: Cluster,
+        version: str,
+        values: Mapping[str, Any] | None = None,
+        namespace: pulumi.Input[str] | None = None,
+        described: Mapping[str, Any] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        component = named(self, name)
+        cluster = cluster_of(component, cluster)
+        if not cluster.program.pools:
+            raise refused(
+                component,
+                "",
+                f"needs the pools of {cluster.program.component}, because the chart's values depend on them",
+                fix="add pools={…} to the cluster, or declare a GpuNodePool before the driver",
+            )
+        settings: dict[str, Any] = {"version": plain(component, "version", version)}
+        if values is not None:
+            settings["values"] = plain(component, "values", values)
+        if described is not None:
+            settings["described"] = plain(component, "described", described)
+        if isinstance(namespace, str):
+            settings["namespace"] = namespace
+        plan = cluster.program.add("drivers", self.DRIVER or name, settings, component)
+        release = cluster.new_release(component, plan)
+        if release is None:
+            raise refused(
+                component, "", "installs a chart that another driver of the cluster installs already"
+            )
+        args = cluster.release_args(plan, release, namespace)
+        super().__init__(
+            logical(plan.name, name),
+            args,
+            pulumi.ResourceOptions.merge(cluster.member_opts(cluster.before(plan, release)), opts),
+        )
+        cluster.releases[release.name] = self
+
+
+class NvidiaDriver(DraDriver):
+    """NVIDIA's DRA driver for GPUs, MIG partitions and ComputeDomains. Arguments: see `DraDriver`."""
+
+    DRIVER = "nvidia"
+
+
+class AmdDriver(DraDriver):
+    """AMD's DRA driver for GPUs. Arguments: see `DraDriver`."""
+
+    DRIVER = "amd"
+
+
+class IntelDriver(DraDriver):
+    """Intel's DRA driver for GPUs. Arguments: see `DraDriver`."""
+
+    DRIVER = "intel"

@@ -1,0 +1,286 @@
+"""The plan and the proof of one cluster while a program declares it, by the modules that read stack files."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pulumi
+
+from dra_fleet.core.findings.errors import KEY, SettingsInvalid
+from dra_fleet.fleet import parse
+from dra_fleet.fleet.plan import make_plan
+from dra_fleet.proof.prove import prove, selector_problems
+
+from .arguments import refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dra_fleet.core.findings.errors import SettingsError
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
+    from dra_fleet.proof.answer.verdicts import Proof
+
+SECTIONS: Final = ("classes", "claims", "workloads")
+PAUSE: Final = 0.02
+"""Seconds between two looks at whether the program has ended."""
+
+_NO_POOL: Final = {
+    "none": {
+        "machine": {"cpus": 1, "memory": 1},
+        "nodes": {"min": 0, "max": 1},
+        "nodeSelector": {"dra-fleet/pool": "none"},
+    }
+}
+"""Stands for the pools of an existing cluster that declares none; nothing is proved on it."""
+
+_NOTHING: Final[Mapping[str, set[str]]] = {}
+
+_PATH: Final = re.compile(rf"^{re.escape(KEY)}\.(\S+?): ")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_KEY: Final = re.compile(r"\b[a-z]+[A-Z]\w*")
+_VERBATIM: Final = re.compile(r"(^|\.)(values|parameters|cel|selectors)\b")
+"""Arguments whose values are no settings, so that messages about them name none."""
+
+_WORDS: Final = (
+    (re.compile(r"^create\.(\w)"), r"\1"),
+    (re.compile(r"^kubernetes$"), "kubernetes_version"),
+    (re.compile(r"^copies$"), "replicas"),
+    (re.compile(r"(^|\.)nodes\.(min|max)$"), r"\1\2"),
+    (re.compile(r"(^|\.)nodes$"), r"\1min"),
+    (re.compile(r"^(requests\..*)\.class$"), r"\1.device_class"),
+)
+"""Arguments by the paths that settings have for them."""
+
+
+@dataclass(kw_only=True)
+class ClusterProgram:
+    """One cluster of a program, with everything that the program has declared in it so far.
+
+    Attributes:
+        component: Class and name of the cluster's component.
+        name: The cluster's name.
+        owner: Value of the label `dra-fleet/owner`.
+        environment: `production` is proved more strictly.
+        kubernetes: Kubernetes version, such as "1.36".
+        settings: Settings of the cluster without pools and drivers.
+        pools: Settings of its pools.
+        drivers: Settings of its drivers.
+    """
+
+    component: str
+    name: str
+    owner: str
+    environment: str
+    kubernetes: str
+    settings: Mapping[str, Any]
+    pools: dict[str, Any] = field(default_factory=dict[str, Any])
+    drivers: dict[str, Any] = field(default_factory=dict[str, Any])
+    declared: dict[str, dict[str, Any]] = field(default_factory=lambda: {key: {} for key in SECTIONS})
+    _components: dict[str, str] = field(default_factory=dict[str, str])
+    _warned: set[str] = field(default_factory=set[str])
+    _ending: pulumi.Output[None] | None = None
+    _stopped: bool = False
+
+    def add(
+        self,
+        section: str,
+        name: str,
+        value: object,
+        component: str,
+        *,
+        needs: Mapping[str, set[str]] = _NOTHING,
+        proved: bool = False,
+    ) -> ClusterPlan:
+        """Declare a part, after checking it with the parts that it names.
+
+        Args:
+            section: `pools`, `drivers`, `classes`, `claims` or `workloads`.
+            name: Its name in that section.
+            value: Its settings.
+            component: Class and name of the component, for errors.
+            needs: By section the names that it refers to.
+            proved: Also prove it, alone on the cluster.
+
+        Returns:
+            The plan of the cluster with this part and the parts that it needs.
+
+        Raises:
+            pulumi.RunError: The part is declared twice, or is wrong.
+        """
+        kept = self._section(section)
+        at = self._path(section, name)
+        if name in kept:
+            what = f"is also the name of {self._components.get(at, self.component)}"
+            raise refused(component, "name", what, got=name)
+        kept[name] = value
+        self._components[at] = component
+        try:
+            only = {key: {*needs.get(key, ()), *([name] if key == section else [])} for key in SECTIONS}
+            plan = self.plan(only)
+            if proved:
+                self.require(only)
+        except pulumi.RunError:
+            self.remove(section, name)
+            self._stopped = True
+            raise
+        return plan
+
+    def remove(self, section: str, name: str) -> None:
+        """Take back a part that `add` declared."""
+        del self._section(section)[name], self._components[self._path(section, name)]
+
+    def classes_of(self, claim: Mapping[str, Any]) -> set[str]:
+        """Return the classes of the program that a claim's settings name; all of them if one is unknown."""
+        alternatives = [
+            item
+            for request in claim["requests"].values()
+            for item in (request, *request.get("firstAvailable", ()))
+        ]
+        names = {item["class"] for item in alternatives if isinstance(item.get("class"), str)}
+        known = set(self.declared["classes"])
+        return known if names - known else names
+
+    def plan(self, only: Mapping[str, set[str]] | None = None) -> ClusterPlan:
+        """Return the plan of the cluster.
+
+        Args:
+            only: By section the names that are planned. Default: everything.
+
+        Raises:
+            pulumi.RunError: A part is wrong.
+        """
+        return self._fleet(only).clusters[0]
+
+    def require(self, only: Mapping[str, set[str]] | None = None) -> Proof | None:
+        """Prove the cluster.
+
+        Returns:
+            The proof; None if the cluster declares no pools.
+
+        Raises:
+            pulumi.RunError: A claim or a demand does not fit, or a CEL expression does not compile.
+        """
+        fleet = self._fleet(only)
+        if not self.pools:
+            self._stop(selector_problems(fleet.clusters[0]))
+            return None
+        proof = prove(fleet)
+        self._stop(proof.failures)
+        for one in proof.classes:
+            if one.pools and all(fit.matches == 0 for fit in one.pools):
+                at = f"{KEY}.classes.{one.name}: "
+                self._stop(text for text in proof.warnings if text.startswith(at))
+        self._warn(proof.warnings)
+        return proof
+
+    def prove_at_end(self) -> None:
+        """Prove the whole cluster once the program has declared everything."""
+        if self._ending is None:
+            self._ending = pulumi.Output.from_input(self._end())
+
+    async def _end(self) -> None:
+        while not _program_ended():  # noqa: ASYNC110 - the SDK has no event for it
+            await asyncio.sleep(PAUSE)
+        if self._stopped or not any(self.declared.values()):
+            return
+        if self.require() is None:
+            what = "declares no pools, so that nothing in it is proved"
+            fix = "add pools={…} or a GpuNodePool"
+            if self.environment == "production" and self.declared["workloads"]:
+                raise refused(self.component, "", what, fix=fix)
+            pulumi.log.warn(str(refused(self.component, "", what, fix=fix)))
+
+    def _fleet(self, only: Mapping[str, set[str]] | None) -> FleetPlan:
+        cluster = {**self.settings, "pools": self._planned_pools(), "drivers": self.drivers}
+        parts = {
+            key: {name: value for name, value in kept.items() if only is None or name in only[key]}
+            for key, kept in self.declared.items()
+        }
+        fleet = {
+            "owner": self.owner,
+            "environment": self.environment,
+            "kubernetes": self.kubernetes,
+            "clusters": {self.name: cluster},
+            **{key: kept for key, kept in parts.items() if kept},
+        }
+        try:
+            plan = make_plan(parse(fleet))
+        except SettingsInvalid as invalid:
+            raise pulumi.RunError("\n".join(str(self._refused(error)) for error in invalid.errors)) from None
+        self._warn(plan.warnings)
+        return plan
+
+    def _planned_pools(self) -> Mapping[str, Any]:
+        return _NO_POOL if not self.pools and self.settings["cloud"] == "existing" else self.pools
+
+    def _section(self, section: str) -> dict[str, Any]:
+        return {"pools": self.pools, "drivers": self.drivers, **self.declared}[section]
+
+    def _path(self, section: str, name: str) -> str:
+        return f"{section}.{name}" if section in SECTIONS else f"clusters.{self.name}.{section}.{name}"
+
+    def _refused(self, error: SettingsError) -> pulumi.RunError:
+        component, argument = self._place(error.path.removeprefix(f"{KEY}."))
+        allowed, fix = error.allowed, error.fix
+        if not _VERBATIM.search(argument):
+            allowed, fix = (_KEY.sub(lambda found: _snake(found[0]), text) for text in (allowed, fix))
+        return refused(
+            component,
+            argument,
+            error.what.replace("is no key of the stack file", "is not an argument"),
+            got=error.got if argument else "",
+            allowed=allowed,
+            fix=fix,
+        )
+
+    def _place(self, path: str) -> tuple[str, str]:
+        """Return the component at a path of the fleet's settings, and the argument below it."""
+        found = {f"clusters.{self.name}": self.component, **self._components}
+        for at in sorted(found, key=len, reverse=True):
+            if path == at or path.startswith((f"{at}.", f"{at}[")):
+                return found[at], _argument(path[len(at) :])
+        return self.component, _argument(path)
+
+    def _stop(self, failures: Iterable[str]) -> None:
+        texts = [self._worded(text) for text in failures]
+        if texts:
+            raise pulumi.RunError("\n".join(texts))
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        for text in warnings:
+            if text not in self._warned:
+                self._warned.add(text)
+                pulumi.log.warn(self._worded(text))
+
+    def _worded(self, text: str) -> str:
+        """Return a text of a proof or a plan with the component in place of the path."""
+        found = _PATH.match(text)
+        if found is None:
+            return text
+        path = found[1]
+        component, argument = self._place(path)
+        lines = [line.strip() for line in text[found.end() :].splitlines()]
+        words = "; ".join(lines).replace("nodes.max", "max").replace("nodes.min", "min")
+        if path.startswith("workloads."):
+            words = re.sub(r"\bcopies\b", "replicas", words)
+        return f"{component}: {f'{argument}: ' if argument else ''}{words}"
+
+
+def _argument(path: str) -> str:
+    """Return the argument at a path of settings: `min` at `.nodes.min`, `gpu_driver` at `.gpuDriver`."""
+    words = _snake(path.removeprefix("."))
+    for pattern, argument in _WORDS:
+        words = pattern.sub(argument, words)
+    return words
+
+
+def _snake(key: str) -> str:
+    return _CAMEL.sub(lambda found: f"_{found[1].lower()}", key)
+
+
+def _program_ended() -> bool:
+    """Return whether the program's code has run to its end; the SDK then registers the stack's outputs."""
+    return bool(getattr(pulumi.runtime.get_root_resource(), "_outputs_registered", True))

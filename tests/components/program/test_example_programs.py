@@ -1,0 +1,77 @@
+"""The example programs: short, previewed under mocks, each pod with its claim."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
+
+if TYPE_CHECKING:
+    from tests.pulumi_recorder import Recorder
+
+PROJECT = Path(__file__).resolve().parents[3]
+PROGRAMS = sorted((PROJECT / "examples" / "programs").glob("*/__main__.py"))
+PAGE = (PROJECT / "docs" / "components.md").read_text(encoding="utf-8")
+LONGEST = 40
+
+
+@pytest.fixture(params=PROGRAMS, ids=[path.parent.name for path in PROGRAMS])
+def program(request: pytest.FixtureRequest) -> Path:
+    return request.param
+
+
+def test_every_kind_of_cluster_has_a_program() -> None:
+    assert [path.parent.name for path in PROGRAMS] == ["aks", "eks", "existing", "gke"]
+
+
+def test_program_is_short(program: Path) -> None:
+    assert len(program.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def test_page_shows_or_links_the_program(program: Path) -> None:
+    text = program.read_text(encoding="utf-8")
+    assert (
+        f"```python\n{text}```" in PAGE
+        or f"](../examples/programs/{program.parent.name}/__main__.py)" in PAGE
+    )
+
+
+def test_program_is_previewed_and_its_pods_claim_devices(
+    program: Path, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder.preview = True
+    recorder.answers[GET_CLUSTER] = answered()
+    pulumi.runtime.set_config("dra-fleet:kubeconfig", "apiVersion: v1")
+    recorder.run(lambda: runpy.run_path(str(program), run_name="__main__"))
+    deployment = recorder.only("kubernetes:apps/v1:Deployment")
+    template = recorder.only("kubernetes:resource.k8s.io/v1:ResourceClaimTemplate")
+    pod = deployment.inputs["spec"]["template"]["spec"]
+    (claim,) = pod["resourceClaims"]
+    assert claim["resourceClaimTemplateName"] == template.inputs["metadata"]["name"]
+    assert pod["containers"][0]["resources"]["claims"] == [{"name": claim["name"]}]
+    assert "is not proved" not in caplog.text
+    assert not [entry for entry in recorder.registrations.values() if entry.custom and not entry.provider
+                and not entry.type.startswith("pulumi:providers:")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("REPLICAS = 8", "REPLICAS = 9"), ('{"min": "40Gi"}', '{"min": "1Ti"}')]
+)
+def test_page_quotes_the_errors_of_the_first_program(
+    old: str, new: str, recorder: Recorder, tmp_path: Path
+) -> None:
+    text = (PROJECT / "examples" / "programs" / "existing" / "__main__.py").read_text(encoding="utf-8")
+    assert old in text
+    changed = tmp_path / "__main__.py"
+    changed.write_text(text.replace(old, new), encoding="utf-8")
+    pulumi.runtime.set_config("dra-fleet:kubeconfig", "apiVersion: v1")
+    with pytest.raises(pulumi.RunError) as refused:
+        recorder.run(lambda: runpy.run_path(str(changed), run_name="__main__"))
+    lines = [line.removeprefix("error: ") for line in PAGE.splitlines() if line.startswith("error: ")]
+    quoted = [line.removesuffix("…") for line in lines]
+    assert any(str(refused.value).startswith(line) for line in quoted), refused.value

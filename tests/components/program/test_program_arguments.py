@@ -1,0 +1,205 @@
+"""Wrong arguments: one sentence with component, argument, value and what is allowed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+
+import dra_fleet as dra
+from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, template
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.pulumi_recorder import Recorder
+
+
+A10: dra.GpuNodePoolArgsDict = {"machine": "Standard_NV6ads_A10_v5", "min": 1, "max": 1}
+
+
+def device_class(**more: Any) -> dra.DeviceClass:
+    cluster = more.pop("cluster") if "cluster" in more else lab()
+    arguments: dict[str, Any] = {"driver": "nvidia", **more}
+    return dra.DeviceClass("big", cluster=cluster, **arguments)
+
+
+def pool(**more: Any) -> dra.ExistingCluster:
+    return lab(pools={"h100": {**H100, **more}})
+
+
+def aks(**more: Any) -> dra.AksCluster:
+    arguments: dict[str, Any] = {
+        "region": "westeurope",
+        "kubernetes_version": "1.36",
+        "access": {"authorized_ranges": ["203.0.113.0/24"]},
+        "pools": {"a10": A10},
+        **more,
+    }
+    return dra.AksCluster("studio", **arguments)
+
+
+def case(program: Callable[[], object], *message: str) -> tuple[Callable[[], object], str]:
+    return program, "".join(message)
+
+
+CASES: dict[str, tuple[Callable[[], object], str]] = {
+    "unknown argument": case(
+        lambda: lab(kubernets_version="1.36"),
+        "ExistingCluster lab: kubernets_version is not an argument; allowed: kubernetes_version, ",
+        "cluster_id, ",
+        "context, environment, installed_drivers, kubeconfig, name, opts, owner, pools, provider; ",
+        "fix: did you mean kubernetes_version?",
+    ),
+    "missing argument": case(
+        lambda: dra.ExistingCluster("lab", kubeconfig=KUBECONFIG),  # pyright: ignore[reportCallIssue]
+        "ExistingCluster lab: kubernetes_version is required; fix: add kubernetes_version=…",
+    ),
+    "missing name": case(
+        lambda: dra.DeviceClass(cluster=lab()),  # pyright: ignore[reportCallIssue]
+        "DeviceClass: name is required; fix: add name=…",
+    ),
+    "name of another type": case(
+        lambda: dra.ExistingCluster(3, kubernetes_version="1.36"),  # pyright: ignore[reportArgumentType]
+        "ExistingCluster: name must be a string that is not empty; got: an int",
+    ),
+    "number for a version": case(
+        lambda: lab(kubernetes_version=1.36),
+        "ExistingCluster lab: kubernetes_version must be a quoted string: YAML reads an unquoted minor as a ",
+        'number, so that 1.30 becomes 1.3; got: 1.36; allowed: "1.34", "1.35", "1.36", "1.37"; ',
+        'fix: put it in quotes as you wrote it, for example "1.36"',
+    ),
+    "no way into the cluster": case(
+        lambda: lab(kubeconfig=None),
+        "ExistingCluster lab: must have exactly one of kubeconfig and provider; ",
+        "allowed: kubeconfig=…, provider=…, or context=… alone for a context of your own kubeconfig",
+    ),
+    "unknown argument of a pool": case(
+        lambda: pool(maximum=3),
+        "ExistingCluster lab: pools.h100.maximum is not an argument; allowed: max; 13 are known; ",
+        "fix: did you mean max?",
+    ),
+    "output for a number of nodes": case(
+        lambda: pool(min=pulumi.Output.from_input(1)),
+        "ExistingCluster lab: pools.h100.min is an Output; allowed: a plain value, because the proof reads ",
+        "it during the preview; fix: write the value, or read it from the stack's configuration",
+    ),
+    "more nodes at least than at most": case(
+        lambda: pool(min=4),
+        "ExistingCluster lab: pools.h100.min must have min at most max, this is 4 and 1; ",
+        'got: {"min": 4, "max": 1}',
+    ),
+    "pools as a list": case(
+        lambda: lab(pools=[H100]),
+        "ExistingCluster lab: pools must be a dict of pools by name; got: list; ",
+        'allowed: {"gpu": GpuNodePoolArgs(machine=…, min=…, max=…)}',
+    ),
+    "cluster of another package": case(
+        lambda: device_class(cluster=3),
+        "DeviceClass big: cluster must be a cluster component of dra_fleet; got: int; ",
+        "allowed: ExistingCluster, AksCluster, GkeCluster, EksCluster, AckCluster; ",
+        "fix: wrap a cluster of another package: ExistingCluster(name, kubeconfig=…, kubernetes_version=…)",
+    ),
+    "unknown key of a range": case(
+        lambda: device_class(memory={"mini": "20Gi"}),
+        "DeviceClass big: memory.mini is not an argument; got: mini; allowed: min, max; ",
+        "fix: did you mean min?",
+    ),
+    "text for a list of expressions": case(
+        lambda: device_class(cel="true"),
+        "DeviceClass big: cel must be a list of CEL expressions; got: true",
+    ),
+    "neither intent nor expression": case(
+        lambda: device_class(driver=None),
+        "DeviceClass big: must have driver=… with what its devices are, cel=[…], or both",
+    ),
+    "intent without a driver": case(
+        lambda: device_class(driver=None, type="gpu"),
+        "DeviceClass big: driver is required beside type; fix: add driver=…",
+    ),
+    "arguments without keywords": case(
+        lambda: dra.DraDriver("nvidia", lab(), "0.5.0"),  # pyright: ignore[reportCallIssue]
+        "DraDriver nvidia: takes one argument without a keyword, its name, this is 3; ",
+        "fix: write the others with their keywords: cluster, version, values, namespace, described, opts",
+    ),
+    "driver before any pool": case(
+        lambda: dra.NvidiaDriver("nvidia", cluster=lab(pools=None), version="0.5.0"),
+        "NvidiaDriver nvidia: needs the pools of ExistingCluster lab, because the chart's values depend on ",
+        "them; fix: add pools={…} to the cluster, or declare a GpuNodePool before the driver",
+    ),
+    "unknown version of a driver": case(
+        lambda: dra.NvidiaDriver("nvidia", cluster=lab(), version="0.99"),
+        "NvidiaDriver nvidia: version is no version of the nvidia driver's chart; got: 0.99; ",
+        "allowed: 0.4.0, 0.4.1, 0.5.0, 25.12.0, 25.3.2, 25.8.1",
+    ),
+    "stack file's word in a request": case(
+        lambda: template(requests={"gpu": {"class": "gpu.nvidia.com"}}),
+        "ResourceClaimTemplate single: requests.gpu.class is not an argument; allowed: device_class, ",
+        "admin_access, allocation_mode, capacity, count, first_available, selectors, tolerations; ",
+        "fix: did you mean device_class?",
+    ),
+    "text for a count": case(
+        lambda: template(requests={"gpu": {"device_class": "gpu.nvidia.com", "count": "2"}}),
+        'ResourceClaimTemplate single: requests.gpu.count must be a whole number; got: "2"; ',
+        "fix: write it without quotes: 2",
+    ),
+    "demand of a name": case(
+        lambda: dra.Demand("single", replicas=1),  # pyright: ignore[reportArgumentType]
+        "Demand: template must be a ResourceClaimTemplate or a ResourceClaim of dra_fleet; got: str",
+    ),
+    "no replicas": case(
+        lambda: dra.Demand(template(), replicas=0),
+        "Demand single: replicas must be at least 1; got: 0",
+    ),
+    "created cluster without access": case(
+        lambda: aks(access=None),
+        "AksCluster studio: must say who reaches the API server; ",
+        "allowed: access: {authorized_ranges: [203.0.113.0/24]} or access: {private: true}; fix: add access",
+    ),
+    "setting of another cloud": case(
+        lambda: aks(pools={"a10": {**A10, "options": {"auto_repair": True}}}),
+        "AksCluster studio: pools.a10.auto_repair is no key where cloud is aks; got: autoRepair; ",
+        "allowed: advertise, capacity_reservation_group, devices, gpu_driver, gpu_instance_profile, ",
+        "gpu_management, labels, machine, nodes, os_sku, priority, sharing, spot, taints, type, ",
+        "upgrade, zones; ",
+        "fix: remove it; it is one where cloud is gke",
+    ),
+}
+
+
+@pytest.mark.parametrize(("program", "message"), CASES.values(), ids=CASES)
+def test_wrong_argument_is_one_sentence(
+    program: Callable[[], object], message: str, recorder: Recorder
+) -> None:
+    with pytest.raises(pulumi.RunError) as refused:
+        recorder.run(program)
+    assert str(refused.value) == message
+
+
+def test_name_in_use_is_refused(recorder: Recorder) -> None:
+    def program() -> None:
+        cluster = lab()
+        device_class(cluster=cluster)
+        device_class(cluster=cluster)
+
+    with pytest.raises(pulumi.RunError) as refused:
+        recorder.run(program)
+    assert str(refused.value) == "DeviceClass big: name is also the name of DeviceClass big; got: big"
+
+
+def test_class_of_another_cluster_is_refused(recorder: Recorder) -> None:
+    def program() -> None:
+        other = dra.ExistingCluster(
+            "other", kubeconfig=KUBECONFIG, kubernetes_version="1.36", pools={"h100": H100}
+        )
+        big = dra.DeviceClass("big", cluster=other, driver="nvidia")
+        template(requests={"gpu": dra.DeviceRequestArgs(device_class=big)})
+
+    message = (
+        "ResourceClaimTemplate single: requests.gpu.device_class is a DeviceClass of ExistingCluster other; "
+        "got: big; fix: declare the class in ExistingCluster lab too"
+    )
+    with pytest.raises(pulumi.RunError) as refused:
+        recorder.run(program)
+    assert str(refused.value) == message
