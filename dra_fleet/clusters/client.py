@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
 
 
-JsonObject = dict[str, Any]
+Object = dict[str, Any]
+"""One Kubernetes object as JSON."""
 
 NOT_FOUND = 404
 
@@ -29,7 +30,7 @@ NOT_FOUND = 404
 class ApiError(Exception):
     """The API server refused a request; the message is the server's own."""
 
-    def __init__(self, code: int, reason: str, message: str, details: JsonObject) -> None:
+    def __init__(self, code: int, reason: str, message: str, details: Object) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
@@ -50,12 +51,12 @@ def refusal_of(response: httpx2.Response) -> ApiError:
         status: Any = response.json()
     except ValueError:
         status = None
-    if isinstance(status, dict) and cast("JsonObject", status).get("kind") == "Status":
-        return refusal_in(cast("JsonObject", status))
+    if isinstance(status, dict) and cast("Object", status).get("kind") == "Status":
+        return refusal_in(cast("Object", status))
     return ApiError(response.status_code, "", response.text.strip() or f"HTTP {response.status_code}", {})
 
 
-def refusal_in(status: JsonObject) -> ApiError:
+def refusal_in(status: Object) -> ApiError:
     """What a Status object says."""
     return ApiError(
         status.get("code", 0),
@@ -87,9 +88,6 @@ def root_of(api_version: str) -> str:
     """The URL path of a group and version."""
     return f"/{'apis' if '/' in api_version else 'api'}/{api_version}"
 
-
-Object = dict[str, Any]
-"""One Kubernetes object as JSON."""
 
 APPLY = "application/apply-patch+yaml"
 

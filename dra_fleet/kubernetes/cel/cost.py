@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # of its ext package, and https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/library/cost.go,
 # which is asked first.
 
-_ONE_CALL = fixed(1)
+_NOTHING, _ONE = fixed(0), fixed(1)
 
 _TRAVERSAL, _PATTERN = 0.1, 0.25
 
@@ -48,7 +48,7 @@ def estimate(tree: Sizes, node: Node, overload: str, arguments: list[Range]) -> 
         return special
     rule = _RULES.get(node.call.function)
     found = rule(tree, node, overload) if rule is not None else None
-    cost, size = found if found is not None else (_ONE_CALL, None)
+    cost, size = found if found is not None else (_ONE, None)
     return cost.plus(total), size
 
 
@@ -69,13 +69,13 @@ def _parse_url(tree: Sizes, node: Node, overload: str) -> Result | None:
 
 
 def _address(tree: Sizes, node: Node, overload: str) -> Result | None:
-    return (_ONE_CALL, None) if node.call.HasField("target") else _parse(tree, node, overload)
+    return (_ONE, None) if node.call.HasField("target") else _parse(tree, node, overload)
 
 
 def _range_contains(tree: Sizes, node: Node, overload: str) -> Result | None:
     cost = _ADDRESS.plus(_ADDRESS).scaled(_TRAVERSAL)
     if node.call.function == "containsCIDR":
-        cost = cost.plus(_ADDRESS.scaled(_TRAVERSAL)).plus(_ONE_CALL)
+        cost = cost.plus(_ADDRESS.scaled(_TRAVERSAL)).plus(_ONE)
     if "string" in overload:
         cost = cost.plus(tree.size(node.call.args[0]).scaled(_TRAVERSAL))
     return cost, None
@@ -94,7 +94,7 @@ def _over_list(tree: Sizes, node: Node, overload: str) -> Result | None:
     size, element = tree.size(node.call.target), _element(tree, node.call.target)
     if element is None:
         return size.scaled(_TRAVERSAL), None
-    each = _ONE_CALL.plus(element[1].scaled(_TRAVERSAL)) if element[0] else _ONE_CALL
+    each = _ONE.plus(element[1].scaled(_TRAVERSAL)) if element[0] else _ONE
     return size.times(each), None
 
 
@@ -132,14 +132,14 @@ def _search(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.target)
     pattern = tree.size(node.call.args[0]).scaled(_PATTERN)
-    return size.plus(_ONE_CALL).scaled(_TRAVERSAL).times(pattern), Range(0, size.most)
+    return size.plus(_ONE).scaled(_TRAVERSAL).times(pattern), Range(0, size.most)
 
 
 def _matches(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     operands = [*([node.call.target] if node.call.HasField("target") else []), *node.call.args]
     text, pattern = tree.size(operands[0]), tree.size(operands[1])
-    return text.plus(_ONE_CALL).scaled(_TRAVERSAL).times(pattern.scaled(_PATTERN)), None
+    return text.plus(_ONE).scaled(_TRAVERSAL).times(pattern.scaled(_PATTERN)), None
 
 
 def _affix(tree: Sizes, node: Node, overload: str) -> Result | None:
@@ -189,7 +189,7 @@ def _add(tree: Sizes, node: Node, overload: str) -> Result | None:
     size = tree.size(left).plus(tree.size(right))
     entries = tree.entries(left)
     tree.set_entries(node, entries.union(tree.entries(right)) if entries is not None else None)
-    return (_ONE_CALL if overload == "add_list" else size.scaled(_TRAVERSAL)), size
+    return (_ONE if overload == "add_list" else size.scaled(_TRAVERSAL)), size
 
 
 def _compare(tree: Sizes, node: Node, overload: str) -> Result | None:
@@ -201,10 +201,10 @@ def _compare(tree: Sizes, node: Node, overload: str) -> Result | None:
     if opaque == "kubernetes.NamedFormat":
         return _FORMAT_NAME.scaled(_TRAVERSAL), None
     if opaque == "kubernetes.URL":
-        size = tree.computed_size(right) or _ONE_CALL
+        size = tree.computed_size(right) or _ONE
         return Range(1, size.most).scaled(_TRAVERSAL), None
     if opaque:
-        return _ONE_CALL, None
+        return _ONE, None
     smallest = min(tree.size(left).most, tree.size(right).most)
     return Range(1 if smallest else 0, smallest).scaled(_TRAVERSAL), None
 
@@ -238,7 +238,6 @@ _RULES: dict[str, Rule] = {
 LIMIT = 1_000_000
 """The highest cost the API server accepts."""
 
-_NOTHING, _ONE = fixed(0), fixed(1)
 
 _NEW_LIST, _NEW_MAP, _NEW_MESSAGE = fixed(10), fixed(30), fixed(40)
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.drivers.programs import Programs
 
 
-pods_logger = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 SLICE_API = "resource.k8s.io/v1"
 
@@ -61,7 +61,7 @@ def in_published_order(devices: list[Object], driver: str, *, seed: str) -> list
     """
     if keeps_order(driver, with_counters=any(device.get("consumesCounters") for device in devices)):
         return devices
-    pods_logger.info("%s publishes %d devices in the order of seed %s", driver, len(devices), seed)
+    logger.info("%s publishes %d devices in the order of seed %s", driver, len(devices), seed)
     return random.Random(f"{seed}/{driver}").sample(devices, len(devices))  # noqa: S311 - no secret
 
 
@@ -142,7 +142,7 @@ class SlicePublisher:
         missing = sorted(_missing(sent, stored, "spec"))
         if missing:
             self._kept[_content(sent)] = _content(stored)
-            pods_logger.warning(
+            logger.warning(
                 'pool "%s", slice #%d: some fields were dropped by the apiserver, probably because a feature '
                 "is disabled: %s",
                 pool,
@@ -317,8 +317,6 @@ class DriverPods:
                 "v1", "Node", node, {"metadata": {"labels": wanted}}
             )
 
-
-logger = logging.getLogger(__name__)
 
 FINISH = "rehearsal.dra-fleet/finish"
 """Annotation that lets a running pod's containers end with exit code 0."""

@@ -59,7 +59,7 @@ _OK: Final = "200"
 
 _CHUNK: Final = 1 << 16
 
-proxy_logger = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -107,9 +107,9 @@ class Proxy:
         try:
             await self._connect(reader, writer)
         except asyncio.CancelledError:
-            proxy_logger.info("a connection through the proxy ended with the proxy")
+            logger.info("a connection through the proxy ended with the proxy")
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:
-            proxy_logger.info("a connection through the proxy ended: %s", error)
+            logger.info("a connection through the proxy ended: %s", error)
         finally:
             writer.close()
 
@@ -197,8 +197,6 @@ _NETWORK: Final = aiohttp.ClientTimeout(total=120.0, sock_connect=5.0, sock_read
 _SENT_ON: Final = ("Accept", "Authorization", "Range", "User-Agent")
 
 _SENT_BACK: Final = ("Content-Type", "Docker-Content-Digest", "Link", "Location", "WWW-Authenticate")
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ LONGEST_BACKOFF = 30.0
 STOP_WITHIN = 1.0
 """Seconds until an agent that was asked to end is cancelled; it must bear a kill anyway."""
 
-agents_logger = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class SupervisedAgent:
@@ -100,7 +100,7 @@ class SupervisedAgent:
             except Exception as error:
                 if time.monotonic() - began > LONGEST_BACKOFF:
                     backoff = FIRST_BACKOFF  # what happened before it worked for a while is forgotten
-                agents_logger.exception(
+                logger.exception(
                     "%s: the agent failed; it starts again in %.0f s",
                     self._cluster,
                     backoff,
@@ -128,8 +128,6 @@ class SupervisedAgent:
 State = Literal["creating", "ready", "degraded", "failed", "deleting"]
 """`degraded`: it was ready and a component is being restarted.
 `failed`: it did not start; the next PUT tries again."""
-
-logger = logging.getLogger(__name__)
 
 
 class Cluster:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #
 # Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/compute-domain-controller`.
 
-HTTP_CONFLICT = 409
+CONFLICT: Final = 409
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ class Controller:
             await self.api.create(body)
         elif present["metadata"].get("labels", {}).get(DOMAIN) != domain["metadata"]["uid"]:
             raise ApiError(
-                HTTP_CONFLICT,
+                CONFLICT,
                 "AlreadyExists",
                 f"error creating {body['kind']} '{meta['namespace']}/{meta['name']}': "
                 f'{body["kind"].lower()}s "{meta["name"]}" already exists',
@@ -216,7 +216,6 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1.0
 
-CONFLICT: Final = 409
 
 REFUSED: Final = (403, CONFLICT)
 
