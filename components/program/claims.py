@@ -65,7 +65,22 @@ class DeviceRequestArgsDict(TypedDict, total=False):
     first_available: Sequence[Mapping[str, Any]]
 
 
-class ResourceClaimTemplate(ClaimTemplate):
+class _HeldByPods:
+    """A claim that containers of a pod refer to by its name in the pod."""
+
+    claim_name: str
+
+    def container_claim(self, name: str | None = None, request: str | None = None) -> core.ResourceClaimArgs:
+        """Return the entry of `resources.claims` in a container.
+
+        Args:
+            name: Name of the claim in the pod, as in `pod_claim`.
+            request: Only the devices of this request. Default: all.
+        """
+        return core.ResourceClaimArgs(name=name or _in_pod(self.claim_name), request=request)
+
+
+class ResourceClaimTemplate(_HeldByPods, ClaimTemplate):
     """A ResourceClaimTemplate. The constructor checks it and proves that a claim of it fits a pool.
 
     Args:
@@ -123,17 +138,8 @@ class ResourceClaimTemplate(ClaimTemplate):
             name=name or _in_pod(self.claim_name), resource_claim_template_name=self.metadata.name
         )
 
-    def container_claim(self, name: str | None = None, request: str | None = None) -> core.ResourceClaimArgs:
-        """Return the entry of `resources.claims` in a container.
 
-        Args:
-            name: Name of the claim in the pod, as in `pod_claim`.
-            request: Only the devices of this request. Default: all.
-        """
-        return core.ResourceClaimArgs(name=name or _in_pod(self.claim_name), request=request)
-
-
-class ResourceClaim(Claim):
+class ResourceClaim(_HeldByPods, Claim):
     """A ResourceClaim whose devices all pods share that refer to it.
 
     Args:
@@ -182,15 +188,6 @@ class ResourceClaim(Claim):
         return core.PodResourceClaimArgs(
             name=name or _in_pod(self.claim_name), resource_claim_name=self.metadata.name
         )
-
-    def container_claim(self, name: str | None = None, request: str | None = None) -> core.ResourceClaimArgs:
-        """Return the entry of `resources.claims` in a container.
-
-        Args:
-            name: Name of the claim in the pod, as in `pod_claim`.
-            request: Only the devices of this request. Default: all.
-        """
-        return core.ResourceClaimArgs(name=name or _in_pod(self.claim_name), request=request)
 
 
 def _declared(
