@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.chart_values import local_chart
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
@@ -34,13 +33,15 @@ _SERVICES: Final = re.compile(
 """The services of clouds that make clusters, machines or whatever a template holds."""
 _ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|dra")
 _OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(gpus?|nvidia|device-plugin|dra|mig)(?![a-z])")
+_NAMING: Final = frozenset({"type", "typeName", "addonName", "chart"})
 _TEMPLATED: Final = re.compile(r"\{\{")
 
 
 def _names(pattern: re.Pattern[str]) -> Callable[[Resource], bool]:
-    """Whether a text of a resource is one of some, or unknown."""
+    """Whether a text of a resource is one of some, or the place that names what it is, is unknown."""
     return lambda resource: any(
-        value.peek is Missing.UNKNOWN or (isinstance(value.peek, str) and pattern.search(value.peek))
+        (value.possible and value.peek is None and value.path[-1:] and value.path[-1] in _NAMING)
+        or (isinstance(value.peek, str) and pattern.search(value.peek))
         for value in resource.properties.walk()
     )
 
