@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+import re
 import sys
 import traceback
 from contextlib import contextmanager
@@ -13,10 +14,8 @@ import typer
 
 from dra_fleet.cli.command import examples
 from dra_fleet.cli.output import (
-    new_table,
     print_error,
     print_json,
-    print_table,
     stderr_console,
     stdout_console,
 )
@@ -24,16 +23,15 @@ from dra_fleet.core.places import SELECTED
 from dra_fleet.policy.presets import Preset  # noqa: TC001 - typer reads annotations at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
+
+    from rich.console import Console
 
     from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.gate.verdict import Expected, GateFinding, GateVerdict
     from dra_fleet.policy.own import Policies
 
-
-WIDE = 90
-"""Columns below which a finding is printed as lines, since its sentences would be cut into single words."""
 
 _STYLES = {"mandatory": "bold red", "advisory": "yellow"}
 
@@ -365,17 +363,7 @@ def show(verdict: GateVerdict) -> None:
     """Print a verdict for people."""
     console = stdout_console()
     if verdict.findings:
-        table = new_table(f"Findings in the stack {verdict.stack or '(unnamed)'}")
-        for heading in ("Level", "Severity", "Rule", "Finding"):
-            table.add_column(heading, overflow="fold")
-        for finding in verdict.findings:
-            table.add_row(
-                f"[{_STYLES[finding.level]}]{_level(finding)}[/]",
-                finding.severity,
-                finding.title,
-                finding.message.replace("[", r"\["),
-            )
-        print_table(console, table, WIDE)
+        _show_findings(console, verdict)
     for item in verdict.remediated:
         console.print(f"corrected by {item.rule}: {item.urn}", markup=False, soft_wrap=True)
     for rule in verdict.let_off:
@@ -407,6 +395,38 @@ def show(verdict: GateVerdict) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def _show_findings(console: Console, verdict: GateVerdict) -> None:
+    console.print(f"Findings in the stack {verdict.stack or '(unnamed)'}", markup=False, style="bold")
+    for (level, severity, rule), sentences in _grouped(verdict.findings).items():
+        title = rule.replace("[", r"\[")
+        style = _STYLES.get(level, "dim")
+        console.print(f"\n[{style}]{level}[/] {severity} {title}", soft_wrap=True, highlight=False)
+        for (problem, *rest), resources in sentences.items():
+            before = f"{resources[0]}: " if len(resources) == 1 and resources[0] else ""
+            for line in (f"  {before}{problem}", *(f"    {each}" for each in rest)):
+                console.print(line, markup=False, soft_wrap=True, highlight=False)
+            for resource in resources if len(resources) > 1 else ():
+                console.print(f"    - {resource}", markup=False, soft_wrap=True, highlight=False)
+    console.print()
+
+
+def _grouped(
+    findings: Iterable[GateFinding],
+) -> dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]]:
+    """Return the sentences by level, severity and rule, each once, with the resources of which it is true."""
+    groups: dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]] = {}
+    for finding in findings:
+        group = groups.setdefault((_level(finding), finding.severity, finding.title), {})
+        said, allowed, rest = finding.message.partition("; allowed: ")
+        name = finding.urn.rpartition("::")[2]
+        resource, colon, problem = said.partition(": ")
+        if not name or not resource.startswith(f"{name} (") or not colon:
+            resource, problem = "", said
+        tail = re.sub(r"; (?=fix: |why: |exempted )", "\n", f"allowed: {rest}").split("\n") if allowed else []
+        group.setdefault((problem, *tail), []).append(resource)
+    return groups
 
 
 def _level(finding: GateFinding) -> str:

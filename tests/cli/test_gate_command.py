@@ -76,6 +76,30 @@ def test_a_finding_is_shown_whole_with_brackets(saved: Path) -> None:
     assert "spec.requests[0]" in shown
 
 
+def test_a_sentence_is_printed_once_with_its_resources(saved: Path) -> None:
+    found: list[dict[str, Any]] = []
+    for name in ("east", "west"):
+        event = violation(f"{name} (aws:eks/cluster:Cluster): version is '1.33'; allowed: 1.34; fix: upgrade")
+        event["policyEvent"]["resourceUrn"] = URN.removesuffix("c") + name
+        found.append(event)
+    other = violation("c (aws:eks/cluster:Cluster): version is '1.32'; allowed: 1.34; fix: upgrade")
+    result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview(*found, other))])
+    assert result.stdout.splitlines()[:-1] == [
+        "Findings in the stack dev",
+        "",
+        f"mandatory critical {FLOOR}",
+        "  version is '1.33'",
+        "    allowed: 1.34",
+        "    fix: upgrade",
+        "    - east (aws:eks/cluster:Cluster)",
+        "    - west (aws:eks/cluster:Cluster)",
+        "  c (aws:eks/cluster:Cluster): version is '1.32'",
+        "    allowed: 1.34",
+        "    fix: upgrade",
+        "",
+    ]
+
+
 def test_a_disabled_mandatory_rule_is_named_and_can_be_let_off_by_name(saved: Path) -> None:
     events = save(saved, preview(without=FLOOR))
     result = RUNNER.invoke(app, ["gate", "--events", events, "--json"])

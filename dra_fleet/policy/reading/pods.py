@@ -73,7 +73,7 @@ class Program:
         return Program(words=tuple(_programs(given)))
 
     def finds(self, pattern: re.Pattern[str]) -> bool:
-        """True if a pattern finds one of the programs."""
+        """Return whether a pattern finds one of the programs."""
         return any(pattern.search(word) for word in self.words)
 
 
@@ -133,20 +133,21 @@ def quiet(pods: PodSpec) -> PodSpec:
 
 _KUBELET: Final = "/var/lib/kubelet"
 _OF_DEVICES: Final = re.compile(
-    r"(?i)(?<![a-z])(v?gpus?|nvidia|cuda|rocm|neuron|habana|gaudi|tpus?|dra|mig|device-?plugins?|accelerators?)(?![a-z])"
+    r"(?i)(?<![a-z])(v?gpus?|nvidia|cuda|rocm|neuron|habana|gaudi|tpus?|dra|mig|device-?plugins?"
+    r"|accelerators?)(?![a-z])"
 )
 
 
 def may_advertise(pods: PodSpec) -> bool:
-    """True if pods can be a driver's or a device plugin's: they reach the kubelet's folders, or say so.
+    """Return whether pods can be a driver's or a device plugin's.
 
-    Looking notes nothing. A driver without a path of the host cannot register with the kubelet.
+    They reach the kubelet's folders, or are named so. Looking notes nothing. A driver without a path of the host cannot register with the kubelet.
     """
     return _says_devices(pods) or any(_reaches_kubelet(path) for path in _host_paths(pods))
 
 
 def may_install_drivers(pods: PodSpec) -> bool:
-    """True if pods can install a kernel driver: they are privileged, or say so. Looking notes nothing."""
+    """Return whether pods can install a kernel driver: privileged, or named so. Looking notes nothing."""
     seen = quiet(pods).value
     privileged = seen.every("initContainers", "*", "securityContext", "privileged")
     privileged += seen.every("containers", "*", "securityContext", "privileged")

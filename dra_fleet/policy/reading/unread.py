@@ -31,7 +31,7 @@ _SERVICES: Final = re.compile(
     r"|Microsoft\.(ContainerService|HybridContainerService|Kubernetes\w*|RedHatOpenShift|Compute|Resources)"
 )
 """The services of clouds that make clusters, machines or whatever a template holds."""
-_ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|dra")
+_ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|(?<![a-z])dra(?![a-z])")
 _OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(gpus?|nvidia|device-plugin|dra|mig)(?![a-z])")
 _NAMING: Final = frozenset({"type", "typeName", "addonName", "chart"})
 _TEMPLATED: Final = re.compile(r"\{\{")
