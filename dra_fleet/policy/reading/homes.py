@@ -2,7 +2,7 @@
 
 A pool names its cluster by depending on it. An object of Kubernetes belongs to its provider's cluster, from
 which the provider's kubeconfig comes; its own dependencies never decide. If the program does not declare that
-cluster, the server of the kubeconfig identifies it. Two resources share a cluster unless they are proved apart.
+cluster, the server of the kubeconfig identifies it. Two resources share a cluster unless proved apart.
 """
 
 from __future__ import annotations

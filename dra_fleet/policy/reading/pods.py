@@ -141,7 +141,8 @@ _OF_DEVICES: Final = re.compile(
 def may_advertise(pods: PodSpec) -> bool:
     """Return whether pods can be a driver's or a device plugin's.
 
-    They reach the kubelet's folders, or are named so. Looking notes nothing. A driver without a path of the host cannot register with the kubelet.
+    They reach the kubelet's folders, because a driver cannot register without them, or are named so. Looking
+    notes nothing.
     """
     return _says_devices(pods) or any(_reaches_kubelet(path) for path in _host_paths(pods))
 
