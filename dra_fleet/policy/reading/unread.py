@@ -14,6 +14,7 @@ from dra_fleet.policy.reading.chart_values import local_chart
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.reading.clouds import all_resources
+from dra_fleet.policy.reading.custom_types import custom_types
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.partitions import pools
 from dra_fleet.policy.reading.pods import POD_TYPES
@@ -213,6 +214,20 @@ def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
         what = _may_hold(resource) or hidden.get(resource.urn, "")
         if what and not any(_is_read(stack, each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what
+
+
+def unknown_types(stack: Stack) -> Iterator[tuple[Resource, str, tuple[Resource, ...]]]:
+    """Find custom types unknown to every rule: an object of each, what it may hold, the others."""
+    yield from custom_types(
+        stack,
+        lambda resource: (
+            bool(_may_hold(resource))
+            or any(types.fullmatch(resource.type) for types in _READ)
+            or any(
+                types.fullmatch(resource.type) and about is not _has_containers for _, types, about in _TYPES
+            )
+        ),
+    )
 
 
 def _hiding_drivers(stack: Stack) -> dict[str, str]:
