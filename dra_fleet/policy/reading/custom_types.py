@@ -96,7 +96,8 @@ def custom_types(
             found.setdefault(resource.type, []).append(resource)
     for first, *others in found.values():
         what = next(
-            (held for each in (first, *others) if (held := _held(each))), "whatever its controller makes"
+            (hints for each in (first, *others) if (hints := _hidden_by(each))),
+            "whatever its controller makes",
         )
         yield first, what, tuple(others)
 
@@ -136,12 +137,12 @@ _SHAPES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 """What properties below `spec` are called that hold something, whatever the product."""
 
 
-def _held(resource: Resource) -> str:
+def _hidden_by(resource: Resource) -> str:
     keys = [str(key) for value in _below_spec(resource) for key in value.path[-1:]]
     return next((what for what, name in _SHAPES if any(name.fullmatch(key) for key in keys)), "")
 
 
 def _below_spec(resource: Resource) -> Iterator[Value]:
-    for key in resource.properties.peek if isinstance(resource.properties.peek, dict) else ():
+    for key, value in resource.properties.entries:
         if key not in ("apiVersion", "kind", "metadata", "status"):
-            yield from resource.get(str(key)).walk()
+            yield from value.walk()
