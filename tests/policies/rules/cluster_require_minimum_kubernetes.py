@@ -6,7 +6,7 @@ from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
-ALLOWED = "1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34)"
+ALLOWED = "1.34 or newer (claims of devices need resource.k8s.io/v1, which is served from 1.34)"
 UPGRADE = "upgrade, one minor at a time, to 1.34 or newer"
 AKS = "azure-native:containerservice:ManagedCluster"
 
