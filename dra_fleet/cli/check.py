@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-import glob
 import json as jsonlib
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dra_fleet.check import ManifestFile, OwnRules
 from dra_fleet.cli.command import EXEMPTIONS, RULES, examples, stacks
 from dra_fleet.cli.output import print_json, print_lines, stdout_console
-from dra_fleet.core.declared.resources import Resource, Stack
-from dra_fleet.core.declared.values import Secret
-from dra_fleet.core.findings.finding import FileFinding, dotted
-from dra_fleet.core.yaml_text import MANIFEST_BYTES
-from dra_fleet.policy.exemptions import exemption_of, today
-from dra_fleet.policy.judging import accepted_by_all
-from dra_fleet.policy.own import load
-from dra_fleet.policy.rule import ResourceRule, Settings, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
-    from dra_fleet.check import CheckResult, LeftOut, ValuesFile
-    from dra_fleet.check.resources import FileObject
-    from dra_fleet.core.findings.finding import Found
+    from dra_fleet.check import CheckResult, FileFinding, LeftOut, ValuesFile
     from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.policy.asked_policies import AskedPolicies
-    from dra_fleet.policy.own import Policies
-    from dra_fleet.policy.rule import Finding, Rule
-
-
-STDIN = Path("-")
-
-_SUFFIXES = (".yaml", ".yml")
-
-PRESET: Final = "standard"
-"""By which rules have their levels, as in a gate that names none."""
-
-_HIDDEN: Final = ("data", "stringData")
-"""What a Secret keeps: https://kubernetes.io/docs/concepts/configuration/secret/"""
 
 EXAMPLES = examples(
     ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),
@@ -60,9 +33,7 @@ EXAMPLES = examples(
     ("your own rules too", "dra-fleet check deploy --stack prod --rules rules"),
     ("for a script", "dra-fleet check deploy/*.yaml --stack prod --json"),
 )
-
 Format = Literal["text", "json", "github"]
-
 _STYLES = {"error": "bold red", "warning": "yellow"}
 
 
@@ -128,6 +99,7 @@ def check(  # noqa: PLR0917 - Typer names them
     """
     from dra_fleet.check import NO_OWN_RULES
     from dra_fleet.check import check as check_files
+    from dra_fleet.cli.manifests import manifests
     from dra_fleet.fleet import SettingsInvalid, read_stack_file
     from dra_fleet.fleet.plan import make_plan
     from dra_fleet.policy.asked_policies import asked_by_file
@@ -146,6 +118,8 @@ def check(  # noqa: PLR0917 - Typer names them
     _require_known(plan, cluster or ())
     own, policies = NO_OWN_RULES, asked(rules, exemptions).or_else(asked_by_file(file))
     if policies.paths:
+        from dra_fleet.cli.own_rules import own_rules
+
         own = own_rules(policies)
     unreadable: list[FileFinding] = []
     given_files = manifests(files or (), unreadable)
@@ -184,6 +158,7 @@ def _values(text: str) -> tuple[str, str, Path]:
 
 def _chart(name: str, version: str, path: Path, unreadable: list[FileFinding]) -> ValuesFile | None:
     from dra_fleet.check import ValuesFile
+    from dra_fleet.cli.manifests import bytes_of, name_of
 
     data = bytes_of(path, unreadable)
     return None if data is None else ValuesFile(chart=name, version=version, name=name_of(path), data=data)
@@ -191,6 +166,7 @@ def _chart(name: str, version: str, path: Path, unreadable: list[FileFinding]) -
 
 def _left_out(paths: Sequence[Path], unreadable: list[FileFinding], own: Collection[str]) -> list[LeftOut]:
     from dra_fleet.check import RULES, listed
+    from dra_fleet.cli.manifests import bytes_of
 
     return [
         item
@@ -235,134 +211,3 @@ def _line(finding: FileFinding) -> list[tuple[str, str]]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def manifests(paths: Iterable[Path], unreadable: list[FileFinding]) -> list[ManifestFile]:
-    """The files, each once; what cannot be read is told."""
-    found: dict[Path, bool] = {}
-    for path in paths:
-        for file, is_named in _files(path):
-            found.setdefault(file, is_named)
-    return [
-        ManifestFile(name=name_of(file), data=data, is_named=is_named)
-        for file, is_named in found.items()
-        if (data := bytes_of(file, unreadable)) is not None
-    ]
-
-
-def name_of(path: Path) -> str:
-    """What findings call a file."""
-    return "stdin" if path == STDIN else str(path)
-
-
-def bytes_of(path: Path, unreadable: list[FileFinding]) -> bytes | None:
-    """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
-    try:
-        data = _read(path, MANIFEST_BYTES + 1)
-    except OSError as error:
-        what = f"cannot be read: {error.strerror}"
-    else:
-        if path != STDIN or data.strip():
-            return data
-        what = "is empty: the command before the pipe wrote nothing"
-    name = name_of(path)
-    unreadable.append(
-        FileFinding(
-            file=name, line=1, column=1, severity="error", object="", path="", rule="unreadable", what=what
-        )
-    )
-    return None
-
-
-def _files(path: Path) -> Iterator[tuple[Path, bool]]:
-    """The files that an argument stands for, and whether it names them."""
-    if path.is_dir():
-        below = (file for suffix in _SUFFIXES for file in path.rglob(f"*{suffix}"))
-        yield from ((file, False) for file in sorted(below) if file.is_file() and not _is_hidden(file, path))
-    elif not path.exists() and glob.has_magic(str(path)):
-        matching = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - with **
-        yield from ((file, False) for file in matching if file.is_file())
-        if not matching:
-            yield path, True
-    else:
-        yield path, True
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(folder).parts)
-
-
-def _read(path: Path, most: int) -> bytes:
-    if path == STDIN:
-        return sys.stdin.buffer.read(most)
-    with path.open("rb") as file:
-        return file.read(most)
-
-
-def own_rules(asked: AskedPolicies) -> OwnRules:
-    """A team's own rules for a check.
-
-    Args:
-        asked: where they are.
-
-    Raises:
-        RuleFileError: a rule cannot be had.
-        ExemptionsError: the exemptions cannot.
-    """
-    policies = load(asked)
-    about = {rule.name: rule.description for rule in policies.own}
-    return OwnRules(about=about, judge=lambda objects: _found(policies, objects))
-
-
-def _found(policies: Policies, objects: Sequence[FileObject]) -> Found:
-    """What a team's own rules find in the objects of files, which are what a program would declare.
-
-    A rule that needs a resource's options finds nothing: files have none.
-    """
-    by_urn = {f"{number}::{item.name}": item for number, item in enumerate(objects)}
-    resources = [_resource(urn, item) for urn, item in by_urn.items()]
-    rules = [rule for rule in policies.own if rule.level(PRESET) != "disabled" and not rule.needs_options]
-    settings = accepted_by_all({rule.name: rule.settings({}) for rule in rules})
-    return {
-        _told(rule, finding, by_urn[finding.resource.urn], policies): None
-        for rule in rules
-        for finding in _judged_by_own_rules(rule, resources, settings[rule.name])
-    }
-
-
-def _judged_by_own_rules(rule: Rule, resources: Sequence[Resource], settings: Settings) -> Iterable[Finding]:
-    if isinstance(rule, StackRule):
-        yield from rule.judge(Stack(resources=resources), settings)
-    elif isinstance(rule, ResourceRule):
-        for resource in resources:
-            if rule.types.fullmatch(resource.type) is not None:
-                yield from rule.judge(resource, settings)
-
-
-def _resource(urn: str, item: FileObject) -> Resource:
-    """An object as a program in any language declares it, by the engine's names of types."""
-    group = item.api_version if "/" in item.api_version else f"core/{item.api_version}"
-    hidden = _HIDDEN if (group, item.kind) == ("core/v1", "Secret") else ()
-    shown = {name: Secret(value) if name in hidden else value for name, value in item.value.items()}
-    return Resource(type=f"kubernetes:{group}:{item.kind}", name=item.name, urn=urn, read=lambda: shown)
-
-
-def _told(rule: Rule, finding: Finding, item: FileObject, policies: Policies) -> FileFinding:
-    subject, path = item.subject, finding.value.path
-    exemption = exemption_of(policies.exemptions, rule.name, finding.resource.urn)
-    holds = exemption is not None and exemption.holds(today())
-    told = "" if exemption is None else exemption.told(today())
-    place = subject.document.place((*subject.base, *path))
-    return FileFinding(
-        file=subject.document.file,
-        line=place.line,
-        column=place.column,
-        severity="error" if rule.level(PRESET) == "mandatory" and not holds else "warning",
-        object=subject.name,
-        path=dotted(path),
-        what=finding.problem if holds or not told else f"{finding.problem}; {told}",
-        allowed=finding.allowed,
-        fix=finding.fix,
-        rule=rule.name,
-        exempted=told.removeprefix("exempted ") if holds else "",
-    )

@@ -87,7 +87,7 @@ def redirected(document: Document) -> Document:
     changed = copy.deepcopy(document)
     fleet = changed["config"][KEY]
     if isinstance(fleet, Mapping):
-        for name, cluster in cast("Mapping[str, Any]", fleet)["clusters"].items():
+        for name, cluster in cast("Mapping[str, Any]", fleet).get("clusters", {}).items():
             if "kubeconfig" in cluster:
                 _redirect(cluster["kubeconfig"], name)
             for way in ("create", "adopt"):
