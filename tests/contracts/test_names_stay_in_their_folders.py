@@ -23,6 +23,14 @@ ALLOWED = {
     "dra_fleet/drivers/__init__.py": "the names that are built in",
     "dra_fleet/rehearsal/clouds/simulation.py": "the simulations that are built in",
     "components/clouds/__init__.py": "the components that are built in",
+    "components/program/ack.py": "the public class of this cloud",
+    "components/program/aks.py": "the public class of this cloud",
+    "components/program/drivers.py": "the public classes of drivers",
+    "components/program/eks.py": "the public class of this cloud",
+    "components/program/existing.py": "the public class of clusters that exist",
+    "components/program/gke.py": "the public class of this cloud",
+    "components/program/planning.py": "the word for clusters that no cloud makes",
+    "dra_fleet/__init__.py": "the public classes by name",
     "dra_fleet/model/hardware.py": "the word for machines that no cloud sells",
     "dra_fleet/review/assemble.py": "an example of who holds what, not the driver",
     "dra_fleet/review/model/review.py": "an example of who holds what, not the driver",
@@ -39,10 +47,12 @@ LINK = re.compile(r"https?://\S+")
 ALLOWED_DOMAINS = {
     "dra_fleet/check/extended_resources.py": "vendors whose devices no driver here publishes",
     "dra_fleet/kubernetes/devices/device_class.py": "an example in a fix",
+    "dra_fleet/policy/reading/custom_types.py": "groups of custom types, which no cloud or driver reads",
     "dra_fleet/policy/reading/unread.py": "clouds' resources as objects of a cluster, which no cloud reads",
     "dra_fleet/model/classes.py": "an example in a description",
     "policies/rules/class_require_selector.py": "an example in a fix",
     "policies/rules/driver_require_gpu_toleration.py": "the fix of most who meet the rule",
+    "policies/rules/sharing_require_isolation.py": "labels that turn sharing on outside of drivers",
 }
 """File -> why it may hold a vendor's domain."""
 
