@@ -8,7 +8,7 @@ from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.model.settings import StackOutput
 from dra_fleet.rehearsal.clouds.account import world_name
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project import recorded, recorded_state
 from dra_fleet.rehearsal.stack_copy import named_stack
 

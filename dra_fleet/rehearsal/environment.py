@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.core.places import PROJECT_FILE, SELECTED, project
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.passed_on import AUTHORITIES, OUTSIDE, left_behind, outside_variables, passed_on
 from dra_fleet.rehearsal.registry.charts import proxy_port
 from dra_fleet.rehearsal.stack_copy import read_project_file

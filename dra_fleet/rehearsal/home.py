@@ -12,12 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from dra_fleet.core.findings.errors import ExpectedError
-
-
-class RehearsalError(ExpectedError):
-    """Something a rehearsal cannot go on with. Its text says what is wrong and what to do."""
-
+from dra_fleet.rehearsal.errors import RehearsalError
 
 ENVIRONMENT_VARIABLE = "DRA_FLEET_HOME"
 

@@ -18,7 +18,7 @@ import psutil
 from dra_fleet.clusters.client import UnknownKindError
 from dra_fleet.clusters.releases import interrupted_releases
 from dra_fleet.rehearsal.access import connect, simulated_name
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project import recorded, recorded_state
 from dra_fleet.rehearsal.world.client import WorldClient
 

@@ -15,7 +15,7 @@ import yaml
 
 from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.model.settings import KubeconfigSecret, StackOutput
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
 from dra_fleet.rehearsal.project import ensure_stack, recorded
 from dra_fleet.rehearsal.stack_copy import SALT, reference, secret_key

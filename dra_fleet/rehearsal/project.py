@@ -20,7 +20,7 @@ from dra_fleet.core.findings.errors import KEY
 from dra_fleet.core.places import PROJECT_FILE, nearest_project, project, stack_name
 from dra_fleet.fleet.stack_file import read_written
 from dra_fleet.rehearsal import stack_copy
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.stack_copy import read_project_file
 from dra_fleet.rehearsal.world.files import write_private
 

@@ -26,7 +26,7 @@ from dra_fleet.rehearsal.access import simulated_name
 from dra_fleet.rehearsal.drivers import node_sides
 from dra_fleet.rehearsal.engine_run import EngineResult, Timed, Timing, run_engine
 from dra_fleet.rehearsal.environment import environment
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refuse_pending_releases
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.core.places import PROJECT_FILE, project
 from dra_fleet.core.yaml_text import Unreadable, read_documents
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.clouds.account import world_name
 from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.environment import network
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.registry import addresses
 from dra_fleet.rehearsal.world.client import WorldClient
 from dra_fleet.rehearsal.world.hardware_file import Hardware

@@ -27,7 +27,7 @@ from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
 from dra_fleet.rehearsal.drivers import plugins_of
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dra_fleet.cli.main import app
 from dra_fleet.cli.prove import MOST_ROWS
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 
 ROOT = Path(__file__).parents[2]
 LAB = (ROOT / "tests" / "data" / "stacks" / "lab.yaml").read_text(encoding="utf-8")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.rehearsal.home import Home, RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.session import choices, runnable
 from dra_fleet.rehearsal.world.served_by import ANY, ServedBy
 

@@ -8,7 +8,8 @@ from ruamel.yaml import YAML
 from dra_fleet.core import places
 from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.rehearsal import stack_copy
-from dra_fleet.rehearsal.home import Home, RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.project import (
     StackSource,
     ensure_stack,

@@ -9,7 +9,8 @@ import yaml
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal.access import simulated_name
-from dra_fleet.rehearsal.home import Home, RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.kubeconfig_sources import one_context, provide_kubeconfigs
 from tests.clouds.gke.gke_fleets import l4
 

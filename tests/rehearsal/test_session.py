@@ -10,7 +10,8 @@ from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.rehearsal.home import Home, RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.project import StackSource, find_stack
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.session import prepare_engine, up

@@ -22,7 +22,7 @@ from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers.programs import Programs
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain
 from dra_fleet.rehearsal.tools.recipes import KUEUE

@@ -26,7 +26,7 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.registry.archives import Chart, ChartUnavailableError
 from dra_fleet.rehearsal.reporting import refusal, remember_refusal

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 from filelock import FileLock, Timeout
 
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

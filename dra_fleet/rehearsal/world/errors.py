@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 
 ALREADY_RUNNING = 3
 """The world's exit code where another one holds the home."""

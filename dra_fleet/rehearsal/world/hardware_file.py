@@ -12,7 +12,7 @@ from dra_fleet import clouds
 from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.drivers import node_models
-from dra_fleet.rehearsal.home import RehearsalError
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 from dra_fleet.rehearsal.world.node import VERSION, HardwareModel, NodeHardware
 
