@@ -89,7 +89,9 @@ def test_the_pipeline_of_a_new_project_is_valid_and_lets_nothing_pass(tmp_path: 
     text = NEW_PROJECT.read_text(encoding="utf-8")
     assert lint("github-actions.yml", text, tmp_path) == (0, "ok -- validation done\n")
     assert [way for way in LETS_PASS if way in text] == []
-    assert '.venv/bin/dra-fleet gate "$STACK" --preset production' in scripts(yaml.safe_load(text))
+    assert '.venv/bin/dra-fleet gate "$STACK" --preset production --project-policies' in scripts(
+        yaml.safe_load(text)
+    )
 
 
 @pytest.mark.slow

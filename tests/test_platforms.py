@@ -24,9 +24,10 @@ ONLY_LINUX = re.compile(
     r"""["'](/(proc|sys|dev/shm|run)["'/]|(unshare|nsenter|setpriv|prlimit|mount)["'])|\bmount --"""
 )
 """Files and commands that macOS has not."""
-OF_A_NODE = ("dra_fleet/rehearsal/drivers/", "dra_fleet/drivers/")
+OF_A_NODE = ("dra_fleet/rehearsal/drivers/", "dra_fleet/drivers/", "dra_fleet/policy/reading/pods.py")
 """Modules in which such a path is a node's, or of a driver's own program, which runs on Linux alone."""
 WITH_ANOTHER_BRANCH = {
+    "dra_fleet/policy/gate/limits.py": "without_proc_a_session_is_found_by_ps",
     "dra_fleet/rehearsal/agent/own/programs.py": "without_mount_namespaces_a_driver_runs_as_it_is",
     "dra_fleet/rehearsal/agent/own/sockets.py": "without_proc_a_socket_is_reached_by_its_own_path",
 }

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json as jsonlib
+import re
 import sys
+import traceback
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import EXEMPTIONS, RULES, examples
+from dra_fleet.cli.command import examples
 from dra_fleet.cli.output import (
-    new_table,
     print_error,
     print_json,
-    print_table,
     stderr_console,
     stdout_console,
 )
@@ -23,16 +23,15 @@ from dra_fleet.core.places import SELECTED
 from dra_fleet.policy.presets import Preset  # noqa: TC001 - typer reads annotations at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
+
+    from rich.console import Console
 
     from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.gate.verdict import Expected, GateFinding, GateVerdict
     from dra_fleet.policy.own import Policies
 
-
-WIDE = 90
-"""Columns below which a finding is printed as lines, since its sentences would be cut into single words."""
 
 _STYLES = {"mandatory": "bold red", "advisory": "yellow"}
 
@@ -63,7 +62,7 @@ def gate(  # noqa: PLR0917 - Typer names them
             "--events",
             metavar="FILE",
             help="Judge the saved streaming events of a preview, whether the pack ran with it or not; "
-            "- reads stdin. Needs no engine.",
+            "- reads stdin. Needs no engine and reads no project.",
             show_default=False,
         ),
     ] = None,
@@ -92,8 +91,23 @@ def gate(  # noqa: PLR0917 - Typer names them
             show_default=False,
         ),
     ] = None,
-    rules: Annotated[Path | None, RULES] = None,
-    exemptions: Annotated[Path | None, EXEMPTIONS] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules", metavar="DIR", help="Run also the custom rules of a folder.", show_default=False
+        ),
+    ] = None,
+    exemptions: Annotated[
+        Path | None,
+        typer.Option("--exemptions", metavar="FILE", help="Exempt what this YAML lists.", show_default=False),
+    ] = None,
+    project_policies: Annotated[
+        bool,
+        typer.Option(
+            "--project-policies",
+            help="Use also the rules and exemptions that the project's own files name; default: never.",
+        ),
+    ] = False,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -108,9 +122,22 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option("--write-baseline", help="Write what stops the gate now to the file of --baseline."),
     ] = False,
     cwd: Annotated[
-        Path,
-        typer.Option("--cwd", "-C", metavar="DIR", envvar=SELECTED, help="The folder of the Pulumi project."),
-    ] = Path(),
+        Path | None,
+        typer.Option(
+            "--cwd",
+            "-C",
+            metavar="DIR",
+            envvar=SELECTED,
+            help="The folder of the Pulumi project.",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout", metavar="SECONDS", min=1, help="End without a verdict after this time; default 1800."
+        ),
+    ] = 1800,
     save_events: Annotated[
         Path | None,
         typer.Option("--save-events", metavar="FILE", help="Keep the preview's events.", show_default=False),
@@ -129,27 +156,28 @@ def gate(  # noqa: PLR0917 - Typer names them
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """
-    from dra_fleet.core.findings.errors import ExpectedError
-    from dra_fleet.policy.gate.verdict import NOT_JUDGED, Expected, judge
-    from dra_fleet.policy.own import load
-
     _refuse_usage(stack, events, cwd, judge_again=judge_again, baseline=baseline, write=write_baseline)
-    try:
-        record = None if stack else _read_events(events or Path("-"))
-        policies = load(_asked(rules, exemptions, cwd, stack or (record.stack if record else "")))
-        expected = Expected(preset=preset, without=_known(without or (), policies), policies=policies)
-        if record is None:
-            record = _preview(stack or "", cwd, expected, policy_config, save_events)
-        else:
-            _judge_events(record, expected, policy_config, again=judge_again)
-        verdict = _compared(judge(record, expected), baseline, write=write_baseline)
-    except ExpectedError as problem:
-        print_error(str(problem))
-        if json:
-            print_json({"error": str(problem), "passed": False, "exitCode": NOT_JUDGED})
-        raise typer.Exit(NOT_JUDGED) from None
-    if sarif is not None or junit is not None:
-        _write(verdict, record, stack, cwd, sarif=sarif, junit=junit)
+    with _fails_closed(json=json):
+        from dra_fleet.policy.gate.apart import load
+        from dra_fleet.policy.gate.limits import time_limit
+        from dra_fleet.policy.gate.verdict import Expected, judge
+
+        with time_limit(timeout):
+            record = None if stack else _read_events(events or Path("-"))
+            project = None
+            if project_policies:
+                project = _of_project(cwd or Path(), stack or (record.stack if record else ""))
+            policies = load(_asked(rules, exemptions), project)
+            expected = Expected(preset=preset, without=_known(without or (), policies), policies=policies)
+            if record is None:
+                record = _preview(
+                    stack or "", cwd or Path(), expected, policy_config, save_events, timeout=timeout
+                )
+            else:
+                _find_in_events(record, expected, policy_config, again=judge_again)
+            verdict = _compared(judge(record, expected), baseline, write=write_baseline)
+            if sarif is not None or junit is not None:
+                _write(verdict, record, stack, cwd, sarif=sarif, junit=junit)
     if json:
         print_json(verdict.to_json())
     else:
@@ -158,10 +186,34 @@ def gate(  # noqa: PLR0917 - Typer names them
         raise typer.Exit(verdict.exit_code)
 
 
+@contextmanager
+def _fails_closed(*, json: bool) -> Generator[None]:
+    """End with the exit code that says that nothing is proved, whatever is raised."""
+    from dra_fleet.core.findings.errors import ExpectedError
+    from dra_fleet.policy.gate.errors import NOT_PROVED
+
+    try:
+        yield
+    except (typer.BadParameter, KeyboardInterrupt):
+        raise
+    except BaseException as problem:  # noqa: BLE001 - a gate that breaks must not pass, nor say "findings"
+        text = str(problem)
+        if not isinstance(problem, ExpectedError):
+            frame = traceback.extract_tb(problem.__traceback__)[-1]
+            text = (
+                f"the gate itself failed: {type(problem).__name__}: {problem} "
+                f"({Path(frame.filename).name}:{frame.lineno}); fix: report this as a bug"
+            )
+        print_error(text)
+        if json:
+            print_json({"error": text, "passed": False, "exitCode": NOT_PROVED})
+        raise typer.Exit(NOT_PROVED) from None
+
+
 def _refuse_usage(
     stack: str | None,
     events: Path | None,
-    cwd: Path,
+    cwd: Path | None,
     *,
     judge_again: bool,
     baseline: Path | None,
@@ -173,7 +225,9 @@ def _refuse_usage(
         raise typer.BadParameter("needs the events of a preview: --events FILE", param_hint="--judge-again")
     if write and baseline is None:
         raise typer.BadParameter("needs the file to write: --baseline FILE", param_hint="--write-baseline")
-    if not cwd.is_dir():
+    if events is not None and events.is_dir():
+        raise typer.BadParameter(f"{events} is a folder; name the file of events", param_hint="--events")
+    if cwd is not None and not cwd.is_dir():
         raise typer.BadParameter(f"{cwd} is no directory", param_hint="--cwd")
 
 
@@ -181,7 +235,7 @@ def _write(
     verdict: GateVerdict,
     record: Record,
     stack: str | None,
-    cwd: Path,
+    cwd: Path | None,
     *,
     sarif: Path | None,
     junit: Path | None,
@@ -191,19 +245,25 @@ def _write(
     from dra_fleet.policy.gate.report import to_junit, to_sarif
     from dra_fleet.policy.gate.running import resources_in_state
 
-    held = resources_in_state(stack, cwd) if stack is not None else ()
-    known = places(cwd, stack or verdict.stack, record.resources.values(), held)
+    folder = Path() if stack is not None and cwd is None else cwd
+    held = resources_in_state(stack, folder or Path()) if stack is not None else ()
+    known = places(folder, stack or verdict.stack, record.resources.values(), held)
     if sarif is not None:
         sarif.write_text(jsonlib.dumps(to_sarif(verdict, known), indent=2) + "\n", encoding="utf-8")
     if junit is not None:
         junit.write_text(to_junit(verdict, known), encoding="utf-8")
 
 
-def _asked(rules: Path | None, exemptions: Path | None, cwd: Path, stack: str) -> AskedPolicies:
-    """What the options name; what they do not, the stack's own file may."""
-    from dra_fleet.policy.asked_policies import asked_by_project, given
+def _asked(rules: Path | None, exemptions: Path | None) -> AskedPolicies:
+    from dra_fleet.policy.asked_policies import given
 
-    return given(rules, exemptions).or_else(asked_by_project(cwd.absolute(), stack))
+    return given(rules, exemptions)
+
+
+def _of_project(cwd: Path, stack: str) -> AskedPolicies:
+    from dra_fleet.policy.asked_policies import asked_by_project
+
+    return asked_by_project(cwd.absolute(), stack)
 
 
 def _compared(verdict: GateVerdict, baseline: Path | None, *, write: bool) -> GateVerdict:
@@ -226,15 +286,16 @@ def _known(names: list[str] | tuple[str, ...], policies: Policies) -> frozenset[
     return frozenset(names)
 
 
-def _judge_events(record: Record, expected: Expected, policy_config: Path | None, *, again: bool) -> None:
+def _find_in_events(record: Record, expected: Expected, policy_config: Path | None, *, again: bool) -> None:
     """Run the rules on a saved preview, where the pack did not run with it."""
+    from dra_fleet.policy.gate.apart import find_apart
     from dra_fleet.policy.gate.preset import with_own
     from dra_fleet.policy.gate.without_engine import judge_record, was_judged
 
     if again or not was_judged(record):
         policies = expected.policies
         config = with_own(expected.preset, policy_config, expected.without, policies.rules)
-        judge_record(record, config, policies)
+        judge_record(record, config, policies, find_apart(record, config, policies))
     elif policy_config is not None:
         raise typer.BadParameter(
             "the pack has judged this preview already, with the policy config that it was given then",
@@ -257,7 +318,13 @@ def _read_events(events: Path) -> Record:
 
 
 def _preview(
-    stack: str, cwd: Path, expected: Expected, policy_config: Path | None, save_events: Path | None
+    stack: str,
+    cwd: Path,
+    expected: Expected,
+    policy_config: Path | None,
+    save_events: Path | None,
+    *,
+    timeout: float,
 ) -> Record:
     from dra_fleet.policy.gate.preset import with_own
     from dra_fleet.policy.gate.running import preview
@@ -266,7 +333,13 @@ def _preview(
     config = with_own(expected.preset, policy_config, expected.without, policies.rules)
     with _progress(stack) as on_event:
         return preview(
-            stack, directory=cwd, config=config, asked=policies.asked, save=save_events, on_event=on_event
+            stack,
+            directory=cwd,
+            config=config,
+            asked=policies.asked,
+            seconds=timeout,
+            save=save_events,
+            on_event=on_event,
         )
 
 
@@ -290,17 +363,7 @@ def show(verdict: GateVerdict) -> None:
     """Print a verdict for people."""
     console = stdout_console()
     if verdict.findings:
-        table = new_table(f"Findings in the stack {verdict.stack or '(unnamed)'}")
-        for heading in ("Level", "Severity", "Rule", "Finding"):
-            table.add_column(heading, overflow="fold")
-        for finding in verdict.findings:
-            table.add_row(
-                f"[{_STYLES[finding.level]}]{_level(finding)}[/]",
-                finding.severity,
-                finding.title,
-                finding.message.replace("[", r"\["),
-            )
-        print_table(console, table, WIDE)
+        _show_findings(console, verdict)
     for item in verdict.remediated:
         console.print(f"corrected by {item.rule}: {item.urn}", markup=False, soft_wrap=True)
     for rule in verdict.let_off:
@@ -317,16 +380,53 @@ def show(verdict: GateVerdict) -> None:
     for problem in verdict.problems:
         console.print(f"not judged: {problem}", markup=False, soft_wrap=True)
     known = sum(finding.known for finding in verdict.findings)
-    advisory = len(verdict.findings) - verdict.mandatory - known
+    advisory = len(verdict.findings) - verdict.mandatory - known - verdict.exempted
+    of_project = ""
+    if verdict.of_project is not None:
+        own_rules, own_exemptions = verdict.of_project
+        of_project = f" with {own_rules} rules and {own_exemptions} exemptions of the project"
     console.print(
         f"{'passed' if not verdict.exit_code else 'failed'}: {len(verdict.ran)} rules judged "
         f"{verdict.resources} resource{'' if verdict.resources == 1 else 's'}"
         f"{' without an engine' if verdict.without_engine else ''} with the preset {verdict.preset}; "
         f"{verdict.mandatory} mandatory and {advisory} advisory findings"
-        f"{f', {known} in the baseline' if verdict.baseline else ''}",
+        f"{f', {known} in the baseline' if verdict.baseline else ''}"
+        f"{f', {verdict.exempted} exempted' if verdict.exempted else ''}{of_project}",
         markup=False,
         soft_wrap=True,
     )
+
+
+def _show_findings(console: Console, verdict: GateVerdict) -> None:
+    console.print(f"Findings in the stack {verdict.stack or '(unnamed)'}", markup=False, style="bold")
+    for (level, severity, rule), sentences in _grouped(verdict.findings).items():
+        title = rule.replace("[", r"\[")
+        style = _STYLES.get(level, "dim")
+        console.print(f"\n[{style}]{level}[/] {severity} {title}", soft_wrap=True, highlight=False)
+        for (problem, *rest), resources in sentences.items():
+            before = f"{resources[0]}: " if len(resources) == 1 and resources[0] else ""
+            for line in (f"  {before}{problem}", *(f"    {each}" for each in rest)):
+                console.print(line, markup=False, soft_wrap=True, highlight=False)
+            for resource in resources if len(resources) > 1 else ():
+                console.print(f"    - {resource}", markup=False, soft_wrap=True, highlight=False)
+    console.print()
+
+
+def _grouped(
+    findings: Iterable[GateFinding],
+) -> dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]]:
+    """Return the sentences by level, severity and rule, each once, with the resources of which it is true."""
+    groups: dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]] = {}
+    for finding in findings:
+        group = groups.setdefault((_level(finding), finding.severity, finding.title), {})
+        said, allowed, rest = finding.message.partition("; allowed: ")
+        name = finding.urn.rpartition("::")[2]
+        resource, colon, problem = said.partition(": ")
+        if not name or not resource.startswith(f"{name} (") or not colon:
+            resource, problem = "", said
+        tail = re.sub(r"; (?=fix: |why: |exempted )", "\n", f"allowed: {rest}").split("\n") if allowed else []
+        group.setdefault((problem, *tail), []).append(resource)
+    return groups
 
 
 def _level(finding: GateFinding) -> str:

@@ -41,11 +41,11 @@ def run_cases(
 ) -> None:
     """Run the cases of rules: what passes, each break in its exact words, unknown and secret values."""
     from dra_fleet.policy.rule_contract import broken_contract
-    from dra_fleet.policy.rule_files import CASES, OURS, load_cases, load_rules
+    from dra_fleet.policy.rule_files import CASES, RULES_FOLDER, load_cases, load_rules
 
     rules = load_rules(folder)
-    if folder.resolve() != OURS:
-        load_rules(OURS, folder)  # two rules of one name
+    if folder.resolve() != RULES_FOLDER:
+        load_rules(RULES_FOLDER, folder)  # two rules of one name
     beside = cases or folder / CASES
     found = {rule.name: broken_contract(rule, load_cases(rule, beside)) for rule in rules}
     wrong = sum(map(bool, found.values()))

@@ -117,6 +117,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         rules: Sequence[Rule],
         unjudged: Rule,
         asked: asked_policies.AskedPolicies = asked_policies.NOTHING,
+        of_project: bool = False,
     ) -> None:
         """Serve rules.
 
@@ -125,12 +126,14 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             version: of the pack.
             rules: all rules.
             unjudged: the rule under whose name unknown values are reported that stop nothing.
-            asked: a team's own rules and exemptions, whatever a stack's configuration says.
+            asked: custom rules and exemptions.
+            of_project: load also the rules and exemptions that a stack's configuration names.
         """
         self._name = name
         self._version = version
         self._unjudged = unjudged
         self._asked = asked
+        self._of_project = of_project
         self._exemptions: Sequence[Exemption] = ()
         self._take(rules)
         self._for_type: dict[str, list[ResourceRule]] = {}
@@ -206,7 +209,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             resource = resource_of(request, read)
             try:
                 corrected = rule.remedy(resource, self._settings[rule.name])
-            except Exception as problem:  # noqa: BLE001 - whatever it is, it stops the run
+            except BaseException as problem:  # noqa: BLE001 - whatever it is, it stops the run
                 self._broken(context, problem)
             if corrected is not None:
                 properties = encode(corrected)
@@ -260,20 +263,23 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     def ConfigureStack(  # noqa: N802 - the protocol's name
         self, request: analyzer_pb2.AnalyzerStackConfigureRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzerStackConfigureResponse:
-        """Take a team's own rules and exemptions, which the stack asks for; without them nothing runs.
+        """Load custom rules and exemptions; without them nothing runs.
 
         The engine calls this before anything else, and runs the pack where it runs the program.
         """
         try:
-            asked = self._asked.or_else(
-                asked_policies.asked_by_config(request.config.get(asked_policies.KEY, ""), Path.cwd())
-            )
+            asked = self._asked
+            if self._of_project:
+                text = request.config.get(asked_policies.KEY, "")
+                asked = asked.or_else(asked_policies.asked_by_config(text, Path.cwd()))
             if asked.paths:
                 policies = own.load(asked)
                 self._exemptions = policies.exemptions
                 self._take(policies.rules)
         except ExpectedError as problem:
             _refuse(context, f"the policies of this stack cannot be used: {problem}")
+        except BaseException as problem:  # noqa: BLE001 - whatever it is, it stops the run
+            self._broken(context, problem)
         return analyzer_pb2.AnalyzerStackConfigureResponse()
 
     def Cancel(  # noqa: N802 - the protocol's name
@@ -310,7 +316,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         for judge in judgements:
             try:
                 violations += judge()
-            except Exception as problem:  # noqa: BLE001 - whatever it is, it stops the run
+            except BaseException as problem:  # noqa: BLE001 - whatever it is, it stops the run
                 self._broken(context, problem)
         violations = judging.with_exemptions(violations, self._exemptions, today())
         merged = judging.merge_unknowns(violations, self._levels)
@@ -341,7 +347,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             enforcementLevel=LEVELS[violation.level(self._levels)],
         )
 
-    def _broken(self, context: grpc.ServicerContext, problem: Exception) -> NoReturn:
+    def _broken(self, context: grpc.ServicerContext, problem: BaseException) -> NoReturn:
         """Stop the run: a rule that cannot judge must not pass. The problem's own text may hold a secret."""
         frames = traceback.extract_tb(problem.__traceback__)
         where = " < ".join(

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.core.yaml_text import Document
 
+LONGEST: Final = dt.timedelta(days=366)
+"""The time for which an exemption can be agreed on."""
+
 _KEY: Final = "exemptions"
 _FIELDS: Final = ("rule", "resource", "reason", "expires")
 _HOLDS: Final = re.compile(r"; exempted (until \d{4}-\d{2}-\d{2}: .+)\Z", re.DOTALL)
@@ -145,6 +148,11 @@ def _exemption(document: Document, index: int, entry: object, rules: Collection[
         day = dt.date.fromisoformat(expires)
     except ValueError:
         raise ExemptionsError(f"{at}: expires is {expires!r}; allowed: a day as YYYY-MM-DD") from None
+    if day > (last := today() + LONGEST):
+        raise ExemptionsError(
+            f"{at}: expires is {expires}; allowed: at most a year from today, {last}; "
+            "fix: write an earlier day, and decide again then"
+        )
     return Exemption(rule=rule, resource=resource, reason=reason, expires=day)
 
 

@@ -161,7 +161,7 @@ def _unknown(rule: Rule, resource: Resource, place: str, accepted: Sequence[str]
     message = (
         f"{resource.title}: {place} is unknown at preview; allowed: a value that is known at preview; "
         f'fix: give it as a plain value, or accept it by name: add "{entry}" to {ACCEPT_UNKNOWN} of '
-        f"{rule.name} in the policy config"
+        f"{rule.name} in the policy config; why: {rule.description}"
     )
     return Violation(rule=rule, message=message, urn=resource.urn, unknown=place)
 

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.policy.rule_files import OURS, load_rules
+from dra_fleet.core.yaml_text import Unreadable, read_json_file
+from dra_fleet.policy.rule_files import RULES_FOLDER, RuleFileError, load_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.policy.rule import Rule
 
 NAME: Final = "dra-fleet"
 VERSION: Final = "0.1.0"
 
-RULES: Final[tuple[Rule, ...]] = load_rules(OURS)
+RULES: Final[tuple[Rule, ...]] = load_rules(RULES_FOLDER)
 """Every rule of the folder `rules`, by name."""
 UNJUDGED: Final = next(rule for rule in RULES if rule.name == "unknown-report-unjudged")
 """Under its name the unknown values are reported that stop nothing."""
+
+
+def check_complete() -> None:
+    """Compare the rules with the pack's own list of them, the preset `standard`.
+
+    Raises:
+        RuleFileError: A rule is missing, or the list does not name it.
+    """
+    file = RULES_FOLDER.parent / "presets" / "standard.json"
+    try:
+        listed: object = read_json_file(file)
+    except (OSError, Unreadable) as problem:
+        raise RuleFileError(f"{file}: cannot be read: {problem}; fix: install dra-fleet again") from None
+    expected = {*cast("Mapping[str, object]", listed)} if isinstance(listed, dict) else set[str]()
+    different = sorted(expected ^ {rule.name for rule in RULES})
+    if different:
+        raise RuleFileError(
+            f"{RULES_FOLDER}: does not have exactly the rules that {file} lists; "
+            f"different: {', '.join(different)}; "
+            "fix: install dra-fleet again, or run `make generate` if you changed the rules"
+        )

@@ -98,7 +98,7 @@ def tells_unknown(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
             f"{resource.title}: {broken.unknown} is unknown at preview; "
             "allowed: a value that is known at preview; "
             f'fix: give it as a plain value, or accept it by name: add "{entry}" to {ACCEPT_UNKNOWN} of '
-            f"{rule.name} in the policy config"
+            f"{rule.name} in the policy config; why: {rule.description}"
         )
         said = [(found.message, found.urn, found.unjudged) for found in _told(rule, case, resources)]
         if said != [(message, resource.urn, False)]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-OURS: Final = top_folder("policies") / "rules"
+RULES_FOLDER: Final = top_folder("policies") / "rules"
 CASES: Final = "cases"
 """The folder beside rules that has their cases, in files of the same names."""
 
@@ -99,7 +99,7 @@ def _rule(file: Path) -> Rule:
 
 def _package(folder: Path) -> str:
     """The name under which a folder's files are imported, so that they can import one another."""
-    if folder == OURS:
+    if folder == RULES_FOLDER:
         return "policies.rules"
     name = f"rules_{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
@@ -117,14 +117,12 @@ def _module(file: Path, package: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise RuleFileError(f"{file} cannot be imported")
     module = sys.modules[name] = module_from_spec(spec)
-    writes_nothing, ours = sys.dont_write_bytecode, file.parent == OURS
+    writes_nothing, ours = sys.dont_write_bytecode, file.parent == RULES_FOLDER
     sys.dont_write_bytecode = writes_nothing or not ours  # a team's folder stays as it is
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as problem:
+    except BaseException as problem:
         del sys.modules[name]
-        if ours:
-            raise
         raise RuleFileError(f"{file} does not import: {_why(problem, file)}; fix: mend the file") from problem
     finally:
         sys.dont_write_bytecode = writes_nothing

@@ -26,7 +26,8 @@ FLOOR = FACTS.oldest
 """The oldest minor that is allowed."""
 _FARTHEST = 199
 """The minor that three a year reach after fifty years; 1.360 is 1.36 written as a number, not a version."""
-ALLOWED = f"{FLOOR} or newer ({FACTS.oldest_reason})"
+REASON = f"claims of devices need resource.k8s.io/v1, which is served from {FLOOR}"
+ALLOWED = f"{FLOOR} or newer ({REASON})"
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -57,7 +58,7 @@ def _judge(resource: Resource, version: Value, otherwise: str) -> Iterator[Findi
 
 RULE = StackRule(
     name="cluster-require-minimum-kubernetes",
-    description=f"Clusters and their pools run Kubernetes {FLOOR} or newer: {FACTS.oldest_reason}.",
+    description=f"Clusters and their pools run Kubernetes {FLOOR} or newer, because {REASON}.",
     fix=f"Set the cluster's version to {FLOOR} or newer, as a plain value that is known at preview.",
     link=FACTS.source,
     severity="critical",

@@ -17,7 +17,7 @@ from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.operators import installer_for, operators
 from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.reading.placement import placement, pool_labels
-from dra_fleet.policy.reading.pods import pod_specs
+from dra_fleet.policy.reading.pods import may_install_drivers, pod_specs, quiet
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _installers(stack: Stack) -> Iterator[Installer]:
         images = [
             (pods, container.value.get("image"))
             for pods in pod_specs(daemon)
-            for container in pods.containers
+            for container in (pods if may_install_drivers(pods) else quiet(pods)).containers
         ]
         for pods, image in images:
             name = image.text or ""

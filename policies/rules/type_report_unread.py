@@ -8,35 +8,55 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.policy.reading.unread import unread
+from dra_fleet.policy.reading.custom_types import installing_pods
+from dra_fleet.policy.reading.pods import POD_TYPES
+from dra_fleet.policy.reading.unread import unknown_types, unread
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.core.declared.resources import Stack
+    from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "type-report-unread"
-TYPES: Final = Parameter(
-    name="types",
+RESOURCES: Final = Parameter(
+    name="resources",
     schema=TEXTS,
     default=(),
-    description="Types of resources that are judged otherwise, such as `command:local:Command`.",
+    description="Pulumi names of resources that are checked in another way, such as `install-agents`.",
 )
+_SHOWN: Final = 3
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find resources of such types."""
+    checked = settings.texts(RESOURCES.name)
     for resource, what in unread(stack):
-        if resource.type not in settings.texts(TYPES.name):
-            yield Finding(
-                resource,
-                resource.properties,
-                f"may be {what}, and no rule reads its type",
-                "types that rules read",
-                f"judge it otherwise, and list {resource.type} in {TYPES.name} of {NAME}",
+        if resource.name not in checked:
+            yield _finding(resource, f"may be {what}, and no rule reads its type", resource.name)
+    for resource in stack.of(POD_TYPES):
+        if resource.name not in checked and installing_pods(resource):
+            yield _finding(
+                resource, "runs a command that installs objects, and no preview shows them", resource.name
             )
+    for first, what, others in unknown_types(stack):
+        left = [each for each in (first, *others) if each.name not in checked]
+        if left:
+            names = [each.name for each in left]
+            more = f", like {len(left) - 1} more of its type" if left[1:] else ""
+            listed = ", ".join(names[:_SHOWN]) + (", …" if names[_SHOWN:] else "")
+            yield _finding(left[0], f"may hold {what}, and no rule knows its type{more}", listed)
+
+
+def _finding(resource: Resource, problem: str, names: str) -> Finding:
+    return Finding(
+        resource,
+        resource.properties,
+        problem,
+        "types that rules read",
+        f"check it in another way, and list {names} in {RESOURCES.name} of {NAME}",
+    )
 
 
 RULE = StackRule(
@@ -45,11 +65,11 @@ RULE = StackRule(
         "Resources that may hold clusters, pools or workloads are of types that rules read, "
         "because nothing is judged of the others."
     ),
-    fix="Judge the resource otherwise, and list its type in the policy config.",
+    fix="Check the resource in another way, and list its name in the policy config.",
     link="https://www.pulumi.com/docs/iac/concepts/resources/names/#types",
     severity="low",
     standard="advisory",
     production="mandatory",
-    parameters=(TYPES,),
+    parameters=(RESOURCES,),
     judge=judge,
 )

@@ -76,13 +76,37 @@ def test_a_finding_is_shown_whole_with_brackets(saved: Path) -> None:
     assert "spec.requests[0]" in shown
 
 
+def test_a_sentence_is_printed_once_with_its_resources(saved: Path) -> None:
+    found: list[dict[str, Any]] = []
+    for name in ("east", "west"):
+        event = violation(f"{name} (aws:eks/cluster:Cluster): version is '1.33'; allowed: 1.34; fix: upgrade")
+        event["policyEvent"]["resourceUrn"] = URN.removesuffix("c") + name
+        found.append(event)
+    other = violation("c (aws:eks/cluster:Cluster): version is '1.32'; allowed: 1.34; fix: upgrade")
+    result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview(*found, other))])
+    assert result.stdout.splitlines()[:-1] == [
+        "Findings in the stack dev",
+        "",
+        f"mandatory critical {FLOOR}",
+        "  version is '1.33'",
+        "    allowed: 1.34",
+        "    fix: upgrade",
+        "    - east (aws:eks/cluster:Cluster)",
+        "    - west (aws:eks/cluster:Cluster)",
+        "  c (aws:eks/cluster:Cluster): version is '1.32'",
+        "    allowed: 1.34",
+        "    fix: upgrade",
+        "",
+    ]
+
+
 def test_a_disabled_mandatory_rule_is_named_and_can_be_let_off_by_name(saved: Path) -> None:
     events = save(saved, preview(without=FLOOR))
     result = RUNNER.invoke(app, ["gate", "--events", events, "--json"])
     assert result.exit_code == 3
-    told = json.loads(result.stdout)
-    assert told["passed"] is False
-    assert told["problems"][0].startswith(f"the rule {FLOOR} is mandatory, and did not judge the stack")
+    report = json.loads(result.stdout)
+    assert report["passed"] is False
+    assert report["problems"][0].startswith(f"the rule {FLOOR} is mandatory, and did not judge the stack")
     assert RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR]).exit_code == 0
 
 
@@ -90,9 +114,9 @@ def test_what_plain_json_prints_is_refused_by_name(saved: Path) -> None:
     saved.write_text(json.dumps({"steps": [], "duration": 1}, indent=4), encoding="utf-8")
     result = RUNNER.invoke(app, ["gate", "--events", str(saved)])
     assert result.exit_code == 3
-    told = " ".join(result.output.split())
-    assert "is what plain `pulumi preview --json` prints" in told
-    assert "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true" in told
+    report = " ".join(result.output.split())
+    assert "is what plain `pulumi preview --json` prints" in report
+    assert "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true" in report
 
 
 def test_events_from_stdin_are_judged(saved: Path) -> None:
@@ -162,8 +186,8 @@ def test_a_rule_that_is_let_off_is_told(saved: Path) -> None:
     result = RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR])
     assert result.exit_code == 0
     assert f"let off by name: {FLOOR}, 1 findings" in result.output
-    told = json.loads(RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR, "--json"]).stdout)
-    assert (told["passed"], told["letOff"]) == (True, [FLOOR])
+    report = json.loads(RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR, "--json"]).stdout)
+    assert (report["passed"], report["letOff"]) == (True, [FLOOR])
 
 
 def test_a_project_s_folder_that_is_not_there_is_wrong_usage() -> None:
@@ -176,12 +200,12 @@ def test_a_missing_engine_is_told_with_where_to_get_it(monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", "/nowhere")
     result = RUNNER.invoke(app, ["gate", "dev", "--json"])
     assert result.exit_code == 3
-    told = json.loads(result.stdout)
-    assert told["passed"] is False
-    assert told["error"].startswith("`pulumi` is not on PATH; fix: install the Pulumi CLI")
+    report = json.loads(result.stdout)
+    assert report["passed"] is False
+    assert report["error"].startswith("`pulumi` is not on PATH; fix: install the Pulumi CLI")
 
 
 def test_help_tells_the_exit_codes_with_examples() -> None:
-    told = " ".join(RUNNER.invoke(app, ["gate", "--help"]).stdout.split())
-    assert "Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge" in told
-    assert "dra-fleet gate prod --preset production" in told
+    report = " ".join(RUNNER.invoke(app, ["gate", "--help"]).stdout.split())
+    assert "Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge" in report
+    assert "dra-fleet gate prod --preset production" in report

@@ -47,10 +47,12 @@ LINK = re.compile(r"https?://\S+")
 ALLOWED_DOMAINS = {
     "dra_fleet/check/extended_resources.py": "vendors whose devices no driver here publishes",
     "dra_fleet/kubernetes/devices/device_class.py": "an example in a fix",
+    "dra_fleet/policy/reading/custom_types.py": "groups of custom types, which no cloud or driver reads",
     "dra_fleet/policy/reading/unread.py": "clouds' resources as objects of a cluster, which no cloud reads",
     "dra_fleet/model/classes.py": "an example in a description",
     "policies/rules/class_require_selector.py": "an example in a fix",
     "policies/rules/driver_require_gpu_toleration.py": "the fix of most who meet the rule",
+    "policies/rules/sharing_require_isolation.py": "labels that turn sharing on outside of drivers",
 }
 """File -> why it may hold a vendor's domain."""
 

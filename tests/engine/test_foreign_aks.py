@@ -26,7 +26,7 @@ PACK = PROJECT / "policies" / "run-pack"
 RULE = "cluster-require-minimum-kubernetes"
 REFUSED = (
     "legacy (azure-native:containerservice:ManagedCluster): kubernetesVersion is '1.33'; "
-    "allowed: 1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34); "
+    "allowed: 1.34 or newer (claims of devices need resource.k8s.io/v1, which is served from 1.34); "
     "fix: upgrade, one minor at a time, to 1.34 or newer\n"
 )
 

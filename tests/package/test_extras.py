@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-OURS = frozenset({"dra_fleet", "components", "stacks", "policies"})
+RULES_FOLDER = frozenset({"dra_fleet", "components", "stacks", "policies"})
 CORE = ("settings", "plan", "proof", "checking", "clouds", "drivers", "model", "cel", "kubernetes", "facts")
 FOLDERS = {
     "": [f"dra_fleet/{room}" for room in CORE],
@@ -88,7 +88,7 @@ def test_an_extra_names_every_package_that_its_folders_import(extra: str) -> Non
     wanted = {
         name for folder in FOLDERS[extra] for name in imported(PROJECT / folder, simulations=simulations)
     }
-    others = wanted - OURS - set(sys.stdlib_module_names)
+    others = wanted - RULES_FOLDER - set(sys.stdlib_module_names)
     assert others
     missing = {name for name in others if named.isdisjoint(map(plain, known.get(name, ())))}
     assert missing == set()

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.policy.exemptions import Exemption, ExemptionsError, exemption_of, read_exemptions
+from dra_fleet.policy.exemptions import (
+    LONGEST,
+    Exemption,
+    ExemptionsError,
+    exemption_of,
+    read_exemptions,
+    today,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +89,19 @@ def test_a_wrong_file_is_refused_with_its_place(text: str, told: str, tmp_path: 
     with pytest.raises(ExemptionsError) as refused:
         read_exemptions(file, RULES)
     assert str(refused.value) == f"{file}{told}"
+
+
+def test_an_exemption_lasts_a_year_at_most(tmp_path: Path) -> None:
+    last = today() + LONGEST
+    read_exemptions(written(tmp_path, f"exemptions:\n- {ENTRY.replace('2027-01-31', str(last))}"), RULES)
+    later = last + dt.timedelta(days=1)
+    file = written(tmp_path, f"exemptions:\n- {ENTRY.replace('2027-01-31', str(later))}")
+    with pytest.raises(ExemptionsError) as refused:
+        read_exemptions(file, RULES)
+    assert str(refused.value) == (
+        f"{file}:2:3: expires is {later}; allowed: at most a year from today, {last}; "
+        "fix: write an earlier day, and decide again then"
+    )
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:

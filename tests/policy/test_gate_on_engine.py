@@ -25,7 +25,8 @@ pytestmark = pytest.mark.engine
 
 FLOOR = "cluster-require-minimum-kubernetes"
 REFUSED = (
-    "is {got}; allowed: 1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34); "
+    "is {got}; allowed: 1.34 or newer "
+    "(claims of devices need resource.k8s.io/v1, which is served from 1.34); "
 )
 POOL = Declared(
     type="gcp:container/nodePool:NodePool",

@@ -13,10 +13,14 @@ from dra_fleet.policy.reading.homes import Homes
 KUBERNETES = "pulumi:providers:kubernetes"
 
 
-def config(server: str) -> str:
+CLUSTER = "aws:eks/cluster:Cluster"
+
+
+def config(server: str, authority: str = "") -> str:
     return (
         "{current-context: a, contexts: [{name: a, context: {cluster: c}}], "
-        f'clusters: [{{name: c, cluster: {{server: "{server}"}}}}]}}'
+        f'clusters: [{{name: c, cluster: {{server: "{server}", '
+        f'certificate-authority-data: "{authority}"}}}}]}}'
     )
 
 
@@ -49,6 +53,14 @@ def are_together(first: dict[str, Any], second: dict[str, Any], *others: Resourc
         ({"kubeconfig": Missing.UNKNOWN}, {"kubeconfig": config("https://one.example")}),
         ({"kubeconfig": config("https://one.example:x")}, {"kubeconfig": config("https://two.example")}),
         ({"context": 7}, {"context": "prod"}),
+        ({"context": "prod"}, {"context": "dev"}),
+        ({"kubeconfig": "a.yaml", "context": "prod"}, {"kubeconfig": "a.yaml", "context": "dev"}),
+        ({"kubeconfig": config("https://one.example")}, {"kubeconfig": config("https://192.0.2.1")}),
+        ({"kubeconfig": config("https://[2001:db8::1]:6443")}, {"kubeconfig": config("https://one.example")}),
+        (
+            {"kubeconfig": config("https://one.example", "CA")},
+            {"kubeconfig": config("https://private.example", "CA")},
+        ),
     ],
 )
 def test_what_may_be_one_cluster_is_taken_for_one(first: dict[str, Any], second: dict[str, Any]) -> None:
@@ -58,22 +70,42 @@ def test_what_may_be_one_cluster_is_taken_for_one(first: dict[str, Any], second:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ({"context": "prod"}, {"context": "dev"}),
-        ({"kubeconfig": "a.yaml", "context": "prod"}, {"kubeconfig": "a.yaml", "context": "dev"}),
         ({"kubeconfig": config("https://one.example")}, {"kubeconfig": config("https://two.example")}),
+        ({"kubeconfig": config("https://192.0.2.1")}, {"kubeconfig": config("https://192.0.2.2")}),
+        (
+            {"kubeconfig": config("https://one.example", "CA")},
+            {"kubeconfig": config("https://192.0.2.1", "other")},
+        ),
         ({"kubeconfig": config("https://one.example:1")}, {"kubeconfig": config("https://one.example:2")}),
     ],
 )
-def test_two_contexts_of_one_file_and_two_servers_are_two_clusters(
-    first: dict[str, Any], second: dict[str, Any]
-) -> None:
+def test_two_servers_are_two_clusters(first: dict[str, Any], second: dict[str, Any]) -> None:
     assert not are_together(first, second)
 
 
-def test_unknown_kubeconfigs_that_need_other_resources_are_of_two_clusters() -> None:
+def stack_reference(name: str, stack: str) -> Resource:
+    return Resource(
+        type="pulumi:pulumi:StackReference", name=name, urn=f"urn:{name}", read=lambda: {"name": stack}
+    )
+
+
+def test_unknown_kubeconfigs_are_of_two_clusters_if_they_come_from_two_stacks() -> None:
     unknown = {"kubeconfig": Missing.UNKNOWN}
-    assert not are_together(unknown, unknown, made("first", "urn:east"), made("second", "urn:west"))
-    assert are_together(unknown, unknown, made("first", "urn:east"), made("second", "urn:east", "urn:west"))
+    providers = made("first", "urn:a"), made("second", "urn:b")
+    east, west = stack_reference("a", "acme/east"), stack_reference("b", "acme/west")
+    assert not are_together(unknown, unknown, *providers, east, west)
+    assert are_together(unknown, unknown, *providers, east, stack_reference("b", "acme/east"))
+    assert are_together(unknown, unknown, *providers)
+
+
+def test_what_an_object_depends_on_does_not_decide_its_cluster() -> None:
+    clusters = [Resource(type=CLUSTER, name=name, urn=f"urn:{name}", read=dict) for name in ("east", "west")]
+    pods = [resource("first", {}), resource("second", {})]
+    pods[0].dependencies = ("urn:west",)
+    both = [made("first", "urn:east"), made("second", "urn:east")]
+    assert Homes(Stack(resources=[*clusters, *both, *pods])).together(*pods)
+    apart = [made("first", "urn:east"), made("second", "urn:west")]
+    assert not Homes(Stack(resources=[*clusters, *apart, *pods])).together(*pods)
 
 
 def test_what_unknown_kubeconfigs_hide_is_noted() -> None:

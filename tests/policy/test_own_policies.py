@@ -79,10 +79,16 @@ def test_anything_else_is_refused(text: str, shown: str, project: Path) -> None:
     )
 
 
-def started(project: Path, asked: str, patch: pytest.MonkeyPatch) -> Analyzer:
+def started(project: Path, asked: str, patch: pytest.MonkeyPatch, *, of_project: bool = True) -> Analyzer:
     """The pack as an engine starts it for a stack."""
     patch.chdir(project)
-    served = Analyzer(name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED)
+    served = Analyzer(
+        name=pack.NAME,
+        version=pack.VERSION,
+        rules=pack.RULES,
+        unjudged=pack.UNJUDGED,
+        of_project=of_project,
+    )
     config = {asked_policies.KEY: asked} if asked else {}
     served.ConfigureStack(analyzer_pb2.AnalyzerStackConfigureRequest(stack="dev", config=config), CONTEXT)
     return served
@@ -93,6 +99,14 @@ def test_the_pack_has_a_team_s_rules_beside_its_own(project: Path, monkeypatch: 
     for asked, names in (("", ours), ('{"rules": "rules"}', [*ours, OWNER])):
         info = started(project, asked, monkeypatch).GetAnalyzerInfo(empty_pb2.Empty(), CONTEXT)
         assert [policy.name for policy in info.policies] == names
+
+
+def test_the_pack_ignores_the_rules_of_a_project_unless_the_pipeline_asks_for_them(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = started(project, '{"rules": "rules"}', monkeypatch, of_project=False)
+    info = served.GetAnalyzerInfo(empty_pb2.Empty(), CONTEXT)
+    assert [policy.name for policy in info.policies] == [rule.name for rule in pack.RULES]
 
 
 def test_the_pack_refuses_to_start_without_the_rules_asked_for(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 RUNNER = CliRunner()
-UP = ("up", "--yes", "--skip-preview", "--policy-pack", str(PACK))
+UP = ("up", "--yes", "--skip-preview", "--policy-pack", "../with-project-policies")
 
 
 def namespace(name: str, **labels: object) -> Declared:
@@ -51,22 +51,26 @@ def project(tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch) -> 
         assert done.returncode == 0, done.stdout
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
+    start = tmp_path / "with-project-policies"
+    start.write_text(f'#!/bin/sh\nexec {PACK} --project-policies "$@"\n', encoding="utf-8")
+    start.chmod(0o755)
     made.declare([SHARED, OWNED])
     return made
 
 
 def gated(project: OtherProject, *options: str) -> tuple[int, Any]:
-    result = RUNNER.invoke(app, ["gate", "dev", "--cwd", str(project.folder), "--json", *options])
+    asked = () if "--rules" in options else ("--project-policies",)
+    result = RUNNER.invoke(app, ["gate", "dev", "--cwd", str(project.folder), "--json", *asked, *options])
     return result.exit_code, json.loads(result.stdout)
 
 
-def told(verdict: Any) -> list[tuple[str, str, str]]:
+def findings(verdict: Any) -> list[tuple[str, str, str]]:
     return [(each["rule"], each["level"], each["urn"].rpartition("::")[2]) for each in verdict["findings"]]
 
 
 def test_a_rule_of_a_team_s_own_stops_preview_gate_and_update(project: OtherProject) -> None:
     code, verdict = gated(project)
-    assert (code, verdict["problems"], told(verdict)) == (1, [], [(OWNER, "mandatory", "shared")])
+    assert (code, verdict["problems"], findings(verdict)) == (1, [], [(OWNER, "mandatory", "shared")])
     assert verdict["findings"][0]["message"] == f"shared ({NAMESPACE}): {PROBLEM}"
     refused = project.run(*UP)
     assert refused.returncode != 0
@@ -75,11 +79,11 @@ def test_a_rule_of_a_team_s_own_stops_preview_gate_and_update(project: OtherProj
     # Unknown at preview is a finding of theirs as it is of ours, and its level and parameters can be given.
     project.declare([OWNED, namespace("late", **{LABEL: UNKNOWN})])
     code, verdict = gated(project)
-    assert (code, told(verdict)) == (1, [(OWNER, "mandatory", "late")])
+    assert (code, findings(verdict)) == (1, [(OWNER, "mandatory", "late")])
     config = project.folder / "policy.json"
     config.write_text(json.dumps({OWNER: {"acceptUnknown": [f"late/metadata.labels.{LABEL}"]}}))
     code, verdict = gated(project, "--policy-config", str(config))
-    assert (code, told(verdict)) == (0, [("unknown-report-unjudged", "advisory", "late")])
+    assert (code, findings(verdict)) == (0, [("unknown-report-unjudged", "advisory", "late")])
 
 
 def test_an_exemption_lets_one_resource_be_until_it_expires(project: OtherProject) -> None:
@@ -87,7 +91,7 @@ def test_an_exemption_lets_one_resource_be_until_it_expires(project: OtherProjec
     write_exemptions(file, exemption("shared"), exemption("gone"))
     sarif = project.folder / "gate.sarif"
     code, verdict = gated(project, "--sarif", str(sarif))
-    assert (code, verdict["problems"], told(verdict)) == (0, [], [(OWNER, "advisory", "shared")])
+    assert (code, verdict["problems"], findings(verdict)) == (0, [], [(OWNER, "advisory", "shared")])
     assert verdict["findings"][0]["exempted"]["reason"] == "shared by all teams"
     assert [each["resource"] for each in verdict["idleExemptions"]] == ["gone"]
     (run,) = json.loads(sarif.read_text(encoding="utf-8"))["runs"]
@@ -98,7 +102,7 @@ def test_an_exemption_lets_one_resource_be_until_it_expires(project: OtherProjec
 
     write_exemptions(file, exemption("shared", PAST))
     code, verdict = gated(project)
-    assert (code, told(verdict)) == (1, [(OWNER, "mandatory", "shared")])
+    assert (code, findings(verdict)) == (1, [(OWNER, "mandatory", "shared")])
     assert (
         f"its exemption expired on {PAST} (shared by all teams); fix: " in verdict["findings"][0]["message"]
     )
@@ -127,10 +131,10 @@ def test_rules_that_are_missing_or_do_not_import_stop_everything(project: OtherP
     assert "is no folder, and rules of it are asked for" in refused.stdout
     assert "owned" not in project.run("stack", "export").stdout
 
-    # What an option names takes the place of what the stack file names.
+    # Without the option nothing of the project counts.
     (project.folder / "elsewhere" / rule.name).write_text(whole, encoding="utf-8")
     code, verdict = gated(project, "--rules", str(project.folder / "elsewhere"))
-    assert (code, verdict["problems"], told(verdict)) == (1, [], [(OWNER, "mandatory", "shared")])
+    assert (code, verdict["problems"], findings(verdict)) == (1, [], [(OWNER, "mandatory", "shared")])
 
 
 def test_the_gate_notices_that_a_rule_of_a_team_s_own_did_not_judge(project: OtherProject) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet.core.places import top_folder
 from dra_fleet.policy import pack
-from dra_fleet.policy.rule_files import OURS, RuleFileError, load_rules
+from dra_fleet.policy.rule_files import RULES_FOLDER, RuleFileError, load_rules
 from tests.policy.own_rules import OWNER, write_rules
 
 if TYPE_CHECKING:
@@ -122,8 +122,8 @@ def test_a_folder_that_is_missing_or_empty_is_no_folder_without_rules(tmp_path: 
 def test_two_rules_of_one_name_are_both_named(tmp_path: Path) -> None:
     folder = written(tmp_path / "same", "chart_pin_version.py", RULE.format(name="chart-pin-version"))
     with pytest.raises(RuleFileError) as refused:
-        load_rules(OURS, folder)
+        load_rules(RULES_FOLDER, folder)
     assert str(refused.value) == (
-        f"{folder}/chart_pin_version.py and {OURS}/chart_pin_version.py both hold the rule "
+        f"{folder}/chart_pin_version.py and {RULES_FOLDER}/chart_pin_version.py both hold the rule "
         "chart-pin-version; fix: rename one"
     )

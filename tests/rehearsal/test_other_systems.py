@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from dra_fleet.policy.gate import limits
 from dra_fleet.rehearsal.agent.own import programs, sockets
 from dra_fleet.rehearsal.providers import serving
 from dra_fleet.rehearsal.world.processes import ProcessId, wait_gone
@@ -71,3 +72,12 @@ def test_without_proc_a_socket_is_reached_by_its_own_path(monkeypatch: pytest.Mo
             assert reached == path.with_name("x" * 200)
         with sockets._reachable(path) as reached:
             assert reached == path
+
+
+@pytest.mark.skipif(not Path("/bin/ps").exists(), reason="minimal images have no ps")
+def test_without_proc_a_session_is_found_by_ps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_PROCESSES", Path("/no/such/folder"))
+    with subprocess.Popen(["sleep", "60"], start_new_session=True, text=True) as leader:
+        assert leader.pid in set(limits._members(leader.pid))
+        limits.end_session(leader)
+    assert leader.returncode is not None

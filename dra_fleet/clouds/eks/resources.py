@@ -276,6 +276,9 @@ RESOURCES = CloudResources(
         version_field(_NODE_GROUP, "version"),
         version_field(_NATIVE_CLUSTER, "version", otherwise=_CHOSEN),
         version_field(_NATIVE_NODE_GROUP, "version"),
+        # https://www.pulumi.com/registry/packages/eks/api-docs/
+        version_field(r"eks:index:(Cluster|NodeGroup(V2)?|ManagedNodeGroup)", "version"),
+        version_field(r"eks:index:Cluster", "nodeGroupOptions.version"),
         VersionField(
             types=re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}"),
             path=("releaseVersion",),

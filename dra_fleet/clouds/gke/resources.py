@@ -278,6 +278,7 @@ RESOURCES = CloudResources(
     versions=(
         version_field(_CLUSTER, "minMasterVersion", otherwise=_CHOSEN),
         version_field(_CLUSTER, "nodeVersion"),
+        version_field(_CLUSTER, "nodePools.*.version"),
         version_field(_NODE_POOL, "version"),
     ),
     support=Support(by="GKE", standard_end=untold, end=untold, source=lambda: str(facts().source)),

@@ -7,6 +7,7 @@ secret says so and shows itself as `[secret]`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -131,15 +132,20 @@ class Value:
 
     @property
     def flag(self) -> bool | None:
-        """The value if it is a known boolean, else None."""
-        return self._raw if self.given and isinstance(self._raw, bool) else None
+        """Return a known boolean, or text that providers of the engine read as one; else None."""
+        if not self.given:
+            return None
+        return _FLAGS.get(self._raw) if isinstance(self._raw, str) else _bool(self._raw)
 
     @property
     def number(self) -> int | float | None:
-        """The value if it is a known number, else None. Whole numbers are ints."""
-        if not self.given or isinstance(self._raw, bool) or not isinstance(self._raw, int | float):
+        """Return a known number, or text that is one; else None. Whole numbers are ints."""
+        known = self.known
+        if isinstance(known, str) and _NUMBER.fullmatch(known):
+            known = float(known)
+        if isinstance(known, bool) or not isinstance(known, int | float):
             return None
-        return int(self._raw) if self._raw == int(self._raw) else self._raw
+        return int(known) if known == int(known) else known
 
     @property
     def items(self) -> list[Value]:
@@ -203,6 +209,18 @@ class Value:
         for value in self.leaves():
             if value.secret and value.peek is not None:
                 yield str(value.peek)
+
+
+_FLAGS: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
+"""https://pkg.go.dev/strconv#ParseBool, by which bridged providers read text."""
+_NUMBER: Final = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
+
+
+def _bool(raw: object) -> bool | None:
+    return raw if isinstance(raw, bool) else None
 
 
 def _below(raw: object, step: Step) -> object:

@@ -169,14 +169,21 @@ RESOURCES = DriverResources(
         # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/main/deployments/helm
         ToldByValues(
             chart="dra-driver-nvidia-gpu",
-            keys=frozenset({"gpuResourcesEnabledOverride", "resources.gpus", "resources.computeDomains"}),
+            keys=frozenset(
+                {"gpuResourcesEnabledOverride", "resources.gpus.enabled", "resources.computeDomains.enabled"}
+            ),
             enough=1,
         ),
         # https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
         ToldByValues(
             chart="nvidia-device-plugin",
-            keys=frozenset({"migStrategy", "deviceListStrategy", "deviceIDStrategy", "failOnInitError"}),
+            keys=frozenset({"deviceListStrategy", "deviceIDStrategy"}),
             enough=1,
+        ),
+        ToldByValues(  # each alone is in the values of other charts too
+            chart="nvidia-device-plugin",
+            keys=frozenset({"migStrategy", "failOnInitError", "compatWithCPUManager", "nvidiaDriverRoot"}),
+            enough=2,
         ),
     ),
     dividable=DIVIDABLE,

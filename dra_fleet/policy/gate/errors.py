@@ -1,6 +1,11 @@
 """What keeps a gate from judging."""
 
+from typing import Final
+
 from dra_fleet.core.findings.errors import ExpectedError
+
+NOT_PROVED: Final = 3
+"""The exit code if nothing is proved."""
 
 
 class GateError(ExpectedError):

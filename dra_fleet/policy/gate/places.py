@@ -54,11 +54,11 @@ class Places:
         return next(named, SourceLine(self.files[0][0]))
 
 
-def places(directory: Path, stack: str, *states: Iterable[Mapping[str, Any]]) -> Places:
+def places(directory: Path | None, stack: str, *states: Iterable[Mapping[str, Any]]) -> Places:
     """What is known of a project.
 
     Args:
-        directory: the project's folder.
+        directory: the project's folder; None to read no file of a project.
         stack: the stack's name, without an organisation.
         states: the engine's own records of resources; of the same resource the first that tells counts.
     """
@@ -68,8 +68,8 @@ def places(directory: Path, stack: str, *states: Iterable[Mapping[str, Any]]) ->
             place = _place(resource)
             if place is not None:
                 program.setdefault(str(resource.get("urn", "")), place)
-    file = directory / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
-    if not file.is_file():
+    file = directory / f"Pulumi.{stack.rpartition('/')[2]}.yaml" if directory is not None else None
+    if directory is None or file is None or not file.is_file():
         return Places(program=program)
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in fleet_files(file)}
     return Places(

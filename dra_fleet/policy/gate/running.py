@@ -19,6 +19,7 @@ from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.core.places import PACKAGE, top_folder
 from dra_fleet.policy.asked_policies import NOTHING, AskedPolicies
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
+from dra_fleet.policy.gate.limits import ANSWER_SECONDS, SECONDS, end_session
 from dra_fleet.policy.gate.record import read_record
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _SITE: Final = "site-packages"
 
 RUN_PACK: Final = top_folder("policies") / "run-pack"
 
+_EXPORT_SECONDS: Final = 60
+
 _TAIL: Final = 20
 """Lines of the engine's own text that an error shows."""
 
@@ -43,6 +46,7 @@ def preview(
     directory: Path,
     config: Mapping[str, Any],
     asked: AskedPolicies = NOTHING,
+    seconds: float = SECONDS,
     save: Path | None = None,
     on_event: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Record:
@@ -52,7 +56,8 @@ def preview(
         stack: the stack's name.
         directory: the Pulumi project.
         config: the policy config.
-        asked: a team's own rules and exemptions; what is not named here, the stack's configuration may name.
+        asked: custom rules and exemptions.
+        seconds: the limit of the whole gate; one answer of the pack may take half of it.
         save: where the events are kept too.
         on_event: told each event, for progress.
 
@@ -70,7 +75,7 @@ def preview(
     with tempfile.TemporaryDirectory(prefix="dra-fleet-gate-") as folder:
         file = Path(folder) / "policy-config.json"
         file.write_text(json.dumps(config), encoding="utf-8")
-        pack = started(asked, Path(folder))
+        pack = started(asked, Path(folder), seconds)
         command = [
             engine,
             "preview",
@@ -87,12 +92,14 @@ def preview(
         return record
 
 
-def started(asked: AskedPolicies, folder: Path) -> Path:
-    """What an engine starts: the pack, or a script that starts it with what is asked for."""
-    if not asked.options:
+def started(asked: AskedPolicies, folder: Path, seconds: float = SECONDS) -> Path:
+    """Return what an engine starts: the pack, or a script that starts it with options."""
+    within = min(ANSWER_SECONDS, seconds / 2)
+    limit = () if within == ANSWER_SECONDS else ("--answer-within", f"{within:g}")
+    if not asked.options and not limit:
         return RUN_PACK
     script = folder / "run-pack"
-    command = shlex.join([str(RUN_PACK), *asked.options])
+    command = shlex.join([str(RUN_PACK), *asked.options, *limit])
     script.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
     script.chmod(0o700)
     return script
@@ -102,12 +109,25 @@ def resources_in_state(stack: str, directory: Path) -> Sequence[Mapping[str, Any
     """The resources that a stack has, as the engine keeps them; none where it cannot tell."""
     command = ["pulumi", "stack", "export", "--non-interactive", "--stack", stack]
     environment = streaming_environment(os.environ)
-    done = subprocess.run(
-        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    process = subprocess.Popen(
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
     )
-    if done.returncode:
+    try:
+        text, _ = process.communicate(timeout=_EXPORT_SECONDS)
+    except subprocess.TimeoutExpired:
         return ()
-    deployment: dict[str, Any] = json.loads(done.stdout).get("deployment") or {}
+    finally:
+        end_session(process)
+    if process.returncode:
+        return ()
+    deployment: dict[str, Any] = json.loads(text).get("deployment") or {}
     return deployment.get("resources") or ()
 
 
@@ -130,22 +150,19 @@ def _run(
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
+                start_new_session=True,
             )
         try:
             record = read_record(_lines(process, save), "the preview", on_event)
+            code = process.wait()
         except NoEventsError:
             process.wait()
             raise GateError(f"pulumi made no preview: {_tail(said) or 'it said nothing'}") from None
         except GateError as problem:
-            process.terminate()
-            process.wait()
             tail = _tail(said)
             raise GateError(f"{problem}; the engine said: {tail}" if tail else str(problem)) from None
-        except BaseException:
-            process.terminate()  # the engine ends its plugins itself
-            process.wait()
-            raise
-        code = process.wait()
+        finally:
+            end_session(process)
     if code and not record.errors and not record.violations:
         record.errors.append(f"pulumi ended with exit code {code}: {_tail(said)}")
     return record

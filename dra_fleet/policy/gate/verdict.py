@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.policy import pack
 from dra_fleet.policy.exemptions import exemption_of, today
-from dra_fleet.policy.gate.errors import GateError
-from dra_fleet.policy.own import ONLY_OURS, Policies
+from dra_fleet.policy.gate.errors import NOT_PROVED, GateError
+from dra_fleet.policy.own import PACK_ONLY, Policies
 from dra_fleet.policy.rule import StackRule
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ PASSED: Final = 0
 
 FOUND: Final = 1
 
-NOT_JUDGED: Final = 3
 """Exit codes; 2 is the command line's own for wrong usage."""
 
 _STOPPING: Final[frozenset[Level | None]] = frozenset({"mandatory", "remediate"})
@@ -91,6 +90,8 @@ class GateVerdict:
         baseline: findings were compared with a baseline.
         gone: what the baseline lists and was not found.
         without_engine: the rules judged saved events, not within the engine.
+        of_project: how many rules and exemptions the project names itself; None if the pipeline did
+            not ask for them.
     """
 
     stack: str
@@ -106,6 +107,7 @@ class GateVerdict:
     baseline: bool = False
     gone: tuple[str, ...] = ()
     without_engine: bool = False
+    of_project: tuple[int, int] | None = None
 
     @property
     def mandatory(self) -> int:
@@ -113,10 +115,15 @@ class GateVerdict:
         return sum(finding.stops for finding in self.findings)
 
     @property
+    def exempted(self) -> int:
+        """How many findings an exemption covers."""
+        return sum(finding.exempted is not None for finding in self.findings)
+
+    @property
     def exit_code(self) -> int:
         """0 passed, 1 mandatory findings, 3 not judged completely."""
         if self.problems:
-            return NOT_JUDGED
+            return NOT_PROVED
         return FOUND if self.mandatory else PASSED
 
     def to_json(self) -> dict[str, object]:
@@ -129,6 +136,10 @@ class GateVerdict:
             "resources": self.resources,
             "rules": len(self.ran),
             "withoutEngine": self.without_engine,
+            "projectPolicies": None
+            if self.of_project is None
+            else dict(zip(("rules", "exemptions"), self.of_project, strict=True)),
+            "exempted": self.exempted,
             "problems": list(self.problems),
             "letOff": list(self.let_off),
             "findings": [_plain(finding) for finding in self.findings],
@@ -144,7 +155,7 @@ class Expected:
 
     preset: Preset
     without: frozenset[str] = frozenset()
-    policies: Policies = ONLY_OURS
+    policies: Policies = PACK_ONLY
 
     def rule(self, name: str) -> Rule | None:
         """A rule of this pack by its name."""
@@ -230,6 +241,7 @@ def judge(record: Record, expected: Expected) -> GateVerdict:
             )
         ),
         without_engine=record.without_engine,
+        of_project=expected.policies.of_project,
     )
 
 

@@ -17,11 +17,11 @@ from dra_fleet.policy.exemptions import today
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import Judgement
 from dra_fleet.policy.judging import accepted_by_all, judge, merge_unknowns, with_exemptions
-from dra_fleet.policy.own import ONLY_OURS, Policies
+from dra_fleet.policy.own import PACK_ONLY, Policies
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.judging import Violation
@@ -33,37 +33,71 @@ def was_judged(record: Record) -> bool:
     return any(item.pack == pack.NAME for item in (*record.judgements, *record.stack_judgements))
 
 
-def judge_record(record: Record, config: Mapping[str, Any], policies: Policies = ONLY_OURS) -> None:
+def judge_record(
+    record: Record,
+    config: Mapping[str, Any],
+    policies: Policies = PACK_ONLY,
+    apart: Mapping[str, list[Violation]] | None = None,
+) -> None:
     """Put into a record what the rules find in its resources, in the place of what a pack of this name found.
 
     Args:
         record: a preview.
         config: the policy config: levels and parameters by rule.
         policies: all rules, and the exemptions from them.
+        apart: what custom rules found in a process of their own, by rule; they do not run here.
 
     Raises:
         GateError: The policy config names a parameter that its rule has not.
     """
     record.without_engine = True
     record.forget(pack.NAME)
-    resources = [_resource(record, urn) for urn in record.resources]
-    rules = policies.rules
-    levels: dict[str, Level] = {rule.name: config[rule.name]["enforcementLevel"] for rule in rules}
-    settings = accepted_by_all({rule.name: _settings(rule, config[rule.name]) for rule in rules})
-    ran = [rule for rule in rules if levels[rule.name] != "disabled"]
+    resources = resources_of(record)
+    found_apart = apart or {}
+    levels: dict[str, Level] = {rule.name: config[rule.name]["enforcementLevel"] for rule in policies.rules}
+    here = [rule for rule in policies.rules if rule.name not in found_apart]
+    found = {**found_by(here, resources, config, policies.rules), **found_apart}
+    ran = [rule for rule in policies.rules if levels[rule.name] != "disabled"]
     violations: list[Violation] = []
     for rule in ran:
-        found = judge(rule, resources, settings[rule.name])
-        if rule.needs_options and found:
-            record.not_judged[rule.name] = found[0].message
+        if rule.needs_options and found[rule.name]:
+            record.not_judged[rule.name] = found[rule.name][0].message
         else:
-            violations += found
+            violations += found[rule.name]
     violations = with_exemptions(violations, policies.exemptions, today())
     record.violations += [_reported(violation, levels) for violation in merge_unknowns(violations, levels)]
     on_resources = frozenset(rule.name for rule in ran if isinstance(rule, ResourceRule))
     on_stack = frozenset(rule.name for rule in ran if isinstance(rule, StackRule))
     record.judgements += [_judgement(resource.urn, on_resources) for resource in resources]
     record.stack_judgements.append(_judgement("", on_stack))
+
+
+def resources_of(record: Record) -> list[Resource]:
+    """Return the resources that a program asks for, as rules read them."""
+    return [_resource(record, urn) for urn in record.resources]
+
+
+def found_by(
+    rules: Iterable[Rule], resources: Sequence[Resource], config: Mapping[str, Any], all_rules: Iterable[Rule]
+) -> dict[str, list[Violation]]:
+    """Return what rules find, by rule; nothing for a disabled rule.
+
+    Args:
+        rules: the rules to run.
+        resources: those of the program.
+        config: the policy config, levels and parameters by rule.
+        all_rules: every rule that judges: an unknown value that one of them accepts, each accepts.
+
+    Raises:
+        GateError: The policy config names a parameter that its rule has not.
+    """
+    settings = accepted_by_all({rule.name: _settings(rule, config[rule.name]) for rule in all_rules})
+    return {
+        rule.name: judge(rule, resources, settings[rule.name])
+        if config[rule.name]["enforcementLevel"] != "disabled"
+        else []
+        for rule in rules
+    }
 
 
 def _settings(rule: Rule, config: Mapping[str, object]) -> Settings:

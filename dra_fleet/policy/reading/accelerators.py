@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources, any_of, declared_by
@@ -81,7 +80,7 @@ def _asks(resource: Resource) -> bool:
 
 def _asks_at(value: Value) -> bool:
     above, own = (*value.path[-2:-1], ""), (*value.path[-1:], "")
-    if value.peek is Missing.UNKNOWN:
+    if value.possible and value.peek is None:
         return own[0] in _HOLDERS
     return (
         (above[0] in ("limits", "requests") and "/" in str(own[0]))

@@ -11,7 +11,7 @@ from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.placement import placement
 from dra_fleet.policy.reading.plugins import driver_plugin, is_on
-from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
+from dra_fleet.policy.reading.pods import POD_TYPES, Program, may_advertise, pod_specs, quiet
 from dra_fleet.policy.reading.tolerations import Tolerated
 
 if TYPE_CHECKING:
@@ -143,10 +143,11 @@ def _of_operator(resource: Resource, installed: ChartRelease, operator: Operator
 
 def _of_pods(pods: PodSpec) -> Iterator[Advertiser]:
     """What containers run, whatever declares their pods and whatever the images are called."""
+    pods = pods if may_advertise(pods) else quiet(pods)
     for container in (each.value for each in pods.containers):
-        runs = " ".join(each.text or "" for key in ("command", "args") for each in container.get(key).items)
+        runs = Program.of(container)
         kind: Kind | None = None
-        if any(driver.resources.program.search(runs) for driver in drivers.known()):
+        if any(runs.finds(driver.resources.program) for driver in drivers.known()):
             kind = "dra"
         elif any(_is_run(plugin, container, runs, pods.value) for plugin in _device_plugins()):
             kind = "plugin"
@@ -163,12 +164,12 @@ def _of_pods(pods: PodSpec) -> Iterator[Advertiser]:
             )
 
 
-def _is_run(plugin: DevicePlugin, container: Value, runs: str, pods: Value) -> bool:
+def _is_run(plugin: DevicePlugin, container: Value, runs: Program, pods: Value) -> bool:
     """Whether a container is a device plugin: by its program, its own image, or what only it is told."""
     image = container.get("image").text or ""
-    if plugin.other_programs.search(runs):
+    if runs.finds(plugin.other_programs):
         return False
-    if plugin.programs.search(runs) or plugin.programs.search(image):
+    if runs.finds(plugin.programs) or plugin.programs.search(image):
         return True
     if any(plugin.settings.fullmatch(name.text or "") for name in container.every("env", "*", "name")):
         return any(path.text == SOCKETS for path in pods.every("volumes", "*", "hostPath", "path"))

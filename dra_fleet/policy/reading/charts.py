@@ -382,7 +382,7 @@ def known_name(name: str, values: Value) -> str:
         return name
     for driver in drivers.known():
         for told in driver.resources.told_by_values:
-            if sum(values.get(*steps(key)).possible for key in told.keys) >= told.enough:
+            if sum(values.get(*steps(key)).peek is not None for key in told.keys) >= told.enough:
                 return told.chart
     return name
 

@@ -1,12 +1,13 @@
 """Which cluster a resource belongs to, as far as a program alone tells.
 
-A pool names its cluster by depending on it; what lives in Kubernetes is made by a provider, which depends on
-the cluster its kubeconfig comes from. Where neither tells, it is the cluster that the provider's kubeconfig
-and context reach: two providers of one kubeconfig are one cluster. What is not known is unknown, not another.
+A pool names its cluster by depending on it. An object of Kubernetes belongs to its provider's cluster, from
+which the provider's kubeconfig comes; its own dependencies never decide. If the program does not declare that
+cluster, the server of the kubeconfig identifies it. Two resources share a cluster unless proved apart.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
@@ -28,8 +29,8 @@ class Reached:
 
     Attributes:
         by: the server's address; a context of a kubeconfig file that is not the program's; nothing known.
-        key: what is the same for one cluster: the address, or the file (empty for the one that clients take
-            by themselves) and the context (empty for the file's current one).
+        key: what identifies the cluster: the address and the certificate authority (empty if not given), or
+            the file (empty for the default one) and the context (empty for the file's current one).
     """
 
     by: Literal["server", "context", "unknown"]
@@ -52,10 +53,12 @@ def reached_by(resource: Resource) -> Reached:
     if read is None:
         return Reached(by="context", key=(text.strip(), chosen, named))
     server = _server(read, chosen, named)
-    return Reached(by="server", key=(server,)) if server else Reached(by="unknown")
+    return Reached(by="server", key=server) if server[0] else Reached(by="unknown")
 
 
 _OF_CLOUDS: Final = any_of(lambda resources: [resources.clusters, resources.cluster_components])
+
+_KUBERNETES: Final = "kubernetes:"
 
 CLUSTER_TYPES: Final = re.compile(rf"{_OF_CLOUDS.pattern}|{OWN_CLUSTERS.pattern}")
 
@@ -77,12 +80,36 @@ class ClusterHome:
         """Whether another is another cluster; None if nothing tells."""
         if self == other:
             return None if self.by == "unknown" else False
-        if self.by != other.by or self.by in ("provider", "unknown"):
-            return None
-        if self.by == "context":  # of the same file, each by its name
-            return True if self.key[0] == other.key[0] and self.key[1] and other.key[1] else None
-        return None if self.by == "needs" and {*self.key} & {*other.key} else True
+        if self.by != other.by or self.by in ("provider", "unknown", "context"):
+            return None  # two contexts of one file may reach one cluster
+        if self.by == "server":
+            return _is_other_server(self.key, other.key)
+        if self.by == "needs":
+            stacks = all(key.startswith(_OF_STACK) for key in (*self.key, *other.key))
+            return True if stacks and not {*self.key} & {*other.key} else None
+        return True
 
+
+def _is_other_server(first: tuple[str, ...], second: tuple[str, ...]) -> bool | None:
+    """Compare addresses and certificate authorities: an address and a name may reach one server."""
+    if first[1] and second[1]:
+        return first[1] != second[1]
+    if first[0] == second[0]:
+        return False
+    return True if _is_address(first[0]) is _is_address(second[0]) else None
+
+
+def _is_address(server: str) -> bool:
+    host = server.partition("/")[0].rpartition(":")[0].strip("[]")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+_OF_STACK: Final = "stack "
+_STACK_REFERENCE: Final = "pulumi:pulumi:StackReference"
 
 _UNKNOWN: Final = ClusterHome(by="unknown")
 
@@ -123,15 +150,27 @@ class Homes:
         if sent is not None and sent.get("server").peek != _HERE:
             named = tuple(str(each) for key in ("server", "name") if (each := sent.get(key).peek))
             return ClusterHome(by="sent", key=named) if named else _UNKNOWN
-        cluster = self._reached(resource)
+        provider = self._provider_of(resource)
+        cluster = self._reached(resource if provider is None else self._stack.by_urn.get(provider.urn))
+        if cluster is None and provider is not None:
+            above = (each for each in self._stack.ancestors(resource) if CLUSTER_TYPES.fullmatch(each.type))
+            cluster = next(above, None)
         if cluster is not None:
             return ClusterHome(by="cluster", key=(self._outermost(cluster),))
         if len({self._outermost(found) for found in self._clusters}) == 1:
             return ClusterHome(by="cluster", key=(self._outermost(self._clusters[0]),))
-        provider = resource.provider
-        if provider is None or not resource.type.startswith("kubernetes:"):
-            return _UNKNOWN
-        return self._home_of_provider(resource, provider)
+        return _UNKNOWN if provider is None else self._home_of_provider(resource, provider)
+
+    def _provider_of(self, resource: Resource) -> Provider | None:
+        """Return the provider of Kubernetes that makes an object: its own, or that of the nearest parent."""
+        if not resource.type.startswith(_KUBERNETES):
+            return None
+        of_kubernetes = (
+            each.provider
+            for each in (resource, *self._stack.ancestors(resource))
+            if each.provider is not None and each.type.startswith(_KUBERNETES)
+        )
+        return next(of_kubernetes, None)
 
     def _home_of_provider(self, resource: Resource, provider: Provider) -> ClusterHome:
         reached = reached_by(resource)
@@ -139,18 +178,25 @@ class Homes:
             return ClusterHome(by=reached.by, key=reached.key)
         made = self._stack.by_urn.get(provider.urn)
         if made is not None and made.dependencies:
-            return ClusterHome(by="needs", key=tuple(sorted(made.dependencies)))
+            return ClusterHome(by="needs", key=tuple(sorted(map(self._needed, made.dependencies))))
         return ClusterHome(by="provider", key=(provider.urn,))
+
+    def _needed(self, urn: str) -> str:
+        """Return what identifies a dependency: of a StackReference the stack, however many refer to it."""
+        needed = self._stack.by_urn.get(urn)
+        if needed is None or needed.type != _STACK_REFERENCE:
+            return urn
+        return f"{_OF_STACK}{needed.get('name').peek or needed.name}"
 
     def _outermost(self, cluster: Resource) -> str:
         """A cluster component and the cloud's own resource within it are one."""
         above = [found for found in self._stack.ancestors(cluster) if CLUSTER_TYPES.fullmatch(found.type)]
         return above[-1].urn if above else cluster.urn
 
-    def _reached(self, resource: Resource) -> Resource | None:
-        """The first cluster on the way through itself, its parents, its provider and what these depend on."""
+    def _reached(self, resource: Resource | None) -> Resource | None:
+        """Return the first cluster on the way through a pool or a provider, parents and dependencies."""
         seen: set[str] = set()
-        waiting = [resource]
+        waiting = [] if resource is None else [resource]
         while waiting:
             current = waiting.pop(0)
             if current.urn in seen:
@@ -160,8 +206,8 @@ class Homes:
                 return current
             urns = [*current.dependencies]
             provider = current.provider
-            if provider is not None and current.type.startswith("kubernetes:"):
-                urns.insert(0, provider.urn)
+            if provider is not None and current.type.startswith(_KUBERNETES):
+                urns = [provider.urn]
             waiting += self._stack.ancestors(current)[:1]
             waiting += [self._stack.by_urn[urn] for urn in urns if urn in self._stack.by_urn]
         return None
@@ -177,18 +223,19 @@ def _read(text: str) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else None
 
 
-def _server(kubeconfig: Mapping[str, object], context: str, cluster: str) -> str:
-    """The address that a context reaches, without what does not matter; empty if nothing tells."""
+def _server(kubeconfig: Mapping[str, object], context: str, cluster: str) -> tuple[str, str]:
+    """Return the address that a context reaches, and its certificate authority; empty if unknown."""
     chosen = _entry(kubeconfig, "contexts", context or kubeconfig.get("current-context")).get("context")
     named = cluster or _mapping(chosen).get("cluster")
-    server = _mapping(_entry(kubeconfig, "clusters", named).get("cluster")).get("server")
+    reached = _mapping(_entry(kubeconfig, "clusters", named).get("cluster"))
+    server, authority = reached.get("server"), str(reached.get("certificate-authority-data") or "")
     try:
         address = urlsplit(server.strip() if isinstance(server, str) else "")
-        return (
-            f"{address.hostname}:{address.port or 443}{address.path.rstrip('/')}" if address.hostname else ""
-        )
+        if not address.hostname:
+            return "", ""
+        return f"{address.hostname}:{address.port or 443}{address.path.rstrip('/')}", authority
     except ValueError:  # no address, such as one with a port of letters
-        return ""
+        return "", ""
 
 
 def _entry(kubeconfig: Mapping[str, object], kind: str, name: object) -> Mapping[str, object]:

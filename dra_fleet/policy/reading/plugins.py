@@ -88,4 +88,6 @@ def driver_plugins(stack: Stack) -> list[DriverPlugin]:
 def is_on(installed: ChartRelease, switch: Switch) -> bool:
     """Whether a chart is told to turn something on; not if unknown, which is noted."""
     given = installed.value(switch.key)
-    return switch.default if given.absent else given.flag is True
+    if given.absent:
+        return switch.default
+    return bool(given.text) if given.text is not None else given.flag is True  # to Helm, "false" is true

@@ -9,12 +9,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.chart_values import local_chart
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.reading.clouds import all_resources
+from dra_fleet.policy.reading.custom_types import custom_types
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.partitions import pools
 from dra_fleet.policy.reading.pods import POD_TYPES
@@ -32,15 +32,17 @@ _SERVICES: Final = re.compile(
     r"|Microsoft\.(ContainerService|HybridContainerService|Kubernetes\w*|RedHatOpenShift|Compute|Resources)"
 )
 """The services of clouds that make clusters, machines or whatever a template holds."""
-_ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|dra")
+_ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|(?<![a-z])dra(?![a-z])")
 _OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(gpus?|nvidia|device-plugin|dra|mig)(?![a-z])")
+_NAMING: Final = frozenset({"type", "typeName", "addonName", "chart"})
 _TEMPLATED: Final = re.compile(r"\{\{")
 
 
 def _names(pattern: re.Pattern[str]) -> Callable[[Resource], bool]:
-    """Whether a text of a resource is one of some, or unknown."""
+    """Whether a text of a resource is one of some, or the place that names what it is, is unknown."""
     return lambda resource: any(
-        value.peek is Missing.UNKNOWN or (isinstance(value.peek, str) and pattern.search(value.peek))
+        (value.possible and value.peek is None and value.path[-1:] and value.path[-1] in _NAMING)
+        or (isinstance(value.peek, str) and pattern.search(value.peek))
         for value in resource.properties.walk()
     )
 
@@ -212,6 +214,20 @@ def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
         what = _may_hold(resource) or hidden.get(resource.urn, "")
         if what and not any(_is_read(stack, each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what
+
+
+def unknown_types(stack: Stack) -> Iterator[tuple[Resource, str, tuple[Resource, ...]]]:
+    """Find custom types unknown to every rule: an object of each, what it may hold, the others."""
+    yield from custom_types(
+        stack,
+        lambda resource: (
+            bool(_may_hold(resource))
+            or any(types.fullmatch(resource.type) for types in _READ)
+            or any(
+                types.fullmatch(resource.type) and about is not _has_containers for _, types, about in _TYPES
+            )
+        ),
+    )
 
 
 def _hiding_drivers(stack: Stack) -> dict[str, str]:

@@ -24,12 +24,22 @@ MESSAGE = said(
     "select the driver, for example device.driver == 'gpu.nvidia.com'",
 )
 PLACE = "spec.selectors"
+SEVERAL = said(
+    GOOD,
+    "spec.selectors select devices of several drivers, such as gpu.nvidia.com and compute-domain.nvidia.com",
+    "devices of one driver",
+    "select the driver, for example device.driver == 'gpu.nvidia.com'",
+)
+EXPRESSION = ("spec", "selectors", 0, "cel", "expression")
 
 CASES = (
     RuleCase(
         passing=(GOOD, PATCH),
         breaks=(
             Break(resource="large", path=("spec", "selectors"), value=[], messages=(MESSAGE,), unknown=PLACE),
+            Break(
+                resource="large", path=EXPRESSION, value="1 == 1 || device.driver == ''", messages=(SEVERAL,)
+            ),
             Break(resource="large", path=("spec", "selectors"), value=REMOVED, messages=(MESSAGE,)),
             Break(resource="large", path=("spec",), value=REMOVED, messages=(MESSAGE,), unknown="spec"),
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
-ALLOWED = "1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34)"
+ALLOWED = "1.34 or newer (claims of devices need resource.k8s.io/v1, which is served from 1.34)"
 UPGRADE = "upgrade, one minor at a time, to 1.34 or newer"
 AKS = "azure-native:containerservice:ManagedCluster"
 
@@ -28,6 +28,8 @@ SAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("aws:eks/cluster:Cluster", {"version": "1.34"}),
     ("aws:eks/nodeGroup:NodeGroup", {"version": "1.34"}),
     ("aws-native:eks:Cluster", {"version": "1.36"}),
+    ("eks:index:Cluster", {"version": "1.35"}),
+    ("eks:index:NodeGroup", {"version": "1.34"}),
     ("aws-native:eks:Nodegroup", {"version": "1.36"}),
     ("alicloud:cs/managedKubernetes:ManagedKubernetes", {"version": "1.34.1-aliyun.1"}),
     ("alicloud:cs/serverlessKubernetes:ServerlessKubernetes", {"version": "1.36.2-aliyun.1"}),
@@ -53,6 +55,14 @@ def sample(token: str, properties: dict[str, Any]) -> RuleCase:
     )
     number = Break(resource="c", path=(field,), value=1.34, messages=(unreadable,), unknown=field)
     return RuleCase(passing=(cluster,), breaks=(*too_old, number))
+
+
+def nested(token: str, properties: dict[str, Any], *path: str | int) -> RuleCase:
+    cluster = Declared(type=token, name="c", properties=properties)
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    message = said(cluster, f"{place} is '1.33'", ALLOWED, UPGRADE)
+    broken = Break(resource="c", path=path, value="1.33", messages=(message,), unknown=place)
+    return RuleCase(passing=(cluster,), breaks=(broken,))
 
 
 GKE = Declared(
@@ -85,6 +95,19 @@ LAST = "agentPoolProfiles[2].orchestratorVersion"
 
 CASES = (
     *(sample(*each) for each in SAMPLES),
+    nested(
+        "eks:index:Cluster",
+        {"version": "1.35", "nodeGroupOptions": {"version": "1.35"}},
+        "nodeGroupOptions",
+        "version",
+    ),
+    nested(
+        "gcp:container/cluster:Cluster",
+        {"minMasterVersion": "1.36", "nodePools": [{"version": "1.35"}]},
+        "nodePools",
+        0,
+        "version",
+    ),
     RuleCase(
         passing=(GKE,),
         breaks=(

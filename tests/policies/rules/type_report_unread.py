@@ -50,10 +50,20 @@ def unread(token: str, what: str) -> str:
         Declared(type=token, name="r"),
         f"may be {what}, and no rule reads its type",
         "types that rules read",
-        f"judge it otherwise, and list {token} in types of type-report-unread",
+        "check it in another way, and list r in resources of type-report-unread",
     )
 
 
+def unknown(token: str, what: str) -> str:
+    return said(
+        Declared(type=token, name="r"),
+        f"may hold {what}, and no rule knows its type",
+        "types that rules read",
+        "check it in another way, and list r in resources of type-report-unread",
+    )
+
+
+UNKNOWN_TYPES = ("kubernetes:fleet.example.com/v1:Machine", "kubernetes:kaito.sh/v1beta1:Workspace")
 PASSING = Declared(type="kubernetes:core/v1:ConfigMap", name="r")
 CASES = (
     *(RuleCase(passing=(Declared(type=token, name="r"),), breaks=()) for token in READ),
@@ -62,10 +72,18 @@ CASES = (
         breaks=tuple(
             Break(resource="r", options={"type": token}, messages=(unread(token, what),))
             for token, what in UNREAD.items()
+        )
+        + tuple(
+            Break(
+                resource="r",
+                options={"type": token},
+                messages=(unknown(token, "whatever its controller makes"),),
+            )
+            for token in UNKNOWN_TYPES
         ),
     ),
     RuleCase(
-        settings={"types": ["command:local:Command"]},
+        settings={"resources": ["r"]},
         passing=(Declared(type="command:local:Command", name="r"),),
         breaks=(),
     ),
