@@ -130,7 +130,7 @@ def test_a_component_that_does_not_start_ends_with_its_last_words(store: Store, 
 
     async def scenario() -> None:
         async with running(supervisor):
-            await until(lambda: supervisor.ends_in_a_row >= 3)
+            await until(lambda: supervisor.ends >= 3)
 
     asyncio.run(scenario())
     log = tmp_path / "logs" / "sleeper.log"

@@ -30,7 +30,7 @@ from dra_fleet.rehearsal.world.errors import ComponentFailedError
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from dra_fleet.rehearsal.world.controlplane.components import Command, Layout
     from dra_fleet.rehearsal.world.controlplane.version import FullVersion
@@ -41,7 +41,7 @@ READY_WITHIN = 120.0
 """Seconds; generous, because many control planes may start on few cores."""
 POLL = 0.1
 GIVE_UP_AFTER = 3
-"""Ends of one component during a start."""
+"""Ends of one component while a call waits for it."""
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +95,6 @@ class ControlPlane:
         Raises:
             ComponentFailedError: one does not start, or the cluster is not ready in time.
         """
-        for supervisor in self.supervisors.values():
-            supervisor.ends_in_a_row = 0
         self.layout.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.layout.pki.ensure()
         if self.port:
@@ -211,10 +209,11 @@ class ControlPlane:
         return all(one.process for one in self.supervisors.values()) and await self._api_ready()
 
     async def _until(self, reached: Callable[[], Awaitable[bool]], what: str) -> None:
+        ends_before = {component: found.ends for component, found in self.supervisors.items()}
         try:
             async with asyncio.timeout(READY_WITHIN):
                 while not await self._holds(reached):
-                    self._check_components()
+                    self._check_components(ends_before)
                     await asyncio.sleep(POLL)
         except TimeoutError:
             raise ComponentFailedError(
@@ -227,9 +226,9 @@ class ControlPlane:
             return await reached()
         return False
 
-    def _check_components(self) -> None:
+    def _check_components(self, ends_before: Mapping[str, int]) -> None:
         for component, supervisor in self.supervisors.items():
-            if supervisor.ends_in_a_row >= GIVE_UP_AFTER:
+            if supervisor.ends - ends_before[component] >= GIVE_UP_AFTER:
                 raise ComponentFailedError(
                     f"cluster {self.name!r}: {component} does not stay up: it {supervisor.last_end}"
                 )

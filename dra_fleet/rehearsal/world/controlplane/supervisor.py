@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
 SETTLED = 60.0
-"""Seconds of running after which a component's earlier ends are forgotten."""
+"""Seconds of running after which a component is started again without a long pause."""
 
 GATE = 'read -r go && exec "$@" </dev/null'
 """The child waits until its pid is on disk. Should the world die before, the pipe closes and the child ends:
@@ -67,7 +67,6 @@ class Supervisor:
     ) -> None:
         self.place = place
         self.ends = 0
-        self.ends_in_a_row = 0
         self.last_end: str | None = None
         self.process: ProcessId | None = None
         self._store = store
@@ -89,7 +88,6 @@ class Supervisor:
                 self._note_end(f"cannot be started: {error}")
             if time.monotonic() - began > SETTLED:
                 backoff = FIRST_BACKOFF
-                self.ends_in_a_row = 1
             await asyncio.sleep(backoff)
             backoff = min(backoff * 2, LONGEST_BACKOFF)
 
@@ -129,7 +127,6 @@ class Supervisor:
 
     def _note_end(self, how: str) -> None:
         self.ends += 1
-        self.ends_in_a_row += 1
         self.last_end = how
         self.process = None
         logger.warning("%s: %s %s", self.place.cluster, self.place.component, how)
