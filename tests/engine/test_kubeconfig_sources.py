@@ -29,7 +29,8 @@ SOURCES = {
     "by-stack": {"stack": "acme/infra/prod", "output": "edgeKubeconfig"},
     "by-key": {"stack": "acme/infra/prod", "output": "kubeconfigs", "key": "shared"},
 }
-LONG = {f"long-{number}": {"cel": [f"device.driver != '{'x' * 9_000}'"]} for number in range(15)}
+SELECTOR = f"device.driver == 'gpu.example.com' && device.driver != '{'x' * 9_000}'"
+LONG = {f"long-{number}": {"cel": [SELECTOR]} for number in range(15)}
 """Classes that take more than the 128 KiB that Linux allows in one variable of the environment."""
 KUBECONFIG_MARKS = ("certificate-authority-data", "current-context", "dra-fleet-token", "eyJhbGciOi")
 
