@@ -1,4 +1,4 @@
-"""`dra-fleet machines`, `drivers` and `explain`: what a stack file may say, looked up where it is written."""
+"""`dra-fleet machines`, `drivers` and `explain`: look up values and keys of a stack file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import examples
+from dra_fleet.cli.command import Json, examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.fleet.explanation import Explanation
 
 MACHINES = examples(
-    ("every machine of the catalogue", "dra-fleet machines"),
+    ("all machine types", "dra-fleet machines"),
     ("A100 on AKS with at least 40 GiB each", "dra-fleet machines --gpu A100 --cloud aks --min-memory 40Gi"),
     ("for a script", "dra-fleet machines --gpu H100 -o json"),
 )
@@ -30,30 +30,31 @@ DRIVERS = examples(
     ("for a script", "dra-fleet drivers -o yaml"),
 )
 EXPLAIN = examples(
-    ("the keys of a stack file", "dra-fleet explain"),
-    ("what a pool's nodes are", "dra-fleet explain clusters.pools.nodes"),
-    ("as it stands in a file", "dra-fleet explain clusters.lab.pools.a100.sharing"),
+    ("top-level keys of a stack file", "dra-fleet explain"),
+    ("one key", "dra-fleet explain clusters.pools.nodes"),
+    ("a path of your file", "dra-fleet explain clusters.lab.pools.a100.sharing"),
 )
-Json = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
 _KIB = 1024
 
 
 def machines(
     gpu: Annotated[
-        str, typer.Option("--gpu", metavar="TEXT", help="Only accelerators whose model contains it.")
+        str, typer.Option("--gpu", metavar="TEXT", help="List accelerators whose model contains TEXT.")
     ] = "",
-    cloud: Annotated[str, typer.Option("--cloud", metavar="CLOUD", help="Only this cloud's machines.")] = "",
+    cloud: Annotated[
+        str, typer.Option("--cloud", metavar="CLOUD", help="List machine types of this cloud.")
+    ] = "",
     min_memory: Annotated[
         str,
         typer.Option(
-            "--min-memory", metavar="QUANTITY", help="Least memory of one accelerator, such as 40Gi."
+            "--min-memory", metavar="QUANTITY", help="Minimum memory of one accelerator, such as 40Gi."
         ),
     ] = "",
     json: Json = False,
 ) -> None:
-    """List the machine types that a pool may name, with their accelerators, drivers and prices.
+    """List the machine types of the catalogue with their accelerators, drivers and prices.
 
-    Exit code 1: there is none.
+    Exit code 1: no machine type matches.
     """
     from dra_fleet.clouds.offers import find_offers
 
@@ -68,14 +69,14 @@ def machines(
         print_table(stdout_console(), _machines_table(found.offers))
         if found.memory_unknown:
             names = ", ".join(found.memory_unknown)
-            told = f"left out, for nothing public tells their memory: {names}"
-            stdout_console().print(told, markup=False, soft_wrap=True)
+            note = f"not listed, because the memory of their accelerators is unknown: {names}"
+            stdout_console().print(note, markup=False, soft_wrap=True)
     if not found.offers:
         raise typer.Exit(1)
 
 
 def drivers(json: Json = False) -> None:
-    """List the DRA drivers: what they publish, the versions of their charts, how their devices are shared."""
+    """List the DRA drivers with their driver names, chart versions and ways of sharing."""
     from dra_fleet.drivers import known
 
     found = [_driver(driver) for driver in known()]
@@ -86,12 +87,10 @@ def drivers(json: Json = False) -> None:
 
 
 def explain(
-    key: Annotated[
-        str, typer.Argument(metavar="KEY", help="Keys joined by dots, such as clusters.pools.nodes.")
-    ] = "",
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Key path, such as clusters.pools.nodes.")] = "",
     json: Json = False,
 ) -> None:
-    """Say what a key of a stack file is for, what may be written there, and which keys stand below it."""
+    """Describe a key of the stack file: its purpose, allowed values, default and keys below it."""
     from dra_fleet.fleet.explanation import explain as explain_key
 
     found = explain_key(key)
@@ -102,9 +101,7 @@ def explain(
 
 
 def _machines_table(offers: Iterable[Offer]) -> Table:
-    table = new_table(
-        "Machines", "Memory of one accelerator. $/h: on demand with Linux, where a price is public."
-    )
+    table = new_table("Machines", "Memory: of one accelerator. $/h: public on-demand price with Linux.")
     for heading in ("Machine", "Cloud", "Accelerators"):
         table.add_column(heading, overflow="fold")
     for heading in ("Memory", "CPUs", "RAM GiB", "$/h"):
@@ -147,8 +144,8 @@ def _driver(driver: Driver) -> dict[str, Any]:
 
 
 def _drivers_table(found: Iterable[Mapping[str, Any]]) -> Table:
-    table = new_table("Drivers", "Sharing: beside whole devices.")
-    for heading in ("Driver", "Publishes as", "Chart versions", "Sharing", "Its own classes"):
+    table = new_table("Drivers", "Sharing: in addition to whole devices.")
+    for heading in ("Driver", "Driver names", "Chart versions", "Sharing", "Device classes"):
         table.add_column(heading, overflow="fold")
     for item in found:
         lists = ("publishes", "versions", "sharing", "classes")

@@ -1,4 +1,4 @@
-"""`dra-fleet check`: judge manifests and chart values against a stack before anything is applied."""
+"""`dra-fleet check`: check manifests and chart values against a stack before you apply them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dra_fleet.cli.command import EXEMPTIONS, RULES, examples, stacks
+from dra_fleet.cli.command import EXEMPTIONS, RULES, STACK_HELP, Json, examples, stacks
 from dra_fleet.cli.output import print_json, print_lines, stdout_console
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),
-    ("for one of them", "dra-fleet check job.yaml --stack prod --cluster studio"),
+    ("for one cluster", "dra-fleet check job.yaml --stack prod --cluster studio"),
     (
-        "a folder, and its findings beside the change",
+        "a folder, with a report for the code host",
         "dra-fleet check deploy --stack prod --sarif check.sarif",
     ),
-    ("what a chart makes", "helm template job ./job | dra-fleet check - --stack prod"),
+    ("a rendered chart", "helm template job ./job | dra-fleet check - --stack prod"),
     (
         "the values of a driver's chart",
         "dra-fleet check --stack prod --values dra-driver-nvidia-gpu@0.5.0=values.yaml",
     ),
-    ("your own rules too", "dra-fleet check deploy --stack prod --rules rules"),
-    ("for a script", "dra-fleet check deploy/*.yaml --stack prod --json"),
+    ("with custom rules", "dra-fleet check deploy --stack prod --rules rules"),
+    ("for a script", "dra-fleet check deploy/*.yaml --stack prod -o json"),
 )
 Format = Literal["text", "json", "github"]
 _STYLES = {"error": "bold red", "warning": "yellow"}
@@ -42,8 +42,9 @@ def check(  # noqa: PLR0917 - Typer names them
         str,
         typer.Option(
             "--stack",
+            "-s",
             metavar="STACK",
-            help="A stack's name, or the path of a stack file.",
+            help=STACK_HELP,
             autocompletion=stacks,
         ),
     ],
@@ -51,7 +52,7 @@ def check(  # noqa: PLR0917 - Typer names them
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="YAML files of Kubernetes objects, folders of them, or patterns; - reads stdin.",
+            help="Manifest files, folders or patterns; - reads stdin.",
             show_default=False,
         ),
     ] = None,
@@ -60,7 +61,7 @@ def check(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--values",
             metavar="CHART@VERSION=FILE",
-            help="The values of a driver's chart; may be given several times.",
+            help="Values file of a driver's chart; can be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -69,7 +70,7 @@ def check(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--cluster",
             metavar="NAME",
-            help="Judge for this cluster of the stack only; may be given several times. Else for each.",
+            help="Check for this cluster only; can be repeated. Default: all clusters of the stack.",
             show_default=False,
         ),
     ] = None,
@@ -78,7 +79,7 @@ def check(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--ignore",
             metavar="FILE",
-            help="A list of what to leave out: GLOB RULE,RULE on each line; may be given several times.",
+            help="Ignore the findings listed in FILE (lines: GLOB RULE,RULE); can be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -89,13 +90,14 @@ def check(  # noqa: PLR0917 - Typer names them
         typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF.", show_default=False),
     ] = None,
     form: Annotated[
-        Format, typer.Option("--format", help="How findings are printed: for people, a script, or GitHub.")
+        Format,
+        typer.Option("--format", help="Format: plain text, JSON or GitHub annotations."),
     ] = "text",
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    json: Json = False,
 ) -> None:
-    """Judge YAML files against a stack: what a server refuses or drops, what can never run, what is too wide.
+    """Check manifests against a stack: rejected or dropped fields, pods that never run, wide selectors.
 
-    One line per finding, FILE:LINE:COLUMN first. Exit code 1: there are errors. 0: none, or warnings only.
+    Each finding is one line that starts with FILE:LINE:COLUMN. Exit code: 1 errors, 0 none or warnings only.
     """
     from dra_fleet.check import NO_OWN_RULES
     from dra_fleet.check import check as check_files

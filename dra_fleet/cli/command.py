@@ -1,31 +1,31 @@
-"""What all commands have in common: `-o`, `-q`, `-v`, and help in the words of people."""
+"""Options, arguments and help that all commands share."""
 
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 from typing_extensions import override
 
-from dra_fleet.cli.telling import Form, Telling, tell
+from dra_fleet.cli.display import Display, Form, set_display
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from typer._click import Context, HelpFormatter, Parameter
 
 
 def examples(*lines: tuple[str, str], more: str = "") -> str:
-    """An epilogue of examples that no width breaks, so that each can be copied.
+    """Return the examples of a command's help, without line breaks inside a command.
 
     Args:
-        lines: each a sentence and the command that it explains.
-        more: a paragraph below them.
+        lines: pairs of a comment and the command that it explains.
+        more: a paragraph after the examples.
     """
-    block = "\n".join(f"  # {told}\n  {command}" for told, command in lines)
+    block = "\n".join(f"  # {comment}\n  {command}" for comment, command in lines)
     # Click leaves the lines of a paragraph that begins with \b as they are.
     return f"\b\nExamples:\n{block}\n\n{more}"
 
@@ -33,14 +33,14 @@ def examples(*lines: tuple[str, str], more: str = "") -> str:
 RULES = typer.Option(
     "--rules",
     metavar="DIR",
-    help="A folder of your own rules, which judge beside these; else what the stack file names.",
+    help="Also run the custom rules in DIR; default: none.",
     show_default=False,
 )
 
 EXEMPTIONS = typer.Option(
     "--exemptions",
     metavar="FILE",
-    help="Exemptions from rules, YAML; else what the stack file names.",
+    help="Apply the exemptions in this YAML file; default: none.",
     show_default=False,
 )
 
@@ -51,11 +51,11 @@ EXAMPLES = examples(
 )
 
 VARIABLE = "_DRA_FLEET_COMPLETE"
-"""What a shell's function sets; a run that finds it answers with words and does nothing else."""
+"""Variable that a shell's completion function sets; the run then prints completions only."""
 
 
 def stacks(incomplete: str) -> list[str]:
-    """The stacks of the project here whose name begins so; paths are completed by the shell."""
+    """Return the stack names of the current project that start with `incomplete`."""
     from dra_fleet.core.places import nearest_project
 
     here = nearest_project()
@@ -63,70 +63,81 @@ def stacks(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-Stack = Annotated[
-    str,
-    typer.Argument(
-        metavar="STACK", help="A stack's name, or the path of a stack file.", autocompletion=stacks
-    ),
-]
+STACK_HELP: Final = "Stack name, or path of a stack file."
+Stack = Annotated[str, typer.Argument(metavar="STACK", help=STACK_HELP, autocompletion=stacks)]
+Json = Annotated[bool, typer.Option("--json", hidden=True, help="Same as -o json.")]
 
 
 def _common(
-    output: Annotated[Form, typer.Option("--output", "-o", help="How to print the result.")] = "table",
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print nothing but results and errors.")
-    ] = False,
+    output: Annotated[Form, typer.Option("--output", "-o", help="Format of the result.")] = "table",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", "-v", help="Also say what is read, started and asked, step by step."),
+        typer.Option("--verbose", "-v", help="Also print files read, programs started and connections."),
     ] = False,
 ) -> None:
-    """The options; Typer reads them here."""
+    """Declare the shared options for Typer."""
 
 
-def _options() -> Sequence[Parameter]:
+def _with_stack(
+    stack_option: Annotated[
+        str,
+        typer.Option(
+            "--stack", "-s", metavar="STACK", help="Same as the argument STACK.", autocompletion=stacks
+        ),
+    ] = "",
+) -> None:
+    """Declare the option of commands that have the argument STACK."""
+
+
+def _options(function: Callable[..., None]) -> Sequence[Parameter]:
     app = typer.Typer(add_completion=False)
-    app.command()(_common)
+    app.command()(function)
     return get_command(app).params
 
 
-_OPTIONS: Final = _options()
+_OPTIONS: Final = _options(_common)
+_STACK_OPTION: Final = _options(_with_stack)
+_STACK: Final = ("--stack", "-s")
 
 SECTIONS: Final = {"argument": "Arguments", "option": "Options"}
-"""The parts of a command's help."""
+"""Headings of a command's help, by kind of parameter."""
 
 _NAMES: Final = 30
-"""Columns that names of options take at most on a wide terminal."""
+"""Maximum columns for option names on a wide terminal."""
 
 _LEAST: Final = 52
-"""Columns below which click's own width is wider than the terminal."""
+"""Terminals with fewer columns are narrower than click's minimum width."""
 
 _WHOLE: Final = 1_000
-"""Characters after which what a group says of a command is cut off."""
+"""Maximum characters of a command's summary; click cuts longer ones."""
 
 
 class FleetCommand(TyperCommand):
-    """A command. One that prints data has `--json`, and so `-o` too."""
+    """A command with the shared options; `-o` only if it has a `json` parameter."""
 
     @override
     def __init__(self, name: str | None, *, params: list[Parameter] | None = None, **attributes: Any) -> None:
         own = params or []
         has_data = any(item.name == "json" for item in own)
         common = [item for item in _OPTIONS if has_data or item.name != "output"]
-        super().__init__(name, params=[*own, *common], **attributes)
+        self._has_stack = any(item.name == "stack" and item.param_type_name == "argument" for item in own)
+        stack = _STACK_OPTION if self._has_stack else ()
+        super().__init__(name, params=[*own, *stack, *common], **attributes)
 
     @override
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        rest = super().parse_args(ctx, args)
-        told = {item.name: ctx.params.pop(item.name, None) for item in _OPTIONS}
-        if told["quiet"] and told["verbose"]:
-            raise typer.BadParameter("not with --verbose", param_hint="--quiet", ctx=ctx)
-        form: Form = told["output"] or "table"
+        rest = super().parse_args(ctx, _stack_as_argument(args) if self._has_stack else args)
+        ctx.params.pop("stack_option", None)
+        shared = {item.name: ctx.params.pop(item.name, None) for item in _OPTIONS}
+        if shared["quiet"] and shared["verbose"]:
+            raise typer.BadParameter("cannot be combined with --verbose", param_hint="--quiet", ctx=ctx)
+        form: Form = shared["output"] or "table"
         if form != "table":
             ctx.params["json"] = True
         elif ctx.params.get("json"):
             form = "json"
-        tell(Telling(form=form, quiet=bool(told["quiet"]), verbose=bool(told["verbose"])))
+        set_display(Display(form=form, quiet=bool(shared["quiet"]), verbose=bool(shared["verbose"])))
         return rest
 
     @override
@@ -139,7 +150,7 @@ class FleetCommand(TyperCommand):
 
     @override
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
-        # On a narrow terminal meanings stand below names: beside them words would be broken.
+        # On a narrow terminal, print descriptions below the names to keep words whole.
         widest = min(_NAMES, formatter.width * 3 // 8)
         for kind, title in SECTIONS.items():
             rows = [
@@ -154,23 +165,49 @@ class FleetCommand(TyperCommand):
 
 
 class FleetGroup(TyperGroup):
-    """Several commands, each told in a whole sentence, however narrow the terminal is."""
+    """A group of commands; its help lists them by task, with whole summaries on any terminal.
+
+    Commands of a group without tasks are listed under one heading.
+    """
+
+    tasks: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Names of the commands by heading."""
 
     @override
     def get_help(self, ctx: Context) -> str:
         return super().get_help(_fitted(ctx))
 
     @override
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    @override
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, item.get_short_help_str(_WHOLE)) for name, item in found if item])
+        for heading, names in (self.tasks or {"Commands": self.list_commands(ctx)}).items():
+            found = ((name, self.get_command(ctx, name)) for name in names)
+            with formatter.section(heading):
+                formatter.write_dl([(name, item.get_short_help_str(_WHOLE)) for name, item in found if item])
+
+
+def _stack_as_argument(args: Sequence[str]) -> list[str]:
+    """Replace `-s STACK` and `--stack=STACK` by the argument STACK."""
+    options = args[: args.index("--")] if "--" in args else args
+    for number, word in enumerate(options):
+        name, equals, value = word.partition("=")
+        if name == "--stack" and equals:
+            return [*args[:number], value, *args[number + 1 :]]
+        if word in _STACK and number + 1 < len(args):
+            return [*args[:number], *args[number + 1 :]]
+    return list(args)
 
 
 def described(item: Parameter, ctx: Context) -> Iterator[tuple[str, str]]:
-    """How help names an argument or option, and what it says of it; nothing where it is hidden.
+    """Yield the name and description of an argument or option, unless it is hidden.
 
-    An argument is named without Python's name of its type, an option's choices without brackets.
+    The name omits Python's type of an argument and the brackets around an option's choices.
     """
     record = item.get_help_record(ctx)
     if record is not None:
@@ -180,7 +217,7 @@ def described(item: Parameter, ctx: Context) -> Iterator[tuple[str, str]]:
 
 
 def _fitted(ctx: Context) -> Context:
-    """Help as wide as a terminal that is narrower than the 50 columns that click takes at least."""
+    """Fit the help to a terminal that is narrower than click's minimum of 50 columns."""
     columns = shutil.get_terminal_size().columns
     if ctx.terminal_width is None and columns < _LEAST:
         ctx.terminal_width = columns
@@ -192,14 +229,14 @@ def completion(
         Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="The shell.")
     ],
 ) -> None:
-    """Print what a shell evaluates, so that Tab completes commands, options, their values and stacks."""
+    """Print the script that lets your shell complete commands, options, values and stacks."""
     from typer._completion_shared import get_completion_script  # Typer offers it for the running shell only
 
     typer.echo(get_completion_script(prog_name="dra-fleet", complete_var=VARIABLE, shell=shell))
 
 
 def answer_shells() -> None:
-    """Let shells ask for words; who runs a command needs none of it."""
+    """Enable completion; a normal run does not need it."""
     from typer._completion_classes import completion_init  # as above
 
     completion_init()

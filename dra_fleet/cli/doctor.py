@@ -1,16 +1,13 @@
-"""`dra-fleet doctor`: is the cluster behind a stack ready for what the stack wants from it?"""
+"""`dra-fleet doctor`: check that a stack's clusters and cloud accounts are ready for it."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from dra_fleet.cli.command import (
-    Stack,
-    examples,
-)
+from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
@@ -21,22 +18,23 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     ("the clusters of the stack prod", "dra-fleet doctor prod"),
-    ("by the path of a stack file, for a script", "dra-fleet doctor Pulumi.prod.yaml --json"),
+    ("any stack file, for a script", "dra-fleet doctor Pulumi.prod.yaml -o json"),
+    more="Exit code: 0 ready, 1 `pulumi up` would fail, 3 not everything could be checked.",
 )
-STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
+INCOMPLETE = 3
+"""Exit code if a cluster or account could not be read and no problem was found."""
+STYLES = {"ok": "green", "warning": "yellow", "unchecked": "yellow", "problem": "red"}
 
 
 def doctor(
     stack: Stack,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    json: Json = False,
 ) -> None:
-    """Look at each cluster of a stack and ask its cloud's account, read only.
+    """Check each cluster of a stack and its cloud account; change nothing.
 
-    The cluster: version, API, who advertises devices, pools; one that the stack makes is there to look at
-    once `pulumi up` has run. The account, by the cloud's own command line and its login: quota for the
-    pools at max, machines in their zones, reservations, permissions, versions.
-
-    Exit code 1: there is a problem that `pulumi up` would run into.
+    In the cluster: version, API, what advertises devices, pools. A cluster that the stack creates can be
+    checked after the first `pulumi up`. In the account, with the cloud's command line and your login: quota
+    for the pools at max, machine types in their zones, reservations, permissions, versions.
     """
     import asyncio
 
@@ -46,33 +44,36 @@ def doctor(
 
     name, file = stack_file(stack)
     plan = make_plan(read_stack_file(file).settings)
-    found = asyncio.run(_look_at_all(plan.clusters, name))
+    found = asyncio.run(_check_all(plan.clusters, name))
     if json:
         print_json({cluster: [asdict(item) for item in findings] for cluster, findings in found.items()})
     else:
         for cluster, findings in found.items():
             print_table(stdout_console(), _table(cluster, findings))
-    if any(item.level == "problem" for findings in found.values() for item in findings):
+    levels = {item.level for findings in found.values() for item in findings}
+    if "problem" in levels:
         raise typer.Exit(1)
+    if "unchecked" in levels:
+        raise typer.Exit(INCOMPLETE)
 
 
-async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[PreflightFinding]]:
+async def _check_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[PreflightFinding]]:
     import asyncio
 
-    looks = [_look_and_ask(cluster, stack) for cluster in clusters]
-    return dict(zip((cluster.name for cluster in clusters), await asyncio.gather(*looks), strict=True))
+    checks = [_check(cluster, stack) for cluster in clusters]
+    return dict(zip((cluster.name for cluster in clusters), await asyncio.gather(*checks), strict=True))
 
 
-async def _look_and_ask(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
+async def _check(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
     import asyncio
 
     from dra_fleet.clusters.accounts import ask_account
 
-    told = await asyncio.gather(ask_account(cluster), _look(cluster, stack))
-    return [finding for found in told for finding in found]
+    answers = await asyncio.gather(ask_account(cluster), _check_cluster(cluster, stack))
+    return [finding for found in answers for finding in found]
 
 
-async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
+async def _check_cluster(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
     import httpx2
 
     from dra_fleet.clusters.client import ApiError, KubeApi
@@ -84,18 +85,18 @@ async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
         async with KubeApi.connect(open_kubeconfig(cluster, stack)) as api:
             return await preflight(api, expectations(cluster))
     except KubeconfigError as error:
-        # A cluster that the stack makes is not there before its first `pulumi up`.
+        # A cluster that the stack creates does not exist before the first `pulumi up`.
         if not cluster.kubeconfig:
             return [_found("warning", "kubeconfig", str(error))]
         fix = "check the cluster's kubeconfig in the stack file, and KUBECONFIG"
         return [_found("problem", "kubeconfig", str(error), fix)]
     except httpx2.TransportError as error:
-        said = str(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
         fix = "check the kubeconfig's server and your network"
-        return [_found("problem", "connection", f"the API server does not answer: {said}", fix)]
+        return [_found("problem", "connection", f"the API server does not answer: {reason}", fix)]
     except ApiError as error:
-        fix = "check the kubeconfig's user; it needs to read nodes, daemon sets and resource slices"
-        return [_found("problem", "connection", f"the API server refuses: {error.message}", fix)]
+        fix = "check the kubeconfig's user; it must be able to read nodes, DaemonSets and ResourceSlices"
+        return [_found("problem", "connection", f"the API server rejects the request: {error.message}", fix)]
 
 
 def _found(level: Level, subject: str, message: str, fix: str = "") -> PreflightFinding:

@@ -1,4 +1,4 @@
-"""`dra-fleet gate`: a preview that fails closed, for pipelines."""
+"""`dra-fleet gate`: run the policies on a preview and fail closed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import examples
+from dra_fleet.cli.command import Json, examples
 from dra_fleet.cli.output import (
     print_error,
     print_json,
@@ -36,32 +36,32 @@ if TYPE_CHECKING:
 _STYLES = {"mandatory": "bold red", "advisory": "yellow"}
 
 EXAMPLES = examples(
-    ("stricter than the default", "dra-fleet gate prod --preset production"),
+    ("the strict preset", "dra-fleet gate prod --preset production"),
     (
-        "own parameters, and findings for a code scanner",
+        "custom parameters, with findings for a code scanner",
         "dra-fleet gate prod --policy-config policy.json --sarif gate.sarif",
     ),
-    ("your own rules too", "dra-fleet gate prod --rules rules --exemptions exemptions.yaml"),
-    ("adopt it on a program that has findings", "dra-fleet gate prod --baseline base.json --write-baseline"),
+    ("with custom rules", "dra-fleet gate prod --rules rules --exemptions exemptions.yaml"),
+    ("accept the present findings", "dra-fleet gate prod --baseline base.json --write-baseline"),
     ("another project", "dra-fleet gate prod --cwd ../their-project --save-events events.jsonl"),
-    ("a preview that ran elsewhere", "dra-fleet gate --events events.jsonl --json"),
-    more="Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge everything, "
-    "so nothing is proved: it did not run, crashed, is another version, or lacks or was told to skip a "
-    "mandatory rule.",
+    ("a saved preview", "dra-fleet gate --events events.jsonl -o json"),
+    more="Exit code: 0 passed, 1 mandatory findings, 2 wrong usage, 3 no verdict: the pack did not check "
+    "everything, because it did not run, crashed, has another version, or a mandatory rule is missing or "
+    "disabled.",
 )
 
 
 def gate(  # noqa: PLR0917 - Typer names them
     stack: Annotated[
         str | None,
-        typer.Argument(metavar="STACK", help="The stack's name. Not with --events.", show_default=False),
+        typer.Argument(metavar="STACK", help="Stack name; omit it with --events.", show_default=False),
     ] = None,
     events: Annotated[
         Path | None,
         typer.Option(
             "--events",
             metavar="FILE",
-            help="Judge the saved streaming events of a preview, whether the pack ran with it or not; "
+            help="Check the saved events of a preview, whether or not the pack ran with it; "
             "- reads stdin. Needs no engine and reads no project.",
             show_default=False,
         ),
@@ -69,16 +69,16 @@ def gate(  # noqa: PLR0917 - Typer names them
     judge_again: Annotated[
         bool,
         typer.Option(
-            "--judge-again", help="Judge the resources of --events by this pack, whatever pack ran with them."
+            "--judge-again", help="Run this pack on --events even if another pack ran with the preview."
         ),
     ] = False,
-    preset: Annotated[Preset, typer.Option("--preset", help="Which rules are mandatory.")] = "standard",
+    preset: Annotated[Preset, typer.Option("--preset", help="Preset of the rules' levels.")] = "standard",
     policy_config: Annotated[
         Path | None,
         typer.Option(
             "--policy-config",
             metavar="FILE",
-            help="Parameters and levels of rules, JSON.",
+            help="JSON file with parameters and levels of rules.",
             show_default=False,
         ),
     ] = None,
@@ -87,25 +87,25 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--without",
             metavar="RULE",
-            help="Let a rule off: what it finds is told and stops nothing; may be given several times.",
+            help="Report the findings of a rule without failing; can be repeated.",
             show_default=False,
         ),
     ] = None,
     rules: Annotated[
         Path | None,
-        typer.Option(
-            "--rules", metavar="DIR", help="Run also the custom rules of a folder.", show_default=False
-        ),
+        typer.Option("--rules", metavar="DIR", help="Also run the custom rules in DIR.", show_default=False),
     ] = None,
     exemptions: Annotated[
         Path | None,
-        typer.Option("--exemptions", metavar="FILE", help="Exempt what this YAML lists.", show_default=False),
+        typer.Option(
+            "--exemptions", metavar="FILE", help="Apply the exemptions in this YAML file.", show_default=False
+        ),
     ] = None,
     project_policies: Annotated[
         bool,
         typer.Option(
             "--project-policies",
-            help="Use also the rules and exemptions that the project's own files name; default: never.",
+            help="Also use the rules and exemptions that the project's own files name.",
         ),
     ] = False,
     baseline: Annotated[
@@ -113,13 +113,13 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--baseline",
             metavar="FILE",
-            help="Findings that this file lists are told and stop nothing; new ones do.",
+            help="Report findings listed in FILE without failing; fail on new ones.",
             show_default=False,
         ),
     ] = None,
     write_baseline: Annotated[
         bool,
-        typer.Option("--write-baseline", help="Write what stops the gate now to the file of --baseline."),
+        typer.Option("--write-baseline", help="Write the present findings to the file of --baseline."),
     ] = False,
     cwd: Annotated[
         Path | None,
@@ -128,19 +128,19 @@ def gate(  # noqa: PLR0917 - Typer names them
             "-C",
             metavar="DIR",
             envvar=SELECTED,
-            help="The folder of the Pulumi project.",
+            help="Folder of the Pulumi project.",
             show_default=False,
         ),
     ] = None,
     timeout: Annotated[
         float,
         typer.Option(
-            "--timeout", metavar="SECONDS", min=1, help="End without a verdict after this time; default 1800."
+            "--timeout", metavar="SECONDS", min=1, help="Stop without a verdict after SECONDS; default 1800."
         ),
     ] = 1800,
     save_events: Annotated[
         Path | None,
-        typer.Option("--save-events", metavar="FILE", help="Keep the preview's events.", show_default=False),
+        typer.Option("--save-events", metavar="FILE", help="Save the preview's events.", show_default=False),
     ] = None,
     sarif: Annotated[
         Path | None,
@@ -150,9 +150,9 @@ def gate(  # noqa: PLR0917 - Typer names them
         Path | None,
         typer.Option("--junit", metavar="FILE", help="Write the verdict as JUnit XML.", show_default=False),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    json: Json = False,
 ) -> None:
-    """Preview a stack with the policy pack and fail unless every mandatory rule judged every resource.
+    """Preview a stack with the policy pack; fail unless every mandatory rule checked every resource.
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """

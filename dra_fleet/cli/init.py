@@ -1,4 +1,4 @@
-"""`dra-fleet init`: a Pulumi project of one's own, from the template that `pulumi new` takes too."""
+"""`dra-fleet init`: create a Pulumi project from the template of `pulumi new`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dra_fleet.cli.command import examples
+from dra_fleet.cli.command import Json, examples
 from dra_fleet.cli.output import print_json
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import PROJECT_FILE, top_folder
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EXAMPLES = examples(
-    ("asks for what it needs", "dra-fleet init gpu-fleet"),
-    ("in the current, empty folder, for a script", "dra-fleet init --name gpu-fleet --json"),
-    ("the same with the engine, in a checkout", "pulumi new ./templates/fleet --dir ~/gpu-fleet"),
+    ("answer its questions", "dra-fleet init gpu-fleet"),
+    ("in the current empty folder, for a script", "dra-fleet init --name gpu-fleet -o json"),
+    ("with the Pulumi CLI, in a checkout", "pulumi new ./templates/fleet --dir ~/gpu-fleet"),
 )
 TEMPLATE: Final = top_folder("templates") / "fleet"
 DESCRIPTION: Final = "GPUs with Dynamic Resource Allocation"
@@ -31,24 +31,24 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 class CannotStartError(ExpectedError):
-    """The project cannot be made; nothing has been written."""
+    """The project cannot be created; no file was written."""
 
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A new or empty folder; default: the current one.")
+        Path, typer.Argument(metavar="DIR", help="New or empty folder; default: the current one.")
     ] = Path(),
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The project's name; default: the folder's.")
+        str | None, typer.Option(metavar="NAME", help="Project name; default: the folder's name.")
     ] = None,
     description: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the project is, in a line.")
+        str | None, typer.Option(metavar="TEXT", help="Project description, one line.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    json: Json = False,
 ) -> None:
-    """Make a small project: a simulated stack `dev`, its machine, the program, a pipeline, a README.
+    """Create a project: a simulated stack `dev`, two more stacks, the program, a pipeline and a README.
 
-    On a terminal it asks for what no option gives. A folder that holds anything is left as it is.
+    On a terminal, the command asks for missing options. It does not change a folder that has files.
     """
     _refuse_full(folder)
     asks = on_terminal() and not json
@@ -59,22 +59,22 @@ def init(
         description = str(typer.prompt("description", default=DESCRIPTION)) if asks else DESCRIPTION
     if not _NAME.fullmatch(name):
         raise CannotStartError(
-            f"{name!r} is no project name; allowed: letters, digits, hyphens, underscores and periods, "
-            "at most 100; fix: give one with --name"
+            f"{name!r} is not a valid project name; allowed: at most 100 letters, digits, hyphens, "
+            "underscores and periods; fix: choose one with --name"
         )
     files = filled(name, description)
     _write(folder, files)
     if json:
         print_json({"project": name, "folder": str(folder.resolve()), "files": sorted(files)})
         return
-    typer.echo(f"project {name} is in {folder.resolve()}; its README.md says what it has. Next:")
+    typer.echo(f"Created project {name} in {folder.resolve()}. Its README.md describes the files. Next:")
     enter = [] if folder.resolve() == Path.cwd() else [f"cd {folder}"]
     for line in (*enter, "dra-fleet prove dev", "dra-fleet rehearse up dev"):
         typer.echo(f"  {line}")
 
 
 def on_terminal() -> bool:
-    """Is there a person to ask?"""
+    """Return True if the command can ask questions."""
     return sys.stdin.isatty()
 
 

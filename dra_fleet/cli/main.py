@@ -1,4 +1,4 @@
-"""Entry point of `dra-fleet`: registers the commands and turns known errors into one clear message."""
+"""Entry point of `dra-fleet`: register the commands, print known errors as one message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import copy
 import errno
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, ClassVar, NoReturn
 
 import typer
 from typer.main import get_command_name
@@ -25,72 +25,90 @@ from dra_fleet.cli import (
     review,
     rules,
 )
-from dra_fleet.cli.command import FleetCommand, FleetGroup, examples
-from dra_fleet.cli.output import give_streams, print_error, print_json
-from dra_fleet.cli.telling import telling
+from dra_fleet.cli.command import FleetCommand, FleetGroup, Json, examples
+from dra_fleet.cli.display import display
+from dra_fleet.cli.output import open_closed_streams, print_error, print_json
 from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 EXAMPLES = examples(
-    ("a project of your own", "dra-fleet init gpu-fleet"),
+    ("create a project", "dra-fleet init gpu-fleet"),
+    ("prove that every claim finds its devices", "dra-fleet prove dev"),
+    ("check manifests against the stack's fleet", "dra-fleet check pods.yaml --stack dev"),
     ("rehearse the dev stack on this machine", "dra-fleet rehearse up"),
-    ("which device each pod holds, and why one waits", "dra-fleet rehearse status"),
-    ("will every claim find a device? Without a cluster", "dra-fleet prove dev"),
-    ("will these manifests work on the stack's fleet?", "dra-fleet check pods.yaml --stack dev"),
-    ("which machines have an H100, and what they cost", "dra-fleet machines --gpu H100"),
-    ("what a key of a stack file is for", "dra-fleet explain clusters.pools.nodes"),
-    ("is the cluster behind this stack ready for it?", "dra-fleet doctor prod"),
-    ("what a change does, judged, as a page and a comment", "dra-fleet review dev --against main"),
-    ("do the policies hold? For pipelines, fails closed", "dra-fleet gate prod"),
-    ("stop everything that a rehearsal started", "dra-fleet rehearse down"),
+    ("review a change before you deploy it", "dra-fleet review dev --against main"),
+    ("run the policies in a pipeline", "dra-fleet gate prod"),
 )
 
 INTERRUPTED = 130
 DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO})
-"""What a disk or its permissions refuse: no defect of this program."""
+"""Error numbers of a full disk or missing permissions."""
 PATHS = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP})
-"""What is wrong with a path that somebody named."""
+"""Error numbers of a wrong path."""
 _SHOWN = 200
-"""Letters of such a path that are shown."""
+"""Maximum characters of a path in a message."""
+
+
+class _Commands(FleetGroup):
+    """The commands of `dra-fleet` by task."""
+
+    tasks: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Start": ("init", "prove", "rehearse"),
+        "Check a change": ("check", "review", "gate", "rules"),
+        "Operate clusters": ("doctor", "recover"),
+        "Look up": ("machines", "drivers", "explain"),
+        "Other": ("completion", "version"),
+    }
+
 
 app = typer.Typer(
     name="dra-fleet",
-    cls=FleetGroup,
-    help="GPU fleets with Dynamic Resource Allocation: declared in Pulumi, rehearsed on a laptop.",
+    cls=_Commands,
+    help="Declare, prove, rehearse and review GPU fleets with Dynamic Resource Allocation.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     add_completion=False,
-    # Boxes would cut options on narrow terminals, and commands could not be copied out of them.
+    # Boxes cut options on narrow terminals and prevent copying commands.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    (init.init, init.EXAMPLES, "Make a small project of your own."),
-    (prove.prove, prove.EXAMPLES, "Will every claim find a device? No cluster needed."),
-    (check.check, check.EXAMPLES, "Judge Kubernetes YAML against a stack's fleet."),
-    (catalogue.machines, catalogue.MACHINES, "The machine types that a pool may name."),
-    (catalogue.drivers, catalogue.DRIVERS, "The DRA drivers that a cluster may have."),
-    (catalogue.explain, catalogue.EXPLAIN, "What a key of a stack file is for."),
-    (doctor.doctor, doctor.EXAMPLES, "Is the cluster behind a stack ready for it?"),
-    (recover.recover, recover.EXAMPLES, "The way out where a killed run left Helm at work."),
-    (review.review, review.EXAMPLES, "What a change would do, judged."),
-    (gate.gate, gate.EXAMPLES, "Do the policies hold? For pipelines, fails closed."),
-    (command.completion, command.EXAMPLES, "What your shell completes commands with."),
+    (init.init, init.EXAMPLES, "Create a project."),
+    (prove.prove, prove.EXAMPLES, "Prove that every claim finds its devices; no cluster needed."),
+    (check.check, check.EXAMPLES, "Check Kubernetes manifests against a stack's fleet."),
+    (catalogue.machines, catalogue.MACHINES, "List machine types with their accelerators and prices."),
+    (catalogue.drivers, catalogue.DRIVERS, "List DRA drivers, chart versions and ways of sharing."),
+    (catalogue.explain, catalogue.EXPLAIN, "Describe a key of the stack file."),
+    (doctor.doctor, doctor.EXAMPLES, "Check that a stack's clusters and cloud accounts are ready."),
+    (recover.recover, recover.EXAMPLES, "Roll back Helm releases left pending by an interrupted run."),
+    (review.review, review.EXAMPLES, "Review the changes a deployment would make."),
+    (gate.gate, gate.EXAMPLES, "Run the policies on a preview; fail closed."),
+    (command.completion, command.EXAMPLES, "Print the completion script of your shell."),
 )
-for _command, _examples, _told in _COMMANDS:
-    app.command(cls=FleetCommand, epilog=_examples, short_help=_told)(_command)
-app.add_typer(rules.app, name="rules", short_help="Test rules of your own, which the gate runs too.")
-app.add_typer(rehearse.app, name="rehearse", short_help="Rehearse a stack here, with simulated hardware.")
+for _command, _examples, _summary in _COMMANDS:
+    app.command(cls=FleetCommand, epilog=_examples, short_help=_summary)(_command)
+app.add_typer(rules.app, name="rules", short_help="List, show and test policy rules.")
+app.add_typer(rehearse.app, name="rehearse", short_help="Rehearse a stack on this machine.")
+
+
+@app.command(cls=FleetCommand, epilog=examples(("for a script", "dra-fleet version -o json")))
+def version(json: Json = False) -> None:
+    """Print the version."""
+    from importlib import metadata
+
+    number = metadata.version("dra-fleet")
+    if json:
+        print_json({"version": number})
+    else:
+        typer.echo(f"dra-fleet {number}")
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"dra-fleet {version('dra-fleet')}")
+        version()
         raise typer.Exit
 
 
@@ -105,17 +123,17 @@ def _options(  # pyright: ignore[reportUnusedFunction] - Typer calls it
 
 def run() -> None:
     """Run the command line; an expected error prints one message on stderr and exits 1."""
-    give_streams()
+    open_closed_streams()
     if command.VARIABLE in os.environ:
         command.answer_shells()
     try:
         try:
-            _asked(sys.argv[1:])(prog_name="dra-fleet")
+            _selected(sys.argv[1:])(prog_name="dra-fleet")
         finally:
             _flush()
     except SystemExit as ended:
-        if ended.code == INTERRUPTED:  # Typer's own answer to Ctrl-C, without a word
-            print_error("interrupted; run the same command again to go on from here")
+        if ended.code == INTERRUPTED:  # Typer ends silently on Ctrl-C
+            print_error("interrupted; run the same command again to continue")
         raise
     except ExpectedError as error:
         _fail(str(error), error)
@@ -123,19 +141,19 @@ def run() -> None:
         if error.name is None or error.name.startswith("dra_fleet"):
             raise
         _fail(
-            f"the package {error.name.partition('.')[0]} is missing, which this command needs; "
+            f"this command requires the package {error.name.partition('.')[0]}, which is not installed; "
             "fix: pip install 'dra-fleet[all]'",
             error,
         )
     except OSError as error:
-        told = _told_of(error)
-        if not told:
+        message = _message(error)
+        if not message:
             raise
-        _fail(told, error)
+        _fail(message, error)
 
 
-def _asked(words: Sequence[str]) -> typer.Typer:
-    """The one command that is named first, else all: Typer makes what it parses of each that it is given."""
+def _selected(words: Sequence[str]) -> typer.Typer:
+    """Return an app with the named command only, to save Typer building the other parsers."""
     one = copy.copy(app)
     one.registered_groups = [item for item in app.registered_groups if item.name in words[:1]]
     one.registered_commands = [
@@ -146,40 +164,40 @@ def _asked(words: Sequence[str]) -> typer.Typer:
     return one if one.registered_groups or one.registered_commands else app
 
 
-def _told_of(error: OSError) -> str:
-    """What is said of a disk, a path or a working directory; empty where it is this program's defect."""
+def _message(error: OSError) -> str:
+    """Return the message for an environment error, or "" if it is a bug."""
     where = str(error.filename or "the disk")[:_SHOWN]
     if error.errno in DISK:
-        return f"{where}: {error.strerror}; free or change it, or set DRA_FLEET_HOME to another directory"
+        return f"{where}: {error.strerror}; fix: free space or permissions, or set DRA_FLEET_HOME"
     if error.errno in PATHS or (error.errno == errno.ENOENT and not _has_folder(error.filename)):
-        return f"{where}: {error.strerror}; name another path"
+        return f"{where}: {error.strerror}; fix: choose another path"
     if error.errno == errno.ENOENT and error.filename is None:
-        return "the working directory is not there any more; fix: change to one that is"
+        return "the working directory was deleted; fix: change to another directory"
     return ""
 
 
 def _has_folder(path: object) -> bool:
-    """Whether the folder that a file was to be in is there."""
+    """Return True if the folder of the path exists."""
     return not isinstance(path, str) or os.path.isdir(os.path.dirname(path) or ".")  # noqa: PTH112, PTH120
 
 
 def _fail(message: str, error: BaseException) -> NoReturn:
-    """Print an error on stderr, with --json on stdout too, with -v what is behind it, and exit 1."""
+    """Print an error on stderr, as data on stdout too, its causes with -v, and exit 1."""
     print_error(message)
-    while telling().verbose and (behind := error.__cause__ or error.__context__):
-        error = behind
-        sys.stderr.write(f"behind it: {type(error).__name__}: {error}\n")
-    if telling().form != "table":
-        with contextlib.suppress(OSError):  # stdout may be what is full
+    while display().verbose and (cause := error.__cause__ or error.__context__):
+        error = cause
+        sys.stderr.write(f"caused by {type(error).__name__}: {error}\n")
+    if display().form != "table":
+        with contextlib.suppress(OSError):  # stdout itself may be full
             print_json({"error": message})
     try:
         _flush()
-    except OSError:  # what it holds cannot be written: Python would try again at its end, and say so
+    except OSError:  # Python would try again at exit and print a traceback
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)
 
 
 def _flush() -> None:
-    """Write what stdout holds now, so that a full disk is told; a reader that went away has no need of it."""
+    """Flush stdout to detect a full disk; ignore a closed pipe."""
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""How results are printed: tables for people, JSON for scripts, errors on stderr.
+"""Print results: tables for people, JSON for scripts, errors on stderr.
 
-Colours and boxes appear only on a terminal; NO_COLOR and TERM=dumb turn colours off (Rich's own rules).
-Rich is imported where it prints: help needs none of it.
+Colours and boxes appear only on a terminal. NO_COLOR and TERM=dumb disable colours (Rich's own rules).
+Rich is imported late, because help does not need it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dra_fleet.cli.telling import telling
+from dra_fleet.cli.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,20 +23,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 NARROW = 60
-"""Columns below which a table would break words."""
+"""Minimum columns of a table; fewer would break words."""
 PLAIN_WIDTH = 120
-"""Columns assumed where no terminal says how wide it is."""
-
-
+"""Columns of output that is not a terminal."""
 STYLED = 500
-"""Lines that are coloured, and rows that are fitted to the width; a screen shows fewer, and more would cost
-seconds."""
+"""Maximum number of styled lines or rows; Rich needs seconds for more."""
 
 
-def give_streams() -> None:
-    """Where the shell closed stdin, stdout or stderr, read nothing and write nowhere instead of failing.
+def open_closed_streams() -> None:
+    """Connect stdin, stdout and stderr to the null device if the shell closed them.
 
-    A file that is opened later would otherwise get the stream's number, and a child's output.
+    Otherwise the next opened file would get the number of the closed stream, and a child's output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -45,13 +42,13 @@ def give_streams() -> None:
 
 
 def stdout_console() -> Console:
-    """The console for results."""
+    """Return the console for results."""
     return _console(stderr=False)
 
 
 def stderr_console() -> Console:
-    """The console for progress and notes; with -q it prints nothing."""
-    return _console(stderr=True, quiet=telling().quiet)
+    """Return the console for progress and notes, which -q silences."""
+    return _console(stderr=True, quiet=display().quiet)
 
 
 def _console(*, stderr: bool, quiet: bool = False) -> Console:
@@ -62,7 +59,7 @@ def _console(*, stderr: bool, quiet: bool = False) -> Console:
     return Console(
         stderr=stderr,
         quiet=quiet,
-        # Rich takes every dumb terminal for one of 80 columns, unless it is told both.
+        # Rich assumes 80 columns for a dumb terminal unless both sizes are given.
         width=size.columns if stream.isatty() else PLAIN_WIDTH,
         height=size.lines,
         highlight=False,
@@ -71,7 +68,7 @@ def _console(*, stderr: bool, quiet: bool = False) -> Console:
 
 
 def new_table(title: str, caption: str = "") -> Table:
-    """An empty table for stdout; lines are drawn on a terminal only."""
+    """Return an empty table for stdout; lines are drawn on a terminal only."""
     from rich.box import HEAVY_HEAD
     from rich.table import Table
 
@@ -85,13 +82,13 @@ def new_table(title: str, caption: str = "") -> Table:
 
 
 def print_table(console: Console, table: Table, least: int = NARROW) -> None:
-    """Print a table that has rows; on fewer columns than `least`, each row as lines of `heading: value`."""
+    """Print a table unless it is empty; below `least` columns, print `heading: value` lines."""
     if not table.rows:
         return
     if console.width < least:
         _print_rows(console, table)
         return
-    # A title of the table's own would be broken at the table's width.
+    # Rich would break the title at the table's width.
     console.print(f"{table.title}", style="bold", markup=False, soft_wrap=True)
     table.title = None
     if len(table.rows) > STYLED:
@@ -102,7 +99,7 @@ def print_table(console: Console, table: Table, least: int = NARROW) -> None:
 
 
 def _print_columns(console: Console, table: Table) -> None:
-    """Print rows as they are, a line each, however long."""
+    """Print each row on one line, without wrapping."""
     columns = [[f"{column.header}", *map(_without_markup, column.cells)] for column in table.columns]
     widths = [max(map(len, cells)) for cells in columns]
     for row in zip(*columns, strict=True):
@@ -120,7 +117,7 @@ def _without_markup(cell: RenderableType) -> str:
 
 @lru_cache(maxsize=16_384)
 def _stripped(text: str) -> str:
-    """A cell of many rows that say the same."""
+    """Return a cell without markup, cached because many rows share values."""
     from rich.text import Text
 
     return Text.from_markup(text, emoji=False).plain if "[" in text else text
@@ -143,11 +140,11 @@ def _print_rows(console: Console, table: Table) -> None:
 
 
 def print_lines(console: Console, lines: Iterable[Sequence[tuple[str, str]]]) -> None:
-    """Print lines of any length, however many, in no time.
+    """Print many lines quickly, without wrapping.
 
     Args:
         console: the console for results.
-        lines: each as its parts, a text and its style.
+        lines: lines as pairs of text and style.
     """
     from rich.text import Text
 
@@ -159,8 +156,8 @@ def print_lines(console: Console, lines: Iterable[Sequence[tuple[str, str]]]) ->
 
 
 def print_json(value: Mapping[str, object]) -> None:
-    """Print data on stdout: one JSON object, or with `-o yaml` one YAML mapping."""
-    if telling().form == "yaml":
+    """Print data on stdout as one JSON object, or with `-o yaml` as one YAML mapping."""
+    if display().form == "yaml":
         import yaml12
 
         sys.stdout.write(yaml12.format_yaml(json.loads(json.dumps(value))) + "\n")
@@ -176,7 +173,7 @@ def print_error(message: str) -> None:
 
 
 def progress_bar(console: Console) -> Progress:
-    """A progress display with a bar, what is done now, the time passed and, where counted, the time left."""
+    """Return a progress display with a bar, the current detail, the elapsed time and the remaining time."""
     from rich.progress import (
         BarColumn,
         Progress,

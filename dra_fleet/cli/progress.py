@@ -1,4 +1,4 @@
-"""Shows the steps of long work: bars on a terminal, one plain line per step elsewhere. Always on stderr."""
+"""Show the steps of long work on stderr: bars on a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from dra_fleet.cli.display import display
 from dra_fleet.cli.output import progress_bar, stderr_console
-from dra_fleet.cli.telling import telling
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.reporting import Reporter, Step
 
 PLAIN_INTERVAL_SECONDS = 15.0
-"""How often a long step says where it is when there is no terminal."""
-_TELLING_SHARE = 0.02
-"""Of a count, what must be done before the rest can be told from it: the start also downloads."""
+"""Seconds between two lines of a long step without a terminal."""
+_ESTIMATE_FROM = 0.02
+"""Share of the work that must be done before the remaining time is estimated."""
 
 
 @contextmanager
 def reporting() -> Generator[Reporter]:
-    """The reporter that fits where stderr goes."""
+    """Yield the reporter that suits stderr."""
     console = stderr_console()
-    verbose = telling().verbose
+    verbose = display().verbose
     if verbose or not console.is_terminal:
         yield PlainReporter(console, 0.0 if verbose else PLAIN_INTERVAL_SECONDS)
         return
@@ -36,7 +36,7 @@ def reporting() -> Generator[Reporter]:
 
 
 class BarReporter:
-    """A line with a bar for each step."""
+    """Show a bar for each step."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -63,7 +63,7 @@ class _BarStep:
 
 
 class PlainReporter:
-    """A line when a step begins and ends, and now and then between."""
+    """Print a line when a step begins and ends, and at intervals in between."""
 
     def __init__(self, console: Console, interval: float = PLAIN_INTERVAL_SECONDS) -> None:
         self._console = console
@@ -97,8 +97,8 @@ class _PlainStep:
         self._reporter.say(f"{self._title}: {detail}{count}")
 
     def _left(self, done: int | None, total: int) -> str:
-        """How long the rest takes if it goes on as it has; nothing while too little is done to tell."""
-        if not done or done < total * _TELLING_SHARE:
+        """Return the estimated remaining time, or "" if too little is done."""
+        if not done or done < total * _ESTIMATE_FROM:
             return ""
         minutes = (time.monotonic() - self._began) / done * (total - done) / 60
         return f", about {minutes:.0f} min left" if minutes >= 1 else ", less than a minute left"

@@ -1,4 +1,4 @@
-"""`dra-fleet prove`: will every claim find a device? Answered from the stack file alone."""
+"""`dra-fleet prove`: prove from the stack file that every claim finds its devices."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from dra_fleet.cli.command import (
-    Stack,
-    examples,
-)
+from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import NARROW, new_table, print_json, print_lines, print_table, stdout_console
 
 if TYPE_CHECKING:
@@ -28,54 +25,54 @@ if TYPE_CHECKING:
     from dra_fleet.proof.answer.verdicts import ClaimProof, PoolFit, Proof, WorkloadProof
 
 
-JudgedT = TypeVar("JudgedT", "ClaimProof", "WorkloadProof")
+ProofT = TypeVar("ProofT", "ClaimProof", "WorkloadProof")
 
 MOST_ROWS = 30
-"""Rows of each short table, and failures and warnings that are told without `--all`: a screen or two."""
+"""Maximum rows of a table, failures and warnings without `--all`."""
 
 _MOST_POOLS = 3
-"""Pools that are named in a row of the short tables."""
+"""Maximum pools in a row of the short tables."""
 
 _STYLES = {"error": "red", "never": "red", "unknown": "yellow", "possible": "yellow", "guaranteed": "green"}
-"""How verdicts are coloured; the worst first."""
+"""Colours of the verdicts, worst verdict first."""
 
 EXAMPLES = examples(
     ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
-    ("each claim on each pool, and why", "dra-fleet prove dev --all"),
+    ("each claim on each pool, with reasons", "dra-fleet prove dev --all"),
     ("findings for a code scanner", "dra-fleet prove prod --sarif prove.sarif"),
-    ("any stack file, for a script", "dra-fleet prove stacks/prod.yaml --json"),
+    ("any stack file, for a script", "dra-fleet prove stacks/prod.yaml -o json"),
     (
-        "nodes as they are: kubectl get nodes,resourceslices -o json > nodes.json",
+        "recorded nodes: kubectl get nodes,resourceslices -o json > nodes.json",
         "dra-fleet prove prod --slices nodes.json",
     ),
 )
 
 WIDE = 90
-"""Columns below which a row of `--all` becomes lines, since its sentences would be cut into single words."""
+"""Minimum columns of the tables of `--all`, which hold whole sentences."""
 
 
 def prove(
     stack: Stack,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    json: Json = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Print every claim on every pool, why it fits, and what it strands."),
+        typer.Option("--all", help="Print each claim on each pool, the reasons and stranded capacity."),
     ] = False,
     slices: Annotated[
         list[str] | None,
         typer.Option(
             "--slices",
             metavar="[CLUSTER=]FILE",
-            help="Recorded nodes and slices of a cluster; they win over what is predicted.",
+            help="Use recorded nodes and ResourceSlices of a cluster instead of predictions.",
         ),
     ] = None,
     sarif: Annotated[
-        Path | None, typer.Option("--sarif", metavar="FILE", help="Write what is wrong or doubtful as SARIF.")
+        Path | None, typer.Option("--sarif", metavar="FILE", help="Write failures and warnings as SARIF.")
     ] = None,
 ) -> None:
-    """Say for every claim and workload of a stack whether its pools' devices are enough, and why not.
+    """Prove that every claim and workload of a stack finds its devices, in every order of arrival.
 
-    Needs no cluster. Exit code 1: something does not fit.
+    No cluster is needed. Exit code 1: at least one workload or claim does not fit.
     """
     from dra_fleet.fleet import SettingsInvalid, read_stack_file
     from dra_fleet.proof.prove import prove as prove_plan
@@ -120,7 +117,7 @@ def _write(
     warnings: Sequence[str] = (),
     refused: Sequence[str] = (),
 ) -> None:
-    """Write the report, which names files from here, as code hosts know them."""
+    """Write the report, with paths relative to the working directory as code hosts expect."""
     if sarif is None:
         return
     from dra_fleet.proof.report import to_sarif
@@ -138,14 +135,14 @@ def _recordings(plan: FleetPlan, files: list[str] | None) -> Mapping[str, Sequen
 
 
 def _located(failure: str, read: StackFile) -> str:
-    """A failure with the place of the value that it begins with, above its fix."""
-    told, fix, rest = failure.partition("\n  fix: ")
-    path = told.partition(": ")[0]
-    return f"{told}\n  at: {read.at(path)}{fix}{rest}"
+    """Insert the file and line of the failure's path above its fix."""
+    problem, fix, rest = failure.partition("\n  fix: ")
+    path = problem.partition(": ")[0]
+    return f"{problem}\n  at: {read.at(path)}{fix}{rest}"
 
 
 def _show(proof: Proof, *, everything: bool) -> None:
-    """What needs somebody first; the rest, which may be long, where it is asked for."""
+    """Print failures and warnings, then the tables."""
     console = stdout_console()
     most = None if everything else MOST_ROWS
     for word, style, texts in (
@@ -153,9 +150,9 @@ def _show(proof: Proof, *, everything: bool) -> None:
         ("warning", "yellow", proof.warnings),
     ):
         print_lines(console, ([(f"{word}: ", style), (text, "")] for text in texts[:most]))
-        left_out = len(texts[most:]) if most else 0
-        if left_out:
-            console.print(f"{left_out} more {word}s: --all", style=style, markup=False)
+        hidden = len(texts[most:]) if most else 0
+        if hidden:
+            console.print(f"{hidden} more {word}s: --all", style=style, markup=False)
     if proof.failures or proof.warnings:
         console.print()
     for table in (full_tables if everything else short_tables)(proof):
@@ -167,7 +164,7 @@ def _show(proof: Proof, *, everything: bool) -> None:
 
 
 def short_tables(proof: Proof) -> Sequence[Table]:
-    """A line for each workload and claim, the worst first; of many only the first."""
+    """Return tables with a row for each workload, queue and claim, worst verdict first."""
     workloads = _table("Workloads", "Cluster", "Workload", "Claim", "Copies", "Verdict", "On pools")
     for item in _worst(workloads, proof.workloads):
         cells = (item.cluster, _plain(item.name), _plain(item.claim), str(item.copies), _verdict(item))
@@ -180,25 +177,25 @@ def short_tables(proof: Proof) -> Sequence[Table]:
 
 
 def full_tables(proof: Proof) -> Sequence[Table]:
-    """Every claim on every pool, every workload with its reason, and what their copies strand."""
+    """Return tables of each claim on each pool, each workload with its reason, and stranded capacity."""
     return _claims(proof), _workloads(proof), _queues(proof), _costs(proof)
 
 
-def _worst(table: Table, items: Sequence[JudgedT]) -> Iterable[JudgedT]:
-    """What a table shows of many; its caption says how many more there are."""
+def _worst(table: Table, items: Sequence[ProofT]) -> Iterable[ProofT]:
+    """Return the worst items that fit in the table, and count the others in its caption."""
     if len(items) > MOST_ROWS:
         table.caption = f"{len(items) - MOST_ROWS} more: --all"
     badness = {word: number for number, word in enumerate(_STYLES)}
     return sorted(items, key=lambda item: badness[item.word])[:MOST_ROWS]
 
 
-def _pools(item: ClaimProof | WorkloadProof, told: Callable[[PoolFit], str]) -> str:
-    taking = [fit for fit in item.pools if fit.at_max]
-    if not taking:
+def _pools(item: ClaimProof | WorkloadProof, shown: Callable[[PoolFit], str]) -> str:
+    suitable = [fit for fit in item.pools if fit.at_max]
+    if not suitable:
         unknown = any(fit.at_max is None for fit in item.pools)
         return "[yellow]unknown[/]" if unknown else "[red]none[/]"
-    named = ", ".join(told(fit) for fit in islice(taking, _MOST_POOLS))
-    return named if len(taking) <= _MOST_POOLS else f"{named} and {len(taking) - _MOST_POOLS} more"
+    named = ", ".join(shown(fit) for fit in islice(suitable, _MOST_POOLS))
+    return named if len(suitable) <= _MOST_POOLS else f"{named} and {len(suitable) - _MOST_POOLS} more"
 
 
 def _verdict(item: ClaimProof | WorkloadProof) -> str:
@@ -213,7 +210,7 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def _claims(proof: Proof) -> Table:
-    """One row per claim and pool; the pools that have nothing for a claim share one."""
+    """Return a row per claim and pool; unsuitable pools of a claim share one row."""
     table = _table(
         "Claims",
         "Cluster",
@@ -272,11 +269,11 @@ def _queues(proof: Proof) -> Table:
 
 def _costs(proof: Proof) -> Table:
     table = _table(
-        "What one copy asks for, gets and strands: memory and multiprocessors (SM)",
+        "Requested, allocated and stranded by one copy: memory and multiprocessors (SM)",
         "Workload",
         "Pool",
-        "Asked",
-        "Got",
+        "Requested",
+        "Allocated",
         "Stranded",
         "Left on a full node",
     )
@@ -288,7 +285,7 @@ def _costs(proof: Proof) -> Table:
 
 
 def _cost(cost: CopyCost) -> tuple[str, str, str, str]:
-    """Asked for nothing is `-`; what nobody knows of a device is unknown."""
+    """Return the cells of a cost; `-` for no request, `unknown` for unknown sizes."""
     asks = cost.asked.memory is not None or cost.asked.multiprocessors is not None
     return (
         _amounts(cost.asked, "-"),
@@ -300,8 +297,8 @@ def _cost(cost: CopyCost) -> tuple[str, str, str, str]:
 
 def _amounts(amounts: DeviceAmounts, otherwise: str) -> str:
     processors = f"{amounts.multiprocessors} SM" if amounts.multiprocessors is not None else ""
-    told = ", ".join(part for part in (amounts.memory, processors) if part)
-    return {"0, 0 SM": "0"}.get(told, told) or otherwise
+    text = ", ".join(part for part in (amounts.memory, processors) if part)
+    return {"0, 0 SM": "0"}.get(text, text) or otherwise
 
 
 def _plain(text: str) -> str:

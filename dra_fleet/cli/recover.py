@@ -1,4 +1,4 @@
-"""`dra-fleet recover`: the way out where a killed run left a Helm release pending."""
+"""`dra-fleet recover`: roll back Helm releases left pending by an interrupted run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from dra_fleet.cli.command import (
-    Stack,
-    examples,
-)
+from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
@@ -20,26 +17,26 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
 
 EXAMPLES = examples(
-    ("show what would be done", "dra-fleet recover prod"),
-    ("and do it", "dra-fleet recover prod --yes"),
-    ("on the real clusters of a stack that is rehearsed here too", "dra-fleet recover prod --real"),
+    ("show the steps", "dra-fleet recover prod"),
+    ("run the steps", "dra-fleet recover prod --yes"),
+    ("the real clusters of a stack that is rehearsed here", "dra-fleet recover prod --real"),
 )
 
 
 def recover(
     stack: Stack,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, it is only shown.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Run the steps; default: only show them.")] = False,
     real: Annotated[
-        bool, typer.Option("--real", help="Look at the real clusters although the stack is rehearsed here.")
+        bool, typer.Option("--real", help="Use the real clusters although the stack is rehearsed here.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    json: Json = False,
 ) -> None:
-    """Show the stack's Helm releases that a killed run left pending, and how each gets out of it.
+    """Show the Helm releases that an interrupted run left pending, and with --yes roll them back.
 
-    A release returns to its last complete revision; one that never was complete is uninstalled, and the next
-    run installs it again. Nothing is done without --yes. Make sure that no run is still at work on the stack.
+    A release returns to its last complete revision. A release without one is uninstalled, and the next run
+    installs it again. Make sure that no other run uses the stack.
 
-    A stack that is rehearsed here is looked at in its rehearsal, unless --real is given.
+    If the stack is rehearsed here, the command uses the rehearsal unless you give --real.
     """
     import asyncio
 
@@ -62,7 +59,7 @@ def recover(
 
 
 class _Found(NamedTuple):
-    """A pending release, and how its cluster is reached: the kubeconfig's text or path, and the context."""
+    """A pending release with its cluster's kubeconfig (text or path) and context."""
 
     cluster: str
     release: InterruptedRelease
@@ -70,7 +67,7 @@ class _Found(NamedTuple):
 
 
 async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) -> list[_Found]:
-    """The pending releases of a stack; `home` is that of the rehearsal to look at, None for real clusters."""
+    """Return the pending releases of a stack, in the rehearsal at `home` or, if None, in real clusters."""
     import httpx2
 
     from dra_fleet.clusters.client import ApiError, KubeApi
@@ -86,15 +83,15 @@ async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) 
             async with KubeApi.connect(read_kubeconfig(*kubeconfig)) as api:
                 pending = await interrupted_releases(api, cluster.releases)
         except (httpx2.TransportError, ApiError) as error:
-            said = str(error) or type(error).__name__
-            fix = "dra-fleet rehearse up, or --real" if home else "check its server, network and rights"
-            raise KubeconfigError(f"cluster {cluster.name} cannot be asked: {said}; fix: {fix}") from error
+            reason = str(error) or type(error).__name__
+            fix = "dra-fleet rehearse up, or --real" if home else "check its server, network and permissions"
+            raise KubeconfigError(f"cluster {cluster.name} cannot be read: {reason}; fix: {fix}") from error
         found += [_Found(cluster.name, item, kubeconfig) for item in pending]
     return found
 
 
 def _kubeconfig(cluster: ClusterPlan, stack: str, home: Home | None) -> tuple[str | None, str | None] | None:
-    """Where a cluster's kubeconfig is; None for one that the rehearsal has not made yet."""
+    """Return a cluster's kubeconfig, or None if the rehearsal has not created the cluster."""
     from dra_fleet.clusters.holders import kubeconfig_of
     from dra_fleet.rehearsal.access import simulated_name
 
@@ -114,11 +111,11 @@ def _show(stack: str, found: list[_Found], *, simulated: bool, done: bool, json:
         return
     what = f"{'SIMULATED ' if simulated else ''}stack {stack}"
     if not rows:
-        typer.echo(f"{what}: no release is pending; there is nothing to recover")
+        typer.echo(f"{what}: no release is pending")
         return
-    caption = "done; run it again" if done else f"to do it: dra-fleet recover {stack} --yes"
+    caption = "done; run the deployment again" if done else f"run the steps: dra-fleet recover {stack} --yes"
     table = new_table(what, caption)
-    for heading in ("Cluster", "Release", "Done with helm" if done else "To be done with helm"):
+    for heading in ("Cluster", "Release", "Helm command run" if done else "Helm command to run"):
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*row.values())

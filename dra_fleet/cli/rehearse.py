@@ -1,4 +1,4 @@
-"""`dra-fleet rehearse`: a stack on this machine, real engine and control plane, simulated hardware."""
+"""`dra-fleet rehearse`: run a stack on this machine with simulated clouds and hardware."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import FleetCommand, FleetGroup, Stack, examples
+from dra_fleet.cli.command import FleetCommand, FleetGroup, Json, Stack, examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 MOST_NAMES = 6
-"""Devices of one node that are listed by name; more are summed up (`--json` has them all)."""
+"""Maximum devices of a node that are listed by name; `-o json` lists all."""
 
 WIDE = 80
-"""Columns below which a row is printed as lines, since headings and names of pods would be broken."""
+"""Minimum columns of the tables, which hold names of pods."""
 
 NOT_ALLOCATED = 3
-"""Exit code where everything ran, but not every workload holds its devices."""
+"""Exit code if the stack is up and at least one pod waits for its devices."""
 
 EXAMPLES = examples(
     ("the dev stack", "dra-fleet rehearse up"),
-    ("which device each pod holds, for a script", "dra-fleet rehearse status --json"),
+    ("the devices of each pod, for a script", "dra-fleet rehearse status -o json"),
     ("stop everything", "dra-fleet rehearse down"),
 )
 
 app = typer.Typer(
     cls=FleetGroup,
-    help="Rehearse a stack on this machine: real engine, real control plane, simulated hardware.",
+    help="Rehearse a stack on this machine: real engine and control plane, simulated hardware.",
     epilog=EXAMPLES,
     no_args_is_help=True,
 )
@@ -46,20 +46,18 @@ HardwareFile = Annotated[
     typer.Option(
         "--hardware",
         metavar="FILE",
-        help="The simulated hardware; default: hardware/STACK.yaml beside the stack file.",
+        help="Simulated hardware; default: hardware/STACK.yaml next to the stack file.",
     ),
 ]
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
 @app.command(
     cls=FleetCommand,
     epilog=examples(
         ("the dev stack", "dra-fleet rehearse up"),
-        ("where its time goes", "dra-fleet rehearse up --timings"),
-        ("any stack file, for a script", "dra-fleet rehearse up stacks/prod.yaml --json"),
-        ("over NVIDIA's own driver", "dra-fleet rehearse up dev --drivers real"),
+        ("with the time of each part", "dra-fleet rehearse up --timings"),
+        ("any stack file, for a script", "dra-fleet rehearse up stacks/prod.yaml -o json"),
+        ("with NVIDIA's own driver program", "dra-fleet rehearse up dev --drivers real"),
     ),
 )
 def up(
@@ -67,13 +65,13 @@ def up(
     *,
     hardware: HardwareFile = None,
     wait: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Seconds workloads may take to get their devices.")
+        float, typer.Option(min=0, metavar="SECONDS", help="How long to wait for the workloads' devices.")
     ] = 120.0,
     own_schedulers: Annotated[
         bool,
         typer.Option(
             "--own-schedulers",
-            help="First build the schedulers of older minors, in minutes; else the newest emulates them.",
+            help="Build the schedulers of older Kubernetes versions; default: emulate them.",
         ),
     ] = False,
     drivers: Annotated[
@@ -81,16 +79,16 @@ def up(
         typer.Option(
             "--drivers",
             metavar="simulated|real|DRIVER=PATH",
-            help="What serves as node plugins: simulated ones, the drivers' own as built here, or a program; "
-            "default: as the hardware file says, else simulated.",
+            help="Run simulated node plugins, the drivers' own programs, or the program at PATH; "
+            "default: as in the hardware file, otherwise simulated.",
         ),
     ] = None,
-    timings: Annotated[bool, typer.Option("--timings", help="Also say where the time went.")] = False,
+    timings: Annotated[bool, typer.Option("--timings", help="Also print the time of each part.")] = False,
     json: Json = False,
 ) -> None:
-    """Bring a stack up and wait until every workload holds its devices.
+    """Deploy a stack to the simulator and wait until each workload has its devices.
 
-    Exit code 3: the stack is up, but some workload waits; the table says why.
+    Exit code 3: the stack is up, but a pod waits; the table shows the cause.
     """
     from dra_fleet.rehearsal import session
     from dra_fleet.rehearsal.home import Home
@@ -115,7 +113,7 @@ def up(
         pools = pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
         print_table(console, pools, WIDE)
         print_table(console, workloads_table(report.status), WIDE)
-        _tell_plugins(console, report.status)
+        _print_failed_plugins(console, report.status)
         if timings:
             print_table(console, timings_table(report), WIDE)
     _exit_for(report.status)
@@ -125,11 +123,11 @@ def up(
     cls=FleetCommand,
     epilog=examples(
         ("the dev stack", "dra-fleet rehearse status"),
-        ("of each pod, for a script", "dra-fleet rehearse status --json"),
+        ("details of each pod, for a script", "dra-fleet rehearse status -o json"),
     ),
 )
 def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = False) -> None:
-    """Which device each pod holds, and why a pod waits. Exit code 3 where one waits."""
+    """Print the devices of each pod, and the cause if a pod waits. Exit code 3: a pod waits."""
     import asyncio
 
     from dra_fleet.fleet import read_stack_file
@@ -147,26 +145,26 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
         console = stdout_console()
         print_table(console, pools_table(found, f"SIMULATED stack {source.name}", ""), WIDE)
         print_table(console, workloads_table(found), WIDE)
-        _tell_plugins(console, found)
+        _print_failed_plugins(console, found)
     _exit_for(found)
 
 
 @app.command(
     cls=FleetCommand,
     epilog=examples(
-        ("type pulumi yourself", 'eval "$(dra-fleet rehearse env)" && pulumi preview'),
-        ("with the policies", "pulumi preview --policy-pack policies/run-pack"),
-        ("and kubectl", "kubectl --context lab get resourceslices"),
+        ("run pulumi yourself", 'eval "$(dra-fleet rehearse env)" && pulumi preview'),
+        ("run the policies", "pulumi preview --policy-pack policies/run-pack"),
+        ("run kubectl", "kubectl --context lab get resourceslices"),
     ),
 )
 def env(
     stack: Annotated[
         str | None,
-        typer.Argument(metavar="STACK", help="A rehearsed stack; by default the only one, or dev."),
+        typer.Argument(metavar="STACK", help="Rehearsed stack; default: the only one, or dev."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Print the shell variables of a rehearsed stack, to run `pulumi` and `kubectl` on it by hand."""
+    """Print the shell variables that let you run `pulumi` and `kubectl` on a rehearsed stack."""
     from dra_fleet.rehearsal import tools
     from dra_fleet.rehearsal.environment import shell_environment, shell_exports
     from dra_fleet.rehearsal.home import Home
@@ -186,17 +184,15 @@ def env(
 @app.command(
     cls=FleetCommand,
     epilog=examples(
-        ("stop, and go on later with `rehearse up`", "dra-fleet rehearse down"),
-        ("stop and forget", "dra-fleet rehearse down --remove"),
+        ("stop; `rehearse up` continues later", "dra-fleet rehearse down"),
+        ("stop and delete everything", "dra-fleet rehearse down --remove"),
     ),
 )
 def down(
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Also delete the clusters, stacks and logs.")
-    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Also delete clusters, stacks and logs.")] = False,
     json: Json = False,
 ) -> None:
-    """Stop every process a rehearsal started. What was built stays, and `up` goes on from there."""
+    """Stop every process of the rehearsals. Clusters and stacks are kept; `up` continues with them."""
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.session import bring_down
 
@@ -210,25 +206,25 @@ def down(
 @app.command(
     cls=FleetCommand,
     epilog=examples(
-        ("make ready what the next rehearsal needs", "dra-fleet rehearse tools"),
+        ("prepare the next rehearsal", "dra-fleet rehearse tools"),
         (
-            "as released, of every minor; nothing is built",
+            "download releases of all Kubernetes versions, build nothing",
             "DRA_FLEET_TOOLS=download dra-fleet rehearse tools --minors",
         ),
-        ("also what tests need", "dra-fleet rehearse tools --all"),
+        ("include the tools of the tests", "dra-fleet rehearse tools --all"),
     ),
 )
 def tools(
     *,
     every: Annotated[
-        bool, typer.Option("--all", help="Also what only older minors, tests and benchmarks need.")
+        bool, typer.Option("--all", help="Include older Kubernetes versions and the tools of the tests.")
     ] = False,
     older: Annotated[
-        bool, typer.Option("--minors", help="Also the servers (built: the schedulers) of older minors.")
+        bool, typer.Option("--minors", help="Include servers or schedulers of older Kubernetes versions.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Find, download or build every program that rehearsals run; print where each is and is from."""
+    """Find, download or build the tools of rehearsals, and print the place and origin of each."""
     from dra_fleet.rehearsal import tools as programs
     from dra_fleet.rehearsal.tools.toolset import playable_minors
 
@@ -267,9 +263,9 @@ def _timings_json(report: UpReport) -> dict[str, Any]:
     return {"timings": [item.as_json() for item in report.timings]}
 
 
-def _tell_plugins(console: Console, status: StackStatus) -> None:
-    for told in status.plugins_not_started:
-        console.print(told, markup=False, soft_wrap=True)
+def _print_failed_plugins(console: Console, status: StackStatus) -> None:
+    for message in status.plugins_not_started:
+        console.print(message, markup=False, soft_wrap=True)
 
 
 def _exit_for(status: StackStatus) -> None:
@@ -278,11 +274,11 @@ def _exit_for(status: StackStatus) -> None:
 
 
 def pools_table(status: StackStatus, title: str, caption: str) -> Table:
-    """One row per pool: its nodes, the devices they publish, and how many of those pods hold."""
+    """Return a row per pool: nodes, published devices, devices in use, allocated claims."""
     table = new_table(title, caption)
     for heading in ("Cluster", "Kubernetes", "Pool"):
         table.add_column(heading, overflow="fold")
-    for heading in ("Nodes", "Devices published", "Devices held", "Claims allocated"):
+    for heading in ("Nodes", "Devices published", "Devices in use", "Claims allocated"):
         table.add_column(heading, justify="right", overflow="fold")
     for name, cluster in status.clusters.items():
         for pool_name, pool in cluster.allocation.pools.items():
@@ -292,7 +288,7 @@ def pools_table(status: StackStatus, title: str, caption: str) -> Table:
 
 
 def workloads_table(status: StackStatus) -> Table:
-    """One row per workload: copies that hold devices, where, and why one waits."""
+    """Return a row per workload: allocated copies, their devices, and the cause if a pod waits."""
     from rich.text import Text
 
     from dra_fleet.rehearsal.status import devices_by_node
@@ -301,19 +297,19 @@ def workloads_table(status: StackStatus) -> Table:
     table.add_column("Cluster", overflow="fold")
     table.add_column("Workload", overflow="fold")
     table.add_column("Allocated", justify="right")
-    table.add_column("Devices, or why a pod waits", overflow="fold")
+    table.add_column("Devices, or the cause of a wait", overflow="fold")
     for cluster_name, cluster in status.clusters.items():
         for name, workload in cluster.allocation.workloads.items():
-            held = workload.allocated >= workload.wanted
-            count = Text(f"{workload.allocated} of {workload.wanted}", style="green" if held else "red")
+            complete = workload.allocated >= workload.wanted
+            count = Text(f"{workload.allocated} of {workload.wanted}", style="green" if complete else "red")
             shown = workload.reason.sentence if workload.reason else _places(devices_by_node(workload))
             table.add_row(cluster_name, name, count, Text(shown))
     return table
 
 
 def timings_table(report: UpReport) -> Table:
-    """One row per part of the run: its seconds and its share."""
-    table = new_table("Where the time went", f"{report.seconds:.1f} s")
+    """Return a row per part of the run: its seconds and its share."""
+    table = new_table("Time of each part", f"{report.seconds:.1f} s")
     table.add_column("Part", overflow="fold")
     for heading in ("Seconds", "Share"):
         table.add_column(heading, justify="right")
@@ -323,7 +319,7 @@ def timings_table(report: UpReport) -> Table:
 
 
 def up_caption(report: UpReport) -> str:
-    """What the engine did, in one line."""
+    """Return one line about the engine's run: changes, findings, versions, time."""
     engine = report.engine
     counts = (
         _count(engine.changes, "change"),
@@ -337,7 +333,7 @@ def up_caption(report: UpReport) -> str:
 
 
 def _served(by: str) -> str:
-    """What serves a driver; a program by its file's name."""
+    """Return the kind of a driver's plugin, or the file name of its program."""
     return f"its own {PurePath(by).name}" if PurePath(by).is_absolute() else by
 
 

@@ -1,4 +1,4 @@
-"""`dra-fleet review`: one preview, judged and told so that a person can approve it."""
+"""`dra-fleet review`: preview a change once and report what it does to devices and pods."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from dra_fleet.cli.command import (
-    Stack,
-    examples,
-)
+from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import print_json, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
 from dra_fleet.core.findings.errors import ExpectedError
@@ -33,12 +30,12 @@ if TYPE_CHECKING:
 
 
 CLUSTERS = "clusters"
-"""The word that asks the clusters themselves who holds devices."""
+"""Value of `--running` that reads the allocated devices from the clusters."""
 
 
 @dataclass(frozen=True)
 class SavedHolders:
-    """What was saved; `running` None: nothing."""
+    """Allocated devices from a file; `running` is None if there is no file."""
 
     running: Running | None
 
@@ -48,23 +45,23 @@ class SavedHolders:
     def __exit__(self, *_: object) -> None: ...
 
     def begin(self, plans: tuple[FleetPlan, ...]) -> None:
-        """It is read already."""
+        """Do nothing: the file was read already."""
 
-    def told(self, plans: tuple[FleetPlan, ...], was: Was) -> Running | None:
-        """What was saved."""
+    def read(self, plans: tuple[FleetPlan, ...], was: Was) -> Running | None:
+        """Return the allocated devices of the file."""
         del plans, was
         return self.running
 
 
-class AskedClusters:
-    """Asks the clusters of a stack, and stops asking when its context is left."""
+class ClusterHolders:
+    """Allocated devices read from a stack's clusters; leaving the context cancels the requests."""
 
     def __init__(self, stack: str, step: Callable[[str], AbstractContextManager[object]]) -> None:
-        """Ask nothing yet.
+        """Remember the stack; send no request yet.
 
         Args:
-            stack: The stack whose secrets or outputs hold kubeconfigs.
-            step: Opens a step that is shown.
+            stack: the stack whose secrets or outputs contain the kubeconfigs.
+            step: opens a step of the progress display.
         """
         self._stack = stack
         self._step = step
@@ -79,21 +76,21 @@ class AskedClusters:
         self._asking.close()
 
     def begin(self, plans: tuple[FleetPlan, ...]) -> None:
-        """Ask in a thread of its own."""
+        """Start the requests in a thread."""
         self._begun(plans)
 
-    def told(self, plans: tuple[FleetPlan, ...], was: Was) -> Running | None:
-        """What the clusters say; they are asked again where the plans are others.
+    def read(self, plans: tuple[FleetPlan, ...], was: Was) -> Running | None:
+        """Return the clusters' answers; repeat the requests if the plans differ from those of `begin`.
 
         Raises:
-            KubeconfigError: A cluster cannot be reached or refuses to answer.
+            KubeconfigError: a cluster cannot be reached or rejects the request.
         """
         from dra_fleet.review.running import parse_running
 
         with self._step(CLUSTERS):
             answer = self._answer if self._answer and plans == self._plans else self._begun(plans)
             found = answer.result().holders(was.copies)
-        return parse_running(found, "what the clusters answered")
+        return parse_running(found, "the answer of the clusters")
 
     def _begun(self, plans: tuple[FleetPlan, ...]) -> Future[ClusterAnswers]:
         from dra_fleet.clusters.holders import read_clusters
@@ -106,16 +103,16 @@ class AskedClusters:
 
 
 class NoPullRequestError(ExpectedError):
-    """There is no pull request to comment on."""
+    """A comment was requested outside a pull request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """Where a review runs.
+    """The pipeline that a review runs in.
 
     Attributes:
-        origin: what the pipeline says of itself, and where the last review was.
-        api: where the comment goes; None where none is to be written.
+        origin: the pipeline's run, and the run of the last review.
+        api: the API that writes the comment, or None for no comment.
         marker: the comment's first line.
     """
 
@@ -125,7 +122,7 @@ class Pipeline:
 
     @classmethod
     def here(cls) -> Pipeline:
-        """Read the variables; there shall be no comment."""
+        """Read the pipeline's variables, without a comment."""
         from dra_fleet.review.forges.runs import read_run
         from dra_fleet.review.model import Origin
 
@@ -134,14 +131,14 @@ class Pipeline:
 
     @classmethod
     def posting(cls, stack: str) -> Pipeline:
-        """Read the variables, and find the comment before anything is run.
+        """Read the pipeline's variables and find the comment of the last review.
 
         Args:
-            stack: whose reviews' comment it is.
+            stack: the reviewed stack.
 
         Raises:
-            NoPullRequestError: this is no run of a pull request, or it has no token.
-            ForgeError: the code host does not answer, or refuses.
+            NoPullRequestError: this run belongs to no pull request, or it has no token.
+            ForgeError: the code host does not answer, or rejects the request.
         """
         from dra_fleet.review.comment import marker
         from dra_fleet.review.forges.runs import read_run
@@ -149,20 +146,20 @@ class Pipeline:
         run = read_run(os.environ)
         if run is None:
             raise NoPullRequestError(
-                "--post needs a run of GitHub Actions, GitLab CI or Azure Pipelines; this is none"
+                "--post requires a run of GitHub Actions, GitLab CI or Azure Pipelines; fix: omit --post"
             )
         if run.api is None:
             raise NoPullRequestError(
-                "--post needs a run of a pull request; this one is of a push: leave it out"
+                "--post requires a run of a pull request, and this run belongs to a push; fix: omit --post"
             )
         if run.is_fork:
-            _say(
-                "no comment: the pull request comes from a fork, whose runs get no secrets; the review is "
-                "among the run's artifacts"
+            _print_note(
+                "no comment: runs of a pull request from a fork have no secrets; see the review in the "
+                "artifacts of this run"
             )
             return cls(origin=run.origin)
         if not run.has_token:
-            raise NoPullRequestError(f"--post needs a token that may write comments; fix: set {run.token_in}")
+            raise NoPullRequestError(f"--post requires a token to write comments; fix: set {run.token_in}")
         from dra_fleet.review.forges.comments import find_comment
 
         there = find_comment(run.api, marker(stack))
@@ -170,37 +167,37 @@ class Pipeline:
         return cls(origin=run.origin.model_copy(update={"last": last}), api=run.api, marker=marker(stack))
 
     def post(self, review: Path) -> None:
-        """Write the comment, where one is to be written.
+        """Write the comment, if this pipeline writes one.
 
         Raises:
-            ForgeError: the code host does not answer, or refuses.
+            ForgeError: the code host does not answer, or rejects the request.
         """
         if self.api is None:
             return
         from dra_fleet.review.forges.comments import put_comment
 
         if not put_comment(self.api, self.marker, review.read_text(encoding="utf-8"), self.origin.run):
-            _say("no comment: a later run wrote one meanwhile; this review is among the run's artifacts")
+            _print_note("no comment: a later run wrote one; see this review in the artifacts of this run")
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     stderr_console().print(text, markup=False, soft_wrap=True)
 
 
 EXAMPLES = examples(
-    ("what changed since main", "dra-fleet review dev --against main"),
-    ("in a pipeline, with the comment on the pull request", "dra-fleet review prod --against main --post"),
-    ("with the pods that hold devices now", "dra-fleet review prod --running clusters --json"),
+    ("changes since main", "dra-fleet review dev --against main"),
+    ("in a pipeline, as a comment on the pull request", "dra-fleet review prod --against main --post"),
+    ("including the pods that use devices now", "dra-fleet review prod --running clusters"),
     (
         "from files, without an engine",
         "dra-fleet review dev --events events.jsonl --running running.json",
     ),
-    more="Exit code: 0 approve, 10 needs a person, 1 refuse.",
+    more="Exit code: 0 approve, 10 approval required, 1 refuse.",
 )
 
 STYLES = {"approve": "green", "person": "yellow", "refuse": "red"}
 
-TITLES = {"approve": "approve", "person": "needs a person", "refuse": "refuse"}
+TITLES = {"approve": "approve", "person": "approval required", "refuse": "refuse"}
 
 
 def review(  # noqa: PLR0917 - Typer reads the options by their order
@@ -210,62 +207,58 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     ] = None,
     events: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Saved streaming events of a preview; no engine is run."),
+        typer.Option(metavar="FILE", help="Read the saved events of a preview instead of running one."),
     ] = None,
     running: Annotated[
         str | None,
-        typer.Option(
-            metavar="clusters|FILE", help="Who holds devices now: ask the clusters, or read a file."
-        ),
+        typer.Option(metavar="clusters|FILE", help="Read the devices in use from the clusters or from FILE."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the files go; default: build/review/STACK.")
+        Path | None, typer.Option(metavar="DIR", help="Output folder; default: build/review/STACK.")
     ] = None,
     cwd: Annotated[
         Path | None,
         typer.Option(
-            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="The Pulumi project; default: this one."
+            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="Pulumi project; default: the current one."
         ),
     ] = None,
     policy_pack: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="A policy pack that judges; default: this project's."),
+        typer.Option(metavar="PATH", help="Policy pack to run; default: the project's own."),
     ] = None,
     post: Annotated[
         bool,
-        typer.Option(
-            "--post", help="Write it as the comment of this pipeline's pull request, or change that."
-        ),
+        typer.Option("--post", help="Create or update the comment on this pipeline's pull request."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the review as one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
-    """Preview a stack once and write index.html, review.md, review.json, review.sarif and plan.json.
+    """Preview a stack and write index.html, review.md, review.json, review.sarif and plan.json.
 
-    It runs the engine with your login, as `pulumi preview` does, and changes nothing. The plan binds
-    `pulumi up --plan` to what was reviewed.
+    The preview runs with your login, as `pulumi preview` does, and changes nothing. The plan binds
+    `pulumi up --plan` to the reviewed changes.
     """
     from dra_fleet.review.request import ReviewRequest
 
-    # A file that cannot be read stops the review before the preview, which takes a minute.
-    held = _saved(running)
-    asked = ReviewRequest.of(
+    # Read the file first: the preview takes a minute.
+    saved = _saved(running)
+    request = ReviewRequest.of(
         stack, against=against, events=events, out=out, directory=cwd, packs=policy_pack or ()
     )
-    pipeline = Pipeline.posting(asked.name) if post else None
-    with reporting() as reporter, held or AskedClusters(asked.name, reporter.step) as holders:
-        with asked.preview(reporter.step) as source:
+    pipeline = Pipeline.posting(request.name) if post else None
+    with reporting() as reporter, saved or ClusterHolders(request.name, reporter.step) as holders:
+        with request.preview(reporter.step) as source:
             # Imported while the engine starts.
             from dra_fleet.review.assemble import make_review
             from dra_fleet.review.gathering import Gathering
             from dra_fleet.review.writing import write_review
 
             pipeline = pipeline or Pipeline.here()
-            gathering = Gathering(asked, holders)
+            gathering = Gathering(request, holders)
             seen = gathering.seen(source)
         known = gathering.known(seen, pipeline.origin)
         with reporter.step("review"):
             found = make_review(known)
-            files = write_review(found, asked.out, gathering.texts())
+            files = write_review(found, request.out, gathering.texts())
         pipeline.post(files["markdown"])
     if json:
         print_json(found.model_dump(mode="json", by_alias=True))
@@ -275,7 +268,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
 
 
 def _saved(running: str | None) -> SavedHolders | None:
-    """What was saved of who holds devices; None where the clusters are to be asked."""
+    """Return the devices in use from a file, or None to read them from the clusters."""
     if running == CLUSTERS:
         return None
     if running is None:

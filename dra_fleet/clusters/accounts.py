@@ -1,4 +1,4 @@
-"""Asks a cloud's account, by its own command line, what a stack's cluster needs there. Only reads."""
+"""Check a cloud account with the cloud's own command line; read only."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
 
 SECONDS: Final = 90.0
-"""How long a cloud may take to answer; lists of machine types are long."""
+"""Timeout of a request; lists of machine types are long."""
 _MOST: Final = 300
-"""Letters of what a command line says; some add pages of advice."""
+"""Maximum characters of a command line's error in a message."""
 
 
-class _Why(NamedTuple):
-    """Why a cloud does not answer: words by which it is known, what it comes to, and what to do."""
+class _Cause(NamedTuple):
+    """A cause of a failed request: words that identify it, its description, and the fix."""
 
-    said: tuple[str, ...]
+    words: tuple[str, ...]
     why: str
     fix: str
-    level: Level = "warning"
+    level: Level = "unchecked"
 
 
-_WHYS: Final = (
-    _Why(
+_CAUSES: Final = (
+    _Cause(
         ("resourcenotfound", "reservationid.notfound"),
-        "it is not there ({said})",
-        "make it, or name another in the stack file",
+        "it does not exist ({error})",
+        "create it, or name another in the stack file",
         "problem",
     ),
-    _Why(
+    _Cause(
         (
             "az login", "gcloud auth login", "no active account", "aliyun configure", "aws configure",
             "unable to locate credentials", "aws sso login", "error loading sso token", "expiredtoken",
@@ -55,21 +55,21 @@ _WHYS: Final = (
             "unrecognizedclient", "security token included in the request", "signaturedoesnotmatch",
             "invalid authentication credentials", "access token is invalid",
         ),
-        "nobody is logged in, or the login has expired",
+        "you are not logged in, or the login has expired",
         "log in with {tool}",
     ),
-    _Why(
+    _Cause(
         ("service_disabled", "it is disabled. enable it"),
-        "its API is not enabled ({said})",
-        "enable the API, which takes a few minutes",
+        "its API is not enabled ({error})",
+        "enable the API and wait a few minutes",
     ),
-    _Why(
+    _Cause(
         (
             "authorizationfailed", "accessdenied", "unauthorizedoperation", "permission_denied",
             "forbidden", "nopermission", "permission for", "does not have permission",
         ),
-        "this login may not ask ({said})",
-        "ask for a role that may read it",
+        "this login lacks the permission ({error})",
+        "request a role that can read it",
     ),
 )  # fmt: skip
 """Sources: the error codes of https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting,
@@ -79,20 +79,20 @@ https://www.alibabacloud.com/help/en/ram/support/faq-about-ram-policies-and-perm
 
 
 async def ask_account(cluster: ClusterPlan, *, seconds: float = SECONDS) -> list[PreflightFinding]:
-    """What a cluster's cloud answers; each question that has no answer is one warning.
+    """Check the account of a cluster's cloud; a question without an answer is reported as `unchecked`.
 
     Args:
         cluster: the plan.
-        seconds: how long each answer may take.
+        seconds: timeout of each request.
     """
     cloud = clouds.named(cluster.cloud)
     asked = cloud.questions(cluster)
     if asked and shutil.which(cloud.command_line) is None:
         return [
             PreflightFinding(
-                level="warning",
+                level="unchecked",
                 subject="account",
-                message=f"{cloud.title} was not asked for quota, machines and permissions: "
+                message=f"quota, machines and permissions of {cloud.title} were not checked: "
                 f"{cloud.command_line} is not on PATH",
                 fix=f"install {cloud.command_line} and log in",
             )
@@ -101,20 +101,20 @@ async def ask_account(cluster: ClusterPlan, *, seconds: float = SECONDS) -> list
 
 
 async def _ask_all(title: str, questions: Sequence[CloudQuestion], seconds: float) -> list[PreflightFinding]:
-    told = await asyncio.gather(*(_ask(title, question, seconds) for question in questions))
-    return [finding for found in told for finding in found]
+    answers = await asyncio.gather(*(_ask(title, question, seconds) for question in questions))
+    return [finding for found in answers for finding in found]
 
 
 async def _ask(title: str, question: CloudQuestion, seconds: float) -> list[PreflightFinding]:
     try:
         code, out, err = await _run(question.command, seconds)
     except TimeoutError:
-        return [_untold(title, question, f"no answer within {seconds:g} seconds", "try again")]
+        return [_unanswered(title, question, f"no answer within {seconds:g} seconds", "try again")]
     except OSError as problem:
-        # Such as a script whose interpreter is gone.
+        # For example a script whose interpreter is missing.
         tool = question.command[0]
         why = f"{tool} cannot be started: {problem.strerror}"
-        return [_untold(title, question, why, f"install {tool} again")]
+        return [_unanswered(title, question, why, f"install {tool} again")]
     if code != 0:
         return [_refused(title, question, err.decode(errors="replace"))]
     try:
@@ -134,8 +134,8 @@ async def _run(command: Sequence[str], seconds: float) -> tuple[int | None, byte
     )
     try:
         out, err = await asyncio.wait_for(process.communicate(), seconds)
-    except BaseException:  # also where somebody presses Ctrl-C
-        # The command line is often a script, and what it started holds the pipes.
+    except BaseException:  # including Ctrl-C
+        # The command line is often a script, and its children keep the pipes open.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
@@ -146,29 +146,29 @@ async def _run(command: Sequence[str], seconds: float) -> tuple[int | None, byte
 def _unread(title: str, question: CloudQuestion, out: bytes, error: ErrorDetails) -> PreflightFinding:
     if error["type"] == "json_invalid":
         began = _shortened(out[:_MOST].decode(errors="replace")) or "nothing"
-        why = f"its answer is no JSON ({began})"
-        return _untold(title, question, why, f"try it yourself: {shlex.join(question.command)}")
+        why = f"its answer is not JSON ({began})"
+        return _unanswered(title, question, why, f"run it yourself: {shlex.join(question.command)}")
     place = ".".join(map(str, error["loc"])) or "the answer"
-    return _untold(title, question, f"{place}: {error['msg']}", f"update {question.command[0]}")
+    return _unanswered(title, question, f"{place}: {error['msg']}", f"update {question.command[0]}")
 
 
 def _refused(title: str, question: CloudQuestion, words: str) -> PreflightFinding:
-    said = _shortened(words) or "it failed without a word"
+    error = _shortened(words) or "it failed without a message"
     tool = question.command[0]
-    for known in _WHYS:
-        if any(word in words.lower() for word in known.said):
-            fix = known.fix.format(tool=tool)
-            return _untold(title, question, known.why.format(said=said), fix, level=known.level)
-    return _untold(title, question, said, f"try it yourself: {shlex.join(question.command)}")
+    for cause in _CAUSES:
+        if any(word in words.lower() for word in cause.words):
+            fix = cause.fix.format(tool=tool)
+            return _unanswered(title, question, cause.why.format(error=error), fix, level=cause.level)
+    return _unanswered(title, question, error, f"run it yourself: {shlex.join(question.command)}")
 
 
 def _shortened(words: str) -> str:
-    """The beginning of what was said, on one line, without what steers a terminal."""
+    """Return the beginning of an error on one line, without control characters."""
     return "".join(sign for sign in " ".join(words.split()) if sign.isprintable())[:_MOST]
 
 
-def _untold(
-    title: str, question: CloudQuestion, why: str, fix: str, *, level: Level = "warning"
+def _unanswered(
+    title: str, question: CloudQuestion, why: str, fix: str, *, level: Level = "unchecked"
 ) -> PreflightFinding:
-    message = f"{title} does not tell {question.about}: {why}"
+    message = f"{title}: could not check {question.about}: {why}"
     return PreflightFinding(level=level, subject=question.subject, message=message, fix=fix)

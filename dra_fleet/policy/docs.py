@@ -22,19 +22,20 @@ Every rule also takes `acceptUnknown`: values that may stay unknown at preview, 
 
 
 def page() -> str:
-    """The page, Markdown."""
-    rows = [f"| [{rule.name}](#{rule.name}) | {_levels(rule)} | {rule.severity} |" for rule in pack.RULES]
+    """Return the page of all rules, Markdown."""
+    rows = [f"| [{rule.name}](#{rule.name}) | {levels(rule)} | {rule.severity} |" for rule in pack.RULES]
     table = "\n".join(["| Rule | Level | Severity |", "|---|---|---|", *rows])
-    return "\n".join([_INTRODUCTION, table, "", *(_section(rule) for rule in pack.RULES)])
+    return "\n".join([_INTRODUCTION, table, "", *(section(rule) for rule in pack.RULES)])
 
 
-def _section(rule: Rule) -> str:
+def section(rule: Rule) -> str:
+    """Return the description of a rule, Markdown."""
     lines = [
         f"## {rule.name}",
         "",
         rule.description,
         "",
-        f"- Level: {_levels(rule)}. Severity: {rule.severity}.",
+        f"- Level: {levels(rule)}. Severity: {rule.severity}.",
         f"- Fix: {rule.fix}",
         f"- More: <{rule.link}>",
         *(f"- Parameter {_parameter(parameter)}" for parameter in rule.parameters),
@@ -48,7 +49,8 @@ def _section(rule: Rule) -> str:
     return "\n".join([*lines, ""])
 
 
-def _levels(rule: Rule) -> str:
+def levels(rule: Rule) -> str:
+    """Return the levels of a rule in `standard` and, if it differs, in `production`."""
     standard, production = rule.level("standard"), rule.level("production")
     return standard if standard == production else f"{standard}, in production {production}"
 

@@ -57,7 +57,7 @@ class Holders(Protocol):
         """Ask ahead, with what will be asked in all likelihood."""
         ...
 
-    def told(self, plans: tuple[FleetPlan, ...], was: Was) -> Running | None:
+    def read(self, plans: tuple[FleetPlan, ...], was: Was) -> Running | None:
         """Who holds devices, given the stack's plans and how it was; None where nobody is asked."""
         ...
 
@@ -144,7 +144,7 @@ class Gathering:
             preview=seen.preview,
             fleet=fleet,
             was=was,
-            running=self._holders.told(_plans(fleet, was), was),
+            running=self._holders.read(_plans(fleet, was), was),
             plan_command=self._asked.plan_command,
             origin=origin,
         )

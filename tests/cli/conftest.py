@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.cli import main as cli_main
-from dra_fleet.cli.telling import Telling, tell
+from dra_fleet.cli.display import Display, set_display
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ def process_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     thresholds = gc.get_threshold()
     yield
     gc.set_threshold(*thresholds)
-    tell(Telling())
+    set_display(Display())
 
 
 @pytest.fixture

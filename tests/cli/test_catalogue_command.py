@@ -57,7 +57,7 @@ def test_a_machine_whose_memory_nobody_tells_is_named_and_not_guessed() -> None:
     found = find_offers(accelerator="H200-141GB", cloud="gke", least="1Gi")
     assert (found.offers, found.memory_unknown) == ((), ("a3-ultragpu-8g",))
     told = CliRunner().invoke(app, ["machines", "--gpu", "H200", "--cloud", "gke", "--min-memory", "1Gi"])
-    assert told.stdout == "left out, for nothing public tells their memory: a3-ultragpu-8g\n"
+    assert told.stdout == "not listed, because the memory of their accelerators is unknown: a3-ultragpu-8g\n"
 
 
 def test_no_machine_large_enough_exits_1() -> None:

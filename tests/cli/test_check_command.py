@@ -68,7 +68,7 @@ def test_a_command_before_the_pipe_that_wrote_nothing_is_no_success(nothing: str
 
 def test_help_tells_the_exit_codes() -> None:
     result = RUNNER.invoke(app, ["check", "--help"])
-    assert "Exit code 1: there are errors" in " ".join(result.stdout.split())
+    assert "Exit code: 1 errors, 0 none" in " ".join(result.stdout.split())
 
 
 def test_thousands_of_findings_are_printed_as_plain_lines(tmp_path: Path) -> None:

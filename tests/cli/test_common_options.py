@@ -71,8 +71,8 @@ def test_verbose_says_which_files_are_read(run: Run) -> None:
 def test_verbose_says_which_programs_are_started(tmp_path: Path) -> None:
     program = (
         "import subprocess, sys\n"
-        "from dra_fleet.cli.telling import Telling, tell\n"
-        "tell(Telling(verbose=True))\n"
+        "from dra_fleet.cli.display import Display, set_display\n"
+        "set_display(Display(verbose=True))\n"
         "subprocess.run(['true', 'a b'], check=True)\n"
     )
     done = subprocess.run(
@@ -83,7 +83,8 @@ def test_verbose_says_which_programs_are_started(tmp_path: Path) -> None:
 
 def test_quiet_and_verbose_exclude_each_other(run: Run) -> None:
     code, _, err = run("prove", LAB, "-qv")
-    assert (code, err.splitlines()[-1]) == (2, "Error: Invalid value for --quiet: not with --verbose")
+    assert code == 2
+    assert err.splitlines()[-1].endswith("for --quiet: cannot be combined with --verbose")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

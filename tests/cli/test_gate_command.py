@@ -207,5 +207,5 @@ def test_a_missing_engine_is_told_with_where_to_get_it(monkeypatch: pytest.Monke
 
 def test_help_tells_the_exit_codes_with_examples() -> None:
     report = " ".join(RUNNER.invoke(app, ["gate", "--help"]).stdout.split())
-    assert "Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge" in report
+    assert "Exit code: 0 passed, 1 mandatory findings, 2 wrong usage, 3 no verdict" in report
     assert "dra-fleet gate prod --preset production" in report

@@ -143,8 +143,8 @@ def test_a_name_that_the_engine_would_refuse_is_refused_before_anything_is_made(
     name: str, tmp_path: Path
 ) -> None:
     assert str(run("init", "own", "--name", name).exception) == (
-        f"{name!r} is no project name; allowed: letters, digits, hyphens, underscores and periods, "
-        "at most 100; fix: give one with --name"
+        f"{name!r} is not a valid project name; allowed: at most 100 letters, digits, hyphens, "
+        "underscores and periods; fix: choose one with --name"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -162,7 +162,7 @@ def test_a_home_that_cannot_be_made_is_told_before_anything_is_done(run: Run, tm
     assert err == (
         "proof of workloads: 14 guaranteed\n"
         f"error: the rehearsal's directory {tmp_path}/home cannot be made: File exists; "
-        "free or change it, or set DRA_FLEET_HOME to another directory\n"
+        "fix: free space or permissions, or set DRA_FLEET_HOME\n"
     )
 
 
@@ -175,7 +175,7 @@ def test_a_full_disk_is_told_without_a_traceback(run: Run, monkeypatch: pytest.M
     assert (code, out) == (1, "")
     assert err == (
         "error: /home/x/events.jsonl: No space left on device; "
-        "free or change it, or set DRA_FLEET_HOME to another directory\n"
+        "fix: free space or permissions, or set DRA_FLEET_HOME\n"
     )
 
 
@@ -196,7 +196,7 @@ def test_an_interruption_exits_130(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("dra_fleet.rehearsal.session.up", interrupted)
     code, _, err = run("rehearse", "up")
     assert code == 130
-    assert err == "error: interrupted; run the same command again to go on from here\n"
+    assert err == "error: interrupted; run the same command again to continue\n"
 
 
 def test_with_json_an_error_is_json_on_stdout_and_a_sentence_on_stderr(run: Run) -> None:

@@ -46,7 +46,7 @@ def review(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     ("name", "code", "says"),
     [
         ("same", 0, "approve: stack dev"),
-        ("destructive", 10, "needs a person: stack dev"),
+        ("destructive", 10, "approval required: stack dev"),
         ("wrong", 1, "refuse"),
     ],
 )

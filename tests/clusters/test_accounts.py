@@ -49,16 +49,16 @@ def test_without_the_command_line_nothing_is_asked_and_that_is_said(
     monkeypatch.setenv("PATH", str(sys.prefix))
     (found,) = asked(FLEETS[tool]())
     assert found.message == (
-        f"{TITLES[tool]} was not asked for quota, machines and permissions: {tool} is not on PATH"
+        f"quota, machines and permissions of {TITLES[tool]} were not checked: {tool} is not on PATH"
     )
-    assert (found.level, found.fix) == ("warning", f"install {tool} and log in")
+    assert (found.level, found.fix) == ("unchecked", f"install {tool} and log in")
 
 
 @EACH
 def test_a_cloud_that_does_not_answer_in_time_is_one_sentence(tool: str, commands: Path) -> None:
     script(commands, tool, "sleep 5")
     (found,) = asked(FLEETS[tool](), seconds=0.2)
-    assert found.message.startswith(f"{TITLES[tool]} does not tell ")
+    assert found.message.startswith(f"{TITLES[tool]}: could not check ")
     assert found.message.endswith(": no answer within 0.2 seconds")
 
 
@@ -82,8 +82,8 @@ def test_a_cloud_that_does_not_answer_in_time_is_one_sentence(tool: str, command
 def test_nobody_logged_in_is_one_sentence(tool: str, said: str, commands: Path) -> None:
     script(commands, tool, f'echo "{said.replace("`", "")}" >&2; exit 1')
     (found,) = asked(FLEETS[tool]())
-    assert found.message.endswith(": nobody is logged in, or the login has expired")
-    assert (found.level, found.fix) == ("warning", f"log in with {tool}")
+    assert found.message.endswith(": you are not logged in, or the login has expired")
+    assert (found.level, found.fix) == ("unchecked", f"log in with {tool}")
 
 
 @pytest.mark.parametrize(
@@ -98,35 +98,35 @@ def test_nobody_logged_in_is_one_sentence(tool: str, said: str, commands: Path) 
 def test_a_login_that_may_not_ask_is_one_sentence(tool: str, said: str, commands: Path) -> None:
     script(commands, tool, f'echo "{said}" >&2; exit 1')
     (found,) = asked(FLEETS[tool]())
-    assert found.message.endswith(f": this login may not ask ({said})")
-    assert found.fix == "ask for a role that may read it"
+    assert found.message.endswith(f": this login lacks the permission ({said})")
+    assert found.fix == "request a role that can read it"
 
 
 @pytest.mark.parametrize(
     ("text", "why", "fix"),
     [
-        ("echo 503 >&2; exit 1", "503", "try it yourself: aws sts get-caller-identity --region us-east-1"),
-        ("exit 1", "it failed without a word", "try it yourself: aws sts get-caller-identity"),
+        ("echo 503 >&2; exit 1", "503", "run it yourself: aws sts get-caller-identity --region us-east-1"),
+        ("exit 1", "it failed without a message", "run it yourself: aws sts get-caller-identity"),
         ("echo '[]'", "the answer: Input should be an object", "update aws"),
-        ("printf ''", "its answer is no JSON (nothing)", "try it yourself: aws sts get-caller-identity"),
-        ("echo '<html> 503'", "its answer is no JSON (<html> 503)", "try it yourself: aws sts get-caller"),
+        ("printf ''", "its answer is not JSON (nothing)", "run it yourself: aws sts get-caller-identity"),
+        ("echo '<html> 503'", "its answer is not JSON (<html> 503)", "run it yourself: aws sts get-caller"),
         (
             r"printf '\033[31m\377'; head -c 900000 /dev/zero | tr '\0' x",
-            f"its answer is no JSON ([31m\N{REPLACEMENT CHARACTER}{'x' * 294})",
-            "try it yourself: aws sts get-caller-identity",
+            f"its answer is not JSON ([31m\N{REPLACEMENT CHARACTER}{'x' * 294})",
+            "run it yourself: aws sts get-caller-identity",
         ),
         ("echo '{}'", "Account: Field required", "update aws"),
         (
             "echo 'Quotas API is not used or it is disabled. Enable it by visiting' >&2; exit 1",
             "its API is not enabled (Quotas API is not used or it is disabled. Enable it by visiting)",
-            "enable the API, which takes a few minutes",
+            "enable the API and wait a few minutes",
         ),
     ],
 )
 def test_any_other_answer_is_told_as_it_is(text: str, why: str, fix: str, commands: Path) -> None:
     script(commands, "aws", text)
     (found,) = asked(h100())
-    assert found.message == f"EKS does not tell whose login this is: {why}"
+    assert found.message == f"EKS: could not check whose login this is: {why}"
     assert found.fix.startswith(fix)
 
 
@@ -135,7 +135,7 @@ def test_a_command_line_whose_interpreter_is_gone_is_one_sentence(commands: Path
     (commands / "az").chmod(0o755)
     (found,) = asked(vgpu())
     assert found.message.endswith(": az cannot be started: No such file or directory")
-    assert (found.level, found.fix) == ("warning", "install az again")
+    assert (found.level, found.fix) == ("unchecked", "install az again")
 
 
 def test_who_stops_waiting_leaves_nothing_behind(commands: Path) -> None:
@@ -161,9 +161,9 @@ def test_what_is_not_there_is_a_problem(commands: Path) -> None:
     said = "An error occurred (InvalidCapacityReservationId.NotFound)"
     script(commands, "aws", f"""case "$1" in sts) echo '{login}';; *) echo "{said}" >&2; exit 1;; esac""")
     (found,) = [finding for finding in asked(fleet) if finding.subject == "reservation"]
-    assert (found.level, found.fix) == ("problem", "make it, or name another in the stack file")
+    assert (found.level, found.fix) == ("problem", "create it, or name another in the stack file")
     assert found.message == (
-        f"EKS does not tell the reservation {RESERVATION} of pool gpu: it is not there ({said})"
+        f"EKS: could not check the reservation {RESERVATION} of pool gpu: it does not exist ({said})"
     )
 
 
@@ -176,4 +176,4 @@ def test_a_question_that_is_not_answered_keeps_no_other_from_being_asked(command
     )
     found = asked(h100())
     assert [finding.subject for finding in found] == ["quota", "machines", "permissions", "versions"]
-    assert {finding.level for finding in found} == {"warning"}
+    assert {finding.level for finding in found} == {"unchecked"}

@@ -342,8 +342,8 @@ def questions(settings: GkeClusterSettings, cluster: ClusterPlan) -> Sequence[Cl
 
 def _logged_in(told: GcloudLogins) -> Iterator[PreflightFinding]:
     if not told.root:
-        message = "GKE was not asked for quota, machines and permissions: nobody is logged in"
-        yield PreflightFinding(level="warning", subject="account", message=message, fix="gcloud auth login")
+        message = "quota, machines and permissions of GKE were not checked: you are not logged in"
+        yield PreflightFinding(level="unchecked", subject="account", message=message, fix="gcloud auth login")
 
 
 def _project(cluster: ClusterPlan, settings: GkeClusterSettings, login: str) -> CloudQuestion:

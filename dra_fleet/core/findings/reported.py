@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-Level = Literal["ok", "warning", "problem"]
+Level = Literal["ok", "warning", "unchecked", "problem"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreflightFinding:
-    """One thing looked at. A `problem` means that `pulumi up` would not end well; `fix` says what to do."""
+    """Result of one check. `problem`: `pulumi up` would fail. `unchecked`: there was no answer."""
 
     level: Level
     subject: str

@@ -288,7 +288,7 @@ def _plan(review: Review, rows: int) -> str:
 
 
 PARTS = (
-    Part(title="What changes", render=changes, is_open=True),
+    Part(title="Changes", render=changes, is_open=True),
     Part(title="Blast radius", render=blast, is_open=True),
     Part(title="Findings", render=_findings, is_open=True),
     Part(title="Apply exactly what was reviewed", render=_plan, is_open=True),
@@ -300,7 +300,7 @@ PARTS = (
     Part(title="Sharing and isolation", render=_sharing),
     Part(title="Asked, got and stranded by one copy", render=use),
     Part(title="Credentials and exposure", render=_exposure),
-    Part(title="What was not checked", render=_unchecked),
+    Part(title="Not checked", render=_unchecked),
 )
 
 

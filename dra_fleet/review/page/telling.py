@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MORE_CHANGES: Final = 300
 """Changes that the page tells one by one; the rest as counts."""
 UNKNOWN: Final = "unknown"
-DECISIONS: Final = {"approve": "Approve", "person": "Needs a person", "refuse": "Refuse"}
+DECISIONS: Final = {"approve": "Approve", "person": "Approval required", "refuse": "Refuse"}
 SIGNS: Final = {
     "approve": "✓",
     "person": "!",
@@ -42,8 +42,8 @@ SIGNS: Final = {
 """A sign beside each coloured word."""
 TITLES: Final = {
     "verdict": "Verdict",
-    "changes": "What changes",
-    "blast": "Whom it hits",
+    "changes": "Changes",
+    "blast": "Affected workloads and teams",
     "matrix": "Claims by pools",
     "workloads": "Workloads",
     "map": "Fleet map",
@@ -54,7 +54,7 @@ TITLES: Final = {
     "sharing": "Sharing and isolation",
     "use": "Utilisation",
     "exposure": "Credentials and exposure",
-    "unchecked": "What was not checked",
+    "unchecked": "Not checked",
     "engine": "The preview",
 }
 

@@ -106,7 +106,7 @@ def test_a_pull_request_from_a_fork_is_reviewed_without_a_comment_and_that_is_sa
 ) -> None:
     code, said = review(github(host.address, tmp_path, fork=True))
     assert code == 10
-    assert said.startswith("no comment: the pull request comes from a fork, whose runs get no secrets; ")
+    assert said.startswith("no comment: runs of a pull request from a fork have no secrets; ")
     assert host.calls == []
     assert (tmp_path / "out" / "review.md").is_file()
 
@@ -258,9 +258,9 @@ def test_a_code_host_that_does_not_answer_is_told(
     [
         (
             {"GITHUB_ACTIONS": ""},
-            "--post needs a run of GitHub Actions, GitLab CI or Azure Pipelines; this is",
+            "--post requires a run of GitHub Actions, GitLab CI or Azure Pipelines; fix",
         ),
-        ({"GITHUB_TOKEN": ""}, "--post needs a token that may write comments; fix: set GITHUB_TOKEN"),
+        ({"GITHUB_TOKEN": ""}, "--post requires a token to write comments; fix: set GITHUB_TOKEN"),
     ],
 )
 def test_what_cannot_be_posted_is_told_before_the_preview(
@@ -272,7 +272,7 @@ def test_what_cannot_be_posted_is_told_before_the_preview(
 
 def test_a_push_is_no_pull_request(review: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
     code, told = review(github("http://127.0.0.1:1", tmp_path, number=0))
-    assert (code, "this one is of a push: leave it out" in told) == (1, True)
+    assert (code, "this run belongs to a push; fix: omit --post" in told) == (1, True)
 
 
 def test_without_post_a_review_carries_its_run_too(

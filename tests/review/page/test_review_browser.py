@@ -156,9 +156,9 @@ def test_what_a_page_shows_at_first_is_nowhere_cut_on_a_wide_screen(opened: Open
 @pytest.mark.parametrize("opened", [at("destructive")], indirect=True)
 def test_the_verdict_reasons_and_changes_are_on_the_first_screen(opened: Opened) -> None:
     page = opened.page
-    expect(page.get_by_role("heading", level=1)).to_have_text("Needs a person")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Approval required")
     expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
-    expect(page.get_by_role("heading", name="What changes")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Changes")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("opened", [at("destructive", width) for width in WIDTHS], indirect=True)
@@ -168,7 +168,7 @@ def test_a_reason_leads_to_the_part_that_tells_more_even_where_it_is_closed(open
     expect(page.locator("#section-blast table").first).to_be_hidden()
     page.locator(".reasons a[href='#section-blast']").first.click()
     expect(page.locator("#section-blast table").first).to_be_visible()
-    expect(page.get_by_role("heading", name="Whom it hits")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Affected workloads and teams")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("opened", [at("large")], indirect=True)

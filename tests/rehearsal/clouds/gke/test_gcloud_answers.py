@@ -204,7 +204,7 @@ def test_nobody_logged_in_is_one_sentence() -> None:
     (first,) = clouds.named("gke").questions(cluster)
     nobody = first.answer.model_validate([])
     (found,) = first.judge(nobody)
-    assert found.message == "GKE was not asked for quota, machines and permissions: nobody is logged in"
+    assert found.message == "quota, machines and permissions of GKE were not checked: you are not logged in"
     assert found.fix == "gcloud auth login"
     assert list(first.then(nobody)) == []
 

@@ -1,4 +1,4 @@
-"""How much a command tells and in which form: the options that all commands have."""
+"""The output options of every command: format, quiet, verbose."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Form = Literal["table", "json", "yaml"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Telling:
-    """What was asked for.
+class Display:
+    """Output options of the running command.
 
     Attributes:
-        form: how the result is printed.
-        quiet: nothing but results and errors.
-        verbose: also what is read, started and connected to, each step's parts, and what is behind an error.
+        form: format of the result.
+        quiet: print results and errors only.
+        verbose: also print the files read, the programs started, the connections and the causes of an error.
     """
 
     form: Form = "table"
@@ -31,30 +31,30 @@ class Telling:
     verbose: bool = False
 
 
-_TELLING: Final[ContextVar[Telling]] = ContextVar("telling")
+_DISPLAY: Final[ContextVar[Display]] = ContextVar("display")
 _READ: Final = (".yaml", ".yml", ".json", ".jsonl", ".kubeconfig")
 _OWN: Final = str(Path(__file__).parents[1])
 
 
-def telling() -> Telling:
-    """What was asked for; plain until a command's options were read."""
-    return _TELLING.get(Telling())
+def display() -> Display:
+    """Return the options of the running command; the defaults before they are parsed."""
+    return _DISPLAY.get(Display())
 
 
-def tell(wanted: Telling) -> None:
-    """Hold to this from now on."""
-    _TELLING.set(wanted)
-    if wanted.verbose:
+def set_display(options: Display) -> None:
+    """Apply the options to the rest of the run."""
+    _DISPLAY.set(options)
+    if options.verbose:
         _watch()
 
 
 @cache
 def _watch() -> None:
-    """Python itself says what is opened, started and connected to; such a hook stays, so there is one."""
-    sys.addaudithook(_tell_event)
+    """Print events of Python's audit hook; a hook cannot be removed, so add it once."""
+    sys.addaudithook(_print_event)
 
 
-def _tell_event(event: str, args: tuple[Any, ...]) -> None:
+def _print_event(event: str, args: tuple[Any, ...]) -> None:
     line = ""
     if event == "open" and _is_read(args):
         line = f"reads {args[0]}"
@@ -62,7 +62,7 @@ def _tell_event(event: str, args: tuple[Any, ...]) -> None:
         line = f"starts {_command(args[1])}"
     elif event == "socket.connect":
         line = f"connects to {_address(args[1])}"
-    if line and telling().verbose:
+    if line and display().verbose:
         sys.stderr.write(f"{line}\n")
 
 
