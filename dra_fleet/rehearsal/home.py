@@ -210,8 +210,8 @@ class Home:
                     _make_private(path)
             except OSError as error:
                 raise HomeUnusableError(
-                    f"the rehearsal's directory {path} cannot be made: {error.strerror}; "
-                    f"free or change it, or set {ENVIRONMENT_VARIABLE} to another directory"
+                    f"the rehearsal's directory {path} cannot be created: {error.strerror}; "
+                    f"fix: free space or permissions, or set {ENVIRONMENT_VARIABLE}"
                 ) from error
 
 

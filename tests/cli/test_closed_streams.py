@@ -60,16 +60,16 @@ def test_a_reader_that_goes_away_is_no_error(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (f"prove {'a' * 300}", "File name too long; name another path\n"),
-        (f"check {'a' * 5000}.yaml --stack dev", "aaa: File name too long; name another path\n"),
+        (f"prove {'a' * 300}", "File name too long; fix: choose another path\n"),
+        (f"check {'a' * 5000}.yaml --stack dev", "aaa: File name too long; fix: choose another path\n"),
         (
             "prove dev --sarif /no/such/folder/x.sarif",
-            "error: /no/such/folder/x.sarif: No such file or directory; name another path\n",
+            "error: /no/such/folder/x.sarif: No such file or directory; fix: choose another path\n",
         ),
-        ("prove dev --sarif /", "error: /: Is a directory; name another path\n"),
+        ("prove dev --sarif /", "error: /: Is a directory; fix: choose another path\n"),
         (
             "prove dev --sarif /dev/null/x",
-            "error: /dev/null/x: Not a directory; name another path\n",
+            "error: /dev/null/x: Not a directory; fix: choose another path\n",
         ),
     ],
 )
@@ -83,4 +83,4 @@ def test_a_working_directory_that_is_gone_is_told(tmp_path: Path) -> None:
     line = f"mkdir {gone}; cd {gone}; rmdir {gone}; {COMMAND} prove dev"
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "error: the working directory is not there any more; fix: change to one that is\n"
+    assert done.stderr == "error: the working directory was deleted; fix: change to another directory\n"

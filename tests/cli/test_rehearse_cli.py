@@ -161,7 +161,7 @@ def test_a_home_that_cannot_be_made_is_told_before_anything_is_done(run: Run, tm
     assert (code, out) == (1, "")
     assert err == (
         "proof of workloads: 14 guaranteed\n"
-        f"error: the rehearsal's directory {tmp_path}/home cannot be made: File exists; "
+        f"error: the rehearsal's directory {tmp_path}/home cannot be created: File exists; "
         "fix: free space or permissions, or set DRA_FLEET_HOME\n"
     )
 
