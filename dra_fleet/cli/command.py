@@ -31,17 +31,16 @@ def examples(*lines: tuple[str, str], more: str = "") -> str:
 
 
 RULES = typer.Option(
-    "--rules",
-    metavar="DIR",
-    help="A folder of your own rules, which judge beside these; else what the stack file names.",
-    show_default=False,
+    "--rules", metavar="DIR", help="Run also the custom rules of a folder.", show_default=False
 )
 
 EXEMPTIONS = typer.Option(
-    "--exemptions",
-    metavar="FILE",
-    help="Exemptions from rules, YAML; else what the stack file names.",
-    show_default=False,
+    "--exemptions", metavar="FILE", help="Exempt what this YAML lists.", show_default=False
+)
+
+PROJECT_POLICIES = typer.Option(
+    "--project-policies",
+    help="Use also the rules and exemptions that the project's own files name; default: never.",
 )
 
 EXAMPLES = examples(

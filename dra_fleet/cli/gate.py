@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import examples
+from dra_fleet.cli.command import EXEMPTIONS, PROJECT_POLICIES, RULES, examples
 from dra_fleet.cli.output import (
     print_error,
     print_json,
@@ -91,23 +91,9 @@ def gate(  # noqa: PLR0917 - Typer names them
             show_default=False,
         ),
     ] = None,
-    rules: Annotated[
-        Path | None,
-        typer.Option(
-            "--rules", metavar="DIR", help="Run also the custom rules of a folder.", show_default=False
-        ),
-    ] = None,
-    exemptions: Annotated[
-        Path | None,
-        typer.Option("--exemptions", metavar="FILE", help="Exempt what this YAML lists.", show_default=False),
-    ] = None,
-    project_policies: Annotated[
-        bool,
-        typer.Option(
-            "--project-policies",
-            help="Use also the rules and exemptions that the project's own files name; default: never.",
-        ),
-    ] = False,
+    rules: Annotated[Path | None, RULES] = None,
+    exemptions: Annotated[Path | None, EXEMPTIONS] = None,
+    project_policies: Annotated[bool, PROJECT_POLICIES] = False,
     baseline: Annotated[
         Path | None,
         typer.Option(
