@@ -9,11 +9,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.policy.reading.advertisers import advertisers
-from dra_fleet.policy.reading.chart_values import local_chart
+from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.reading.clouds import all_resources
+from dra_fleet.policy.reading.contents import contents
 from dra_fleet.policy.reading.custom_types import custom_types
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.partitions import pools
@@ -66,9 +66,18 @@ def _is_of_git(resource: Resource) -> bool:
 def _is_chart_of_devices(resource: Resource) -> bool:
     """Whether a chart that no driver knows says by its name or its place that it may give devices out."""
     return any(
-        is_of_no_driver(installed)
+        not installed.files
+        and is_of_no_driver(installed)
         and any(_OF_DEVICES.search(place.text or "") for place in (installed.chart, installed.repository))
         for installed in releases(resource)
+    )
+
+
+def _is_chart_elsewhere(resource: Resource) -> bool:
+    """Return whether a chart of the program is not at hand, or has unreadable templates of devices."""
+    unreadable = contents(resource).unreadable
+    return any(installed.missing and is_of_no_driver(installed) for installed in releases(resource)) or any(
+        _OF_DEVICES.search(text) or SOCKETS.rpartition("/")[0] in text for _, text in unreadable
     )
 
 
@@ -168,6 +177,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     ("what gives devices out", RELEASE_TYPES.pattern, _is_chart_of_devices),
+    ("whatever its chart makes, which is not at hand", RELEASE_TYPES.pattern, _is_chart_elsewhere),
     # https://fluxcd.io/flux/components/source/helmcharts/
     ("what gives devices out", r"kubernetes:source\.toolkit\.fluxcd\.io/\w+:HelmChart", _names(_OF_DEVICES)),
     ("what gives devices out", r"aws:eks/addon:Addon|aws-native:eks:Addon", _names(_ACCELERATED)),
@@ -238,7 +248,7 @@ def _hiding_drivers(stack: Stack) -> dict[str, str]:
     return {
         each.urn: "what gives the devices of its classes out"
         for each, installed in charts
-        if is_of_no_driver(installed) and not local_chart(installed.chart.text or "").given
+        if is_of_no_driver(installed) and not installed.files
     }
 
 
