@@ -445,6 +445,7 @@ def is_known(name: str) -> bool:
         resources = driver.resources
         own = [own_name(version.chart) for version in driver.facts.versions]
         own += [each.chart for each in (resources.operator, resources.device_plugin) if each is not None]
+        own += [chart for each in resources.other_plugins for chart in each.charts]
         if name in own or name in resources.discovery_charts | resources.other_charts:
             return True
     return False

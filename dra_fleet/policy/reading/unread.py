@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers
+from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers, reaches_sockets
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.reading.clouds import all_resources
@@ -17,7 +17,7 @@ from dra_fleet.policy.reading.contents import contents
 from dra_fleet.policy.reading.custom_types import custom_types
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.partitions import pools
-from dra_fleet.policy.reading.pods import POD_TYPES
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.reading.versions import VERSIONED
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SERVICES: Final = re.compile(
 )
 """The services of clouds that make clusters, machines or whatever a template holds."""
 _ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|(?<![a-z])dra(?![a-z])")
-_OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(gpus?|nvidia|device-plugin|dra|mig)(?![a-z])")
+_OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(v?gpus?|nvidia|neuron|device-plugin|dra|mig)(?![a-z])")
 _NAMING: Final = frozenset({"type", "typeName", "addonName", "chart"})
 _TEMPLATED: Final = re.compile(r"\{\{")
 
@@ -216,7 +216,7 @@ _TYPES: Final = tuple((what, re.compile(types), about) for what, types, about in
 def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
     """The resources that no rule reads, with what each may hold; components are read by their children."""
     parents = {resource.parent for resource in stack.resources}
-    hidden = _hiding_drivers(stack)
+    hidden = {**_hiding_drivers(stack), **_unknown_plugins(stack)}
     for resource in stack.resources:
         is_component = resource.provider is None
         if is_component and resource.urn in parents:
@@ -238,6 +238,19 @@ def unknown_types(stack: Stack) -> Iterator[tuple[Resource, str, tuple[Resource,
             )
         ),
     )
+
+
+def _unknown_plugins(stack: Stack) -> dict[str, str]:
+    """Find pods with the sockets of device plugins that no driver knows, beside a DRA driver."""
+    found = advertisers(stack)
+    known = {each.resource.urn for each in found}
+    if not any(each.kind == "dra" for each in found):
+        return {}
+    return {
+        each.urn: "a device plugin"
+        for each in stack.of(POD_TYPES)
+        if each.urn not in known and any(reaches_sockets(pods.value) for pods in pod_specs(each))
+    }
 
 
 def _hiding_drivers(stack: Stack) -> dict[str, str]:
