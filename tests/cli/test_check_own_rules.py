@@ -42,7 +42,7 @@ def check(file: Path, *options: str, stack: Path = STACK) -> tuple[int, list[str
     return result.exit_code, result.stdout.splitlines()
 
 
-def test_what_a_rule_finds_is_told_at_its_line(file: Path, rules: Path) -> None:
+def test_a_finding_is_reported_at_its_line(file: Path, rules: Path) -> None:
     assert check(file)[0] == 0
     code, lines = check(file, "--rules", str(rules))
     assert code == 1
@@ -54,7 +54,7 @@ def test_what_a_rule_finds_is_told_at_its_line(file: Path, rules: Path) -> None:
     assert check(file, "--rules", str(rules))[0] == 0
 
 
-def test_objects_that_ask_for_no_devices_are_judged_by_them_too(file: Path, rules: Path) -> None:
+def test_custom_rules_check_objects_that_request_no_devices(file: Path, rules: Path) -> None:
     rule = rules / "namespace_require_owner.py"
     rule.write_text(rule.read_text("utf-8").replace("core/v1:Namespace", "apps/v1:Deployment"), "utf-8")
     file.write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", encoding="utf-8")
@@ -128,7 +128,7 @@ def test_a_rule_cannot_patch_or_print_into_the_check(file: Path, rules: Path) ->
     assert (code, lines[0].endswith(f"[{OWNER}]")) == (1, True)
 
 
-def test_without_the_rules_that_are_asked_for_nothing_is_judged(file: Path, tmp_path: Path) -> None:
+def test_missing_rules_stop_the_check(file: Path, tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(STACK), "--rules", str(tmp_path / "no")])
     assert isinstance(result.exception, GateError)
     assert str(result.exception) == (
