@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dra_fleet.cli.command import EXEMPTIONS, RULES, STACK_HELP, Json, examples, stacks
+from dra_fleet.cli.command import EXEMPTIONS, PROJECT_POLICIES, RULES, STACK_HELP, Json, examples, stacks
 from dra_fleet.cli.output import print_json, print_lines, stdout_console
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def check(  # noqa: PLR0917 - Typer names them
     ] = None,
     rules: Annotated[Path | None, RULES] = None,
     exemptions: Annotated[Path | None, EXEMPTIONS] = None,
+    project_policies: Annotated[bool, PROJECT_POLICIES] = False,
     sarif: Annotated[
         Path | None,
         typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF.", show_default=False),
@@ -118,11 +119,12 @@ def check(  # noqa: PLR0917 - Typer names them
     except SettingsInvalid as invalid:
         raise read.located(invalid) from None
     _require_known(plan, cluster or ())
-    own, policies = NO_OWN_RULES, asked(rules, exemptions).or_else(asked_by_file(file))
-    if policies.paths:
+    own, options = NO_OWN_RULES, asked(rules, exemptions)
+    project = asked_by_file(file) if project_policies else None
+    if options.paths or project is not None:
         from dra_fleet.cli.own_rules import own_rules
 
-        own = own_rules(policies)
+        own = own_rules(options, project)
     unreadable: list[FileFinding] = []
     given_files = manifests(files or (), unreadable)
     charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]

@@ -30,18 +30,15 @@ def examples(*lines: tuple[str, str], more: str = "") -> str:
     return f"\b\nExamples:\n{block}\n\n{more}"
 
 
-RULES = typer.Option(
-    "--rules",
-    metavar="DIR",
-    help="Also run the custom rules in DIR; default: none.",
-    show_default=False,
-)
+RULES = typer.Option("--rules", metavar="DIR", help="Also run the custom rules in DIR.", show_default=False)
 
 EXEMPTIONS = typer.Option(
-    "--exemptions",
-    metavar="FILE",
-    help="Apply the exemptions in this YAML file; default: none.",
-    show_default=False,
+    "--exemptions", metavar="FILE", help="Apply the exemptions in this YAML file.", show_default=False
+)
+
+PROJECT_POLICIES = typer.Option(
+    "--project-policies",
+    help="Also use the rules and exemptions that the project's own files name.",
 )
 
 EXAMPLES = examples(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import Json, examples
+from dra_fleet.cli.command import EXEMPTIONS, PROJECT_POLICIES, RULES, Json, examples
 from dra_fleet.cli.output import (
     print_error,
     print_json,
@@ -91,23 +91,9 @@ def gate(  # noqa: PLR0917 - Typer names them
             show_default=False,
         ),
     ] = None,
-    rules: Annotated[
-        Path | None,
-        typer.Option("--rules", metavar="DIR", help="Also run the custom rules in DIR.", show_default=False),
-    ] = None,
-    exemptions: Annotated[
-        Path | None,
-        typer.Option(
-            "--exemptions", metavar="FILE", help="Apply the exemptions in this YAML file.", show_default=False
-        ),
-    ] = None,
-    project_policies: Annotated[
-        bool,
-        typer.Option(
-            "--project-policies",
-            help="Also use the rules and exemptions that the project's own files name.",
-        ),
-    ] = False,
+    rules: Annotated[Path | None, RULES] = None,
+    exemptions: Annotated[Path | None, EXEMPTIONS] = None,
+    project_policies: Annotated[bool, PROJECT_POLICIES] = False,
     baseline: Annotated[
         Path | None,
         typer.Option(

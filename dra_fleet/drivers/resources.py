@@ -58,6 +58,25 @@ class DevicePlugin:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherPlugin:
+    """A device plugin of another project that advertises a driver's devices.
+
+    Attributes:
+        title: the project.
+        charts: the names of its charts.
+        programs: finds its program in a command, or its image.
+        source: a public page that names them.
+        date: when that page was read.
+    """
+
+    title: str
+    charts: frozenset[str]
+    programs: re.Pattern[str]
+    source: str
+    date: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Operator:
     """An operator that installs what a driver needs, or the driver itself.
 
@@ -167,6 +186,7 @@ class DriverResources:
         root: the chart value that says where the devices' driver is, the host's root unless given; empty for
             none.
         device_plugin: the device plugin that gives the same devices out; None where there is none.
+        other_plugins: device plugins of other projects for the same devices.
         operator: the operator that installs what it needs; None where there is none.
         discovery_charts: the names of further charts that label nodes by their devices.
         other_charts: the names of charts that concern its devices, and give none out.
@@ -183,6 +203,7 @@ class DriverResources:
     workloads: re.Pattern[str] = NO_NAME
     root: str = ""
     device_plugin: DevicePlugin | None = None
+    other_plugins: tuple[OtherPlugin, ...] = ()
     operator: Operator | None = None
     discovery_charts: frozenset[str] = frozenset()
     other_charts: frozenset[str] = frozenset()

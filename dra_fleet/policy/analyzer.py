@@ -24,6 +24,7 @@ from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.policy import asked_policies, judging, own
 from dra_fleet.policy.decoding import decode, encode
 from dra_fleet.policy.exemptions import exemption_of, today
+from dra_fleet.policy.reading.contents import may_contain
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:
@@ -203,6 +204,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         for rule in self._judging(request.type):
             if self._levels[rule.name] != "remediate" or rule.remedy is None:
                 continue
+            if rule.types.fullmatch(request.type) is None:
+                continue
             exempted = exemption_of(self._exemptions, rule.name, request.urn)
             if exempted is not None and exempted.holds(today()):
                 continue
@@ -298,7 +301,9 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             found = self._for_type[resource_type] = [
                 rule
                 for rule in self._rules
-                if isinstance(rule, ResourceRule) and self._runs(rule) and rule.types.fullmatch(resource_type)
+                if isinstance(rule, ResourceRule)
+                and self._runs(rule)
+                and (rule.types.fullmatch(resource_type) or may_contain(resource_type))
             ]
         return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.core.declared.resources import Stack
 from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy.exemptions import exemption_of
+from dra_fleet.policy.reading.contents import contents, expanded
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 
 if TYPE_CHECKING:
@@ -107,10 +108,11 @@ def judge(rule: Rule, resources: Sequence[Resource], settings: Settings) -> list
 
 def judge_resource(rule: ResourceRule, resource: Resource, settings: Settings) -> list[Violation]:
     """The violations of one rule by one resource, unknown values it asked for among them."""
-    if rule.types.fullmatch(resource.type) is None:
+    about = [each for each in (resource, *contents(resource).objects) if rule.types.fullmatch(each.type)]
+    if not about:
         return []
     resource.unknowns.clear()
-    findings = list(rule.judge(resource, settings))
+    findings = [finding for each in about for finding in rule.judge(each, settings)]
     return _violations(rule, findings, [resource], settings)
 
 
@@ -119,7 +121,7 @@ def judge_stack(rule: StackRule, stack: Stack, settings: Settings) -> list[Viola
     advises = rule.advises is not None and rule.advises(stack, settings)
     for resource in stack.resources:
         resource.unknowns.clear()
-    findings = list(rule.judge(stack, settings))
+    findings = list(rule.judge(expanded(stack), settings))
     found = _violations(rule, findings, stack.resources, settings)
     return [replace(violation, advice=True) for violation in found] if advises else found
 

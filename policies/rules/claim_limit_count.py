@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import clouds, drivers
-from dra_fleet.policy.reading.claims import CLAIM_TYPES, devices, requests
-from dra_fleet.policy.rule import Finding, Parameter, ResourceRule
+from dra_fleet import clouds
+from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, devices, driver_of, requests
+from dra_fleet.policy.rule import Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.core.declared.resources import Resource
-    from dra_fleet.policy.reading.claims import ClassDemand
+    from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "claim-limit-count"
@@ -29,8 +28,14 @@ MOST: Final = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find requests for more devices than allowed."""
+    classes = stack.of(CLASS_TYPES)
+    for resource in stack.of(CLAIM_TYPES):
+        yield from _in_claim(resource, classes, settings)
+
+
+def _in_claim(resource: Resource, classes: list[Resource], settings: Settings) -> Iterator[Finding]:
     most = settings.number(MOST.name)
     allowed, fix = f"at most {most}", f"lower the count, or raise {MOST.name} of {NAME}"
     together: dict[str, dict[str, int | float]] = {}
@@ -40,7 +45,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
         if number is not None and number > most:
             yield Finding(resource, count, f"is {count.shown}", allowed, fix)
             continue
-        asked = together.setdefault(_driver(request), {})
+        name = str(request.value.get("deviceClassName").peek)
+        asked = together.setdefault(driver_of(name, classes), {})
         outer = request.name.partition("/")[0]
         asked[outer] = max(asked.get(outer, 0), 1 if number is None else number)  # one alternative is taken
     for of, asked in together.items():
@@ -50,14 +56,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             yield Finding(resource, devices(resource).get("requests"), problem, allowed, fix)
 
 
-def _driver(request: ClassDemand) -> str:
-    """The driver of a class that a chart installs, else the class."""
-    name = request.value.get("deviceClassName").peek
-    driver = drivers.of_class(name) if isinstance(name, str) else None
-    return str(name) if driver is None else driver.facts.driver
-
-
-RULE = ResourceRule(
+RULE = StackRule(
     name=NAME,
     description=(
         "Claims ask for no more devices than a machine can hold, "
@@ -66,7 +65,6 @@ RULE = ResourceRule(
     fix="Lower the count.",
     link="https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/",
     severity="low",
-    types=CLAIM_TYPES,
     parameters=(MOST,),
     judge=judge,
 )

@@ -7,14 +7,14 @@ and of an unknown driver, so how they are written makes no difference.
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import drivers
-from dra_fleet.drivers.divided_devices import DeviceSelection
-from dra_fleet.kubernetes.cel import CelDevice, CelUnsupported
-from dra_fleet.policy.reading.claims import CLASS_TYPES, WHOLE_CLASS_TYPES, selectors
+from dra_fleet.policy.reading.claims import (
+    CLASS_TYPES,
+    WHOLE_CLASS_TYPES,
+    selected_drivers,
+    selectors,
+)
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-_DRIVER: Final = re.compile(r"""device\.driver == ['"]([^'"]+)['"]""")
-_UNKNOWN_DRIVERS: Final = ("other.invalid", "another.invalid")
 _SHOWN: Final = 2
 
 
@@ -33,7 +31,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find classes without a selector, and those that select devices of several drivers."""
     del settings
     place = resource.get("spec", "selectors")
-    if WHOLE_CLASS_TYPES.fullmatch(resource.type) and (place.absent or place.known == []):
+    whole = WHOLE_CLASS_TYPES.fullmatch(resource.type) is not None
+    if place.known == [] or (whole and place.absent):  # a patch replaces the list of the class
         yield Finding(
             resource,
             place,
@@ -46,7 +45,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     expressions = tuple(text for text in texts if text is not None)
     if len(expressions) != len(texts) or not expressions:
         return
-    selected = _selected(expressions)
+    selected = selected_drivers(expressions)
     if len(selected) > 1:
         yield Finding(
             resource,
@@ -55,25 +54,6 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             "devices of one driver",
             "select the driver, for example device.driver == 'gpu.nvidia.com'",
         )
-
-
-@cache
-def _selected(expressions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the drivers of which selectors take a device without attributes."""
-    try:
-        selection = DeviceSelection.of(expressions)
-    except CelUnsupported:  # class-forbid-whole-gpus reports it
-        return ()
-    if selection is None:  # selector-require-valid-cel reports it
-        return ()
-    return tuple(name for name in _drivers() if selection.may_select(CelDevice.of({"name": "probe"}, name)))
-
-
-@cache
-def _drivers() -> tuple[str, ...]:
-    texts = (text for driver in drivers.known() for text in driver.facts.class_selectors.values())
-    named = (name for text in texts for name in _DRIVER.findall(text))
-    return (*dict.fromkeys(named), *_UNKNOWN_DRIVERS)
 
 
 RULE = ResourceRule(

@@ -32,7 +32,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     del settings
     for operator in operators(stack):
         yield from _judge_mount(operator)
-    drivers = [found for found in advertisers(stack) if found.kind == "dra"]
+    drivers = [found for found in advertisers(stack) if found.replaces_plugin]
     if not drivers:
         return
     nodes = Nodes(stack)

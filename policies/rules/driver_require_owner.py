@@ -46,7 +46,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools with two owners of the GPU driver, or with none."""
     external = settings.texts(EXTERNAL.name)
     installed = operators(stack)
-    served_by = [found.resource for found in advertisers(stack) if found.kind == "dra"]
+    served_by = [found.resource for found in advertisers(stack) if found.replaces_plugin]
     daemons = list(_installers(stack))
     involved = [*served_by, *(each.resource for each in (*installed, *daemons))]
     if not involved:

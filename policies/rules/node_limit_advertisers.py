@@ -34,10 +34,12 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     nodes = Nodes(stack)
     pools = nodes.with_gpus(drivers)
     for first, second in combinations(sorted(installed, key=lambda found: found.kind), 2):
-        if first.kind == "dra" and nodes.homes.together(first.resource, second.resource):
+        if first.driver is not second.driver or first.kind != "dra":
+            continue
+        if nodes.homes.together(first.resource, second.resource):
             yield from _judge_pair(first, second, pools, nodes)
     for pool in pools:
-        chosen_by = [found for found in drivers if nodes.chosen(found, pool)]
+        chosen_by = [each for each in drivers if pool.has_gpus_of(each.driver) and nodes.chosen(each, pool)]
         plugin = pool.cloud.device_plugin(stack, pool) if chosen_by else None
         if plugin is not None:
             yield from _judge_pool(pool, plugin, [each for each in chosen_by if nodes.tolerated(each, pool)])
@@ -47,6 +49,7 @@ def _judge_pair(
     driver: Advertiser, other: Advertiser, pools: Sequence[NodePool], nodes: Nodes
 ) -> Iterator[Finding]:
     pair = (driver, other)
+    pools = [pool for pool in pools if pool.has_gpus_of(driver.driver)]
     chosen = [pool for pool in pools if all(nodes.chosen(each, pool) for each in pair)]
     shared = sorted(pool.name for pool in chosen if all(nodes.tolerated(each, pool) for each in pair))
     if not shared and (pools or not driver.where.may_meet(other.where)):

@@ -38,7 +38,11 @@ ALLOWED: Final = f"a limit that a DeviceClass maps, from Kubernetes {GATE.on_fro
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find GPU limits of pods in clusters where a DRA driver has the GPUs and nothing answers the limit."""
     found = advertisers(stack)
-    served_by = [advertiser.resource for advertiser in found if advertiser.kind == "dra"]
+    served_by = [
+        each.resource
+        for each in found
+        if each.kind == "dra" and each.driver.resources.device_plugin is not None
+    ]
     if not served_by:
         return
     plugins = [advertiser.resource for advertiser in found if advertiser.kind == "plugin"]

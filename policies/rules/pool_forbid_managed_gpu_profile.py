@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find managed GPU profiles beside a DRA driver."""
     del settings
-    drivers = [found for found in advertisers(stack) if found.kind == "dra"]
+    drivers = [found for found in advertisers(stack) if found.replaces_plugin]
     homes = Homes(stack)
     managed = [each.managed_plugins for each in all_resources() if each.managed_plugins is not None]
     for plugins in managed if drivers else []:

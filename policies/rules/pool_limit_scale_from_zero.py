@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools that may be empty and would stay so."""
     del settings
-    drivers = [found for found in advertisers(stack) if found.kind == "dra"]
+    drivers = [found for found in advertisers(stack) if found.replaces_plugin]
     nodes = Nodes(stack)
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):

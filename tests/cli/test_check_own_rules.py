@@ -10,7 +10,8 @@ import yaml
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app
-from dra_fleet.policy.rule_files import RuleFileError
+from dra_fleet.policy.gate import apart
+from dra_fleet.policy.gate.errors import GateError
 from tests.policy.own_rules import FUTURE, LABEL, OWNER, PAST, exemption, write_exemptions, write_rules
 
 STACK = Path(__file__).parents[1] / "data" / "recipes" / "s6" / "stack.yaml"
@@ -41,7 +42,7 @@ def check(file: Path, *options: str, stack: Path = STACK) -> tuple[int, list[str
     return result.exit_code, result.stdout.splitlines()
 
 
-def test_what_a_rule_finds_is_told_at_its_line(file: Path, rules: Path) -> None:
+def test_a_finding_is_reported_at_its_line(file: Path, rules: Path) -> None:
     assert check(file)[0] == 0
     code, lines = check(file, "--rules", str(rules))
     assert code == 1
@@ -53,7 +54,7 @@ def test_what_a_rule_finds_is_told_at_its_line(file: Path, rules: Path) -> None:
     assert check(file, "--rules", str(rules))[0] == 0
 
 
-def test_objects_that_ask_for_no_devices_are_judged_by_them_too(file: Path, rules: Path) -> None:
+def test_custom_rules_check_objects_that_request_no_devices(file: Path, rules: Path) -> None:
     rule = rules / "namespace_require_owner.py"
     rule.write_text(rule.read_text("utf-8").replace("core/v1:Namespace", "apps/v1:Deployment"), "utf-8")
     file.write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", encoding="utf-8")
@@ -97,19 +98,39 @@ def test_a_comment_leaves_out_a_rule_of_one_s_own(file: Path, rules: Path) -> No
     assert "leaves out a rule that does not exist" in lines[0]
 
 
-def test_the_stack_file_names_the_rules(file: Path, rules: Path) -> None:
+def test_rules_of_the_stack_file_run_only_if_the_option_asks_for_them(file: Path, rules: Path) -> None:
     assert rules.name == "rules"
     stack = file.parent / "Pulumi.lab.yaml"
     content = yaml.safe_load(STACK.read_text("utf-8"))
     content["config"]["dra-fleet:policies"] = {"rules": "./rules"}
     stack.write_text(yaml.safe_dump(content), encoding="utf-8")
     (file.parent / "Pulumi.yaml").write_text("name: theirs\nruntime: python\n", encoding="utf-8")
-    assert check(file, stack=stack)[1][0].endswith(f"[{OWNER}]")
+    assert check(file, stack=stack)[1][0] == "nothing found"
+    assert check(file, "--project-policies", stack=stack)[1][0].endswith(f"[{OWNER}]")
 
 
-def test_without_the_rules_that_are_asked_for_nothing_is_judged(file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["import os; os._exit(0)", "raise SystemExit(0)", "while True: pass"])
+def test_a_rule_that_ends_or_delays_its_process_proves_nothing(
+    line: str, file: Path, rules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "_SECONDS", 5)
+    rule = rules / "namespace_require_owner.py"
+    rule.write_text(f"{line}\n{rule.read_text('utf-8')}", encoding="utf-8")
+    result = RUNNER.invoke(app, ["check", str(file), "--stack", str(STACK), "--rules", str(rules)])
+    assert isinstance(result.exception, GateError)
+
+
+def test_a_rule_cannot_patch_or_print_into_the_check(file: Path, rules: Path) -> None:
+    rule = rules / "namespace_require_owner.py"
+    patch = "print('{}'); import dra_fleet.cli.check as c; c.check = lambda *_, **__: None"
+    rule.write_text(f"{patch}\n{rule.read_text('utf-8')}", encoding="utf-8")
+    code, lines = check(file, "--rules", str(rules))
+    assert (code, lines[0].endswith(f"[{OWNER}]")) == (1, True)
+
+
+def test_missing_rules_stop_the_check(file: Path, tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(STACK), "--rules", str(tmp_path / "no")])
-    assert isinstance(result.exception, RuleFileError)
+    assert isinstance(result.exception, GateError)
     assert str(result.exception) == (
         f"{tmp_path / 'no'} is no folder, and rules of it are asked for: nothing is judged without them; "
         "fix: restore it, or take it out of the policies"

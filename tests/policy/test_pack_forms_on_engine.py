@@ -166,7 +166,11 @@ def test_a_pack_without_a_mandatory_rule_fails_the_gate_naming_it(
     project: OtherProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change = f'pack.RULES = tuple(r for r in pack.RULES if r.name != "{FOUND}")'
+    unchecked = f"{change}; pack.check_complete = lambda: None"
     found = verdict(project, serving(tmp_path, change), monkeypatch, levels=False)
+    assert found.exit_code == 3
+    assert any("did not run" in problem for problem in found.problems)
+    found = verdict(project, serving(tmp_path, unchecked), monkeypatch, levels=False)
     assert found.exit_code == 3
     assert [problem.split()[2] for problem in found.problems] == [FOUND]
 

@@ -107,7 +107,7 @@ def test_a_link_planted_where_the_socket_goes_is_refused(tmp_path: Path) -> None
 def test_a_home_that_cannot_be_made_says_why_and_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(
-        HomeUnusableError, match=r"cannot be created: Not a directory; .* set DRA_FLEET_HOME to another"
+        HomeUnusableError, match=r"cannot be created: Not a directory; fix: .* set DRA_FLEET_HOME"
     ):
         Home.at(tmp_path / "file" / "home").create()
 

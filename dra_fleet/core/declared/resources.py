@@ -41,6 +41,8 @@ class Resource:
         dependencies: URNs of what it depends on; known for a whole stack only.
         read: gives the inputs; called when a rule first looks.
         read_outputs: gives the outputs; known for a whole stack only.
+        at: where its properties are in the resource that contains it; empty for a resource of the program.
+        remembered: results that rules compute once, by the module that computes them.
     """
 
     type: str
@@ -55,11 +57,13 @@ class Resource:
     read: Callable[[], Mapping[str, object]]
     read_outputs: Callable[[], Mapping[str, object]] | None = None
     unknowns: dict[str, None] = field(default_factory=dict[str, None])
+    at: tuple[str | int, ...] = ()
+    remembered: dict[str, object] = field(default_factory=dict[str, object], compare=False, repr=False)
 
     @cached_property
     def properties(self) -> Value:
         """The inputs."""
-        return Value(self.read(), (), self.unknowns)
+        return Value(self.read(), self.at, self.unknowns)
 
     @cached_property
     def outputs(self) -> Value:
@@ -85,9 +89,14 @@ class Resource:
 
 @dataclass(kw_only=True)
 class Stack:
-    """Every resource of a program, in the order of registration."""
+    """Every resource of a program, in the order of registration.
+
+    Attributes:
+        expanded: the same with what its resources contain, once that is worked out.
+    """
 
     resources: Sequence[Resource]
+    expanded: Stack | None = field(default=None, compare=False, repr=False)
 
     def of(self, types: re.Pattern[str]) -> list[Resource]:
         """The resources whose whole type matches."""
@@ -96,7 +105,7 @@ class Stack:
     @cached_property
     def by_urn(self) -> Mapping[str, Resource]:
         """The resources by identity."""
-        return {resource.urn: resource for resource in self.resources}
+        return {resource.urn: resource for resource in self.resources if not resource.at}
 
     def ancestors(self, resource: Resource) -> list[Resource]:
         """Its parent, the parent's parent and so on."""

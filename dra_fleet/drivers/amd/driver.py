@@ -16,7 +16,7 @@ from dra_fleet.drivers.base import Accelerators, Driver
 from dra_fleet.drivers.common.placement import nothing_served
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.value_checks import default_namespace
-from dra_fleet.drivers.resources import DriverResources
+from dra_fleet.drivers.resources import DriverResources, OtherPlugin
 from dra_fleet.model.nodes import Published
 from dra_fleet.model.specs import PublishedDevice
 
@@ -93,7 +93,19 @@ class Amd(Driver):
     intents = {"product": "productName", "memory": "memory"}
     plugin_section = "kubeletPlugin"
     resources = DriverResources(
-        told_by="machines", program=re.compile(r"(?<![\w-])gpu-kubeletplugin(?![\w-])")
+        told_by="machines",
+        program=re.compile(r"(?<![\w-])gpu-kubeletplugin(?![\w-])"),
+        other_plugins=(
+            OtherPlugin(
+                title="ROCm",
+                charts=frozenset({"amd-gpu"}),
+                programs=re.compile(
+                    r"(^|/)(rocm|amd)[\w./-]*/(k8s-)?(amdgpu-)?device-plugin(@|:|$)|amdgpu-dp"
+                ),
+                source="https://github.com/ROCm/k8s-device-plugin/blob/master/docs/index.md",
+                date="2026-11-25",
+            ),
+        ),
     )
     extended_resource = "amd.com/gpu"
 

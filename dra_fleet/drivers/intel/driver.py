@@ -14,7 +14,7 @@ from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.placement import nothing_served
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.resources import DriverResources
+from dra_fleet.drivers.resources import DriverResources, OtherPlugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,17 @@ class Intel(Driver):
     intents = {"product": "model", "architecture": "family", "memory": "memory"}
     plugin_section = "kubeletPlugin"
     resources = DriverResources(
-        told_by="machines", program=re.compile(r"(?<![\w-])kubelet-gpu-plugin(?![\w-])")
+        told_by="machines",
+        program=re.compile(r"(?<![\w-])kubelet-gpu-plugin(?![\w-])"),
+        other_plugins=(
+            OtherPlugin(
+                title="Intel",
+                charts=frozenset({"intel-device-plugins-gpu"}),
+                programs=re.compile(r"(^|[\s/])(intel-gpu-plugin|gpu_device_plugin)(?![\w-])"),
+                source="https://github.com/intel/helm-charts/tree/main/charts/gpu-device-plugin",
+                date="2026-11-25",
+            ),
+        ),
     )
     extended_resource = "intel.com/gpu"
     takes_descriptions = True

@@ -25,6 +25,7 @@ from dra_fleet.drivers.resources import (
     Dividable,
     DriverResources,
     Operator,
+    OtherPlugin,
     Progress,
     Switch,
     ToldByValues,
@@ -119,6 +120,36 @@ RESOURCES = DriverResources(
         discovers=Switch(key="gfd.enabled", default=False),
         # https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details
         limits=re.compile(r"nvidia\.com/(gpu|mig-[\w.]+)(\.shared)?"),
+    ),
+    other_plugins=(
+        OtherPlugin(
+            title="HAMi",
+            charts=frozenset({"hami", "hami-vgpu", "vgpu"}),
+            programs=re.compile(r"(^|[\s/])(hami|k8s-vgpu|hami-device-plugin)(?![\w-])"),
+            source="https://github.com/Project-HAMi/HAMi/tree/master/charts/hami",
+            date="2026-11-25",
+        ),
+        OtherPlugin(
+            title="Volcano",
+            charts=frozenset({"volcano-device-plugin", "volcano-vgpu-device-plugin"}),
+            programs=re.compile(r"(^|[\s/])volcano-(vgpu-)?device-plugin(?![\w-])"),
+            source="https://github.com/Project-HAMi/volcano-vgpu-device-plugin",
+            date="2026-11-25",
+        ),
+        OtherPlugin(
+            title="gpushare",
+            charts=frozenset({"gpushare-installer", "gpushare-device-plugin"}),
+            programs=re.compile(r"(^|[\s/])(gpushare-device-plugin(-v2)?|k8s-gpushare-plugin)(?![\w-])"),
+            source="https://github.com/AliyunContainerService/gpushare-device-plugin",
+            date="2026-11-25",
+        ),
+        OtherPlugin(
+            title="nvshare",
+            charts=frozenset({"nvshare"}),
+            programs=re.compile(r"(^|[\s/:])nvshare-device-plugin(?![\w])"),
+            source="https://github.com/grgalex/nvshare",
+            date="2026-11-25",
+        ),
     ),
     # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html
     operator=Operator(

@@ -1,7 +1,8 @@
 """Runs custom rules in a process of the pack, so that the gate imports no code but dra-fleet's.
 
 The gate asks that process twice: for a description of each rule, and, if no engine runs, for what the rules
-find. An answer that is missing, late or malformed is an error, which proves nothing.
+find. `dra-fleet check` asks it about the objects of files. An answer that is missing, late or malformed is an
+error, which proves nothing.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, get_args
 
+from dra_fleet.core.declared.resources import Resource, Stack
+from dra_fleet.core.declared.values import Secret
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import top_folder
 from dra_fleet.policy import own, pack
@@ -26,13 +30,13 @@ from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.limits import end_session
 from dra_fleet.policy.gate.record import Record
 from dra_fleet.policy.gate.without_engine import found_by, resources_of
-from dra_fleet.policy.judging import Violation
+from dra_fleet.policy.judging import Violation, accepted_by_all
 from dra_fleet.policy.rule import Level, Parameter, ResourceRule, Severity, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from dra_fleet.policy.rule import Rule
+    from dra_fleet.policy.rule import Finding, Rule
 
 _Read = TypeVar("_Read")
 
@@ -99,6 +103,67 @@ def find_apart(
         }
 
     return _understood(folder, answer, found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectFinding:
+    """A custom rule's finding in an object of a file.
+
+    Attributes:
+        rule: the rule, as a description.
+        urn: the object's key among those that were sent.
+        path: the place at fault in the object.
+    """
+
+    rule: Rule
+    urn: str
+    path: tuple[str | int, ...]
+    problem: str
+    allowed: str
+    fix: str
+
+
+def find_in_objects(objects: Mapping[str, PlainObject], policies: own.Policies) -> list[ObjectFinding]:
+    """Return what custom rules find in Kubernetes objects, by the levels of the preset `standard`.
+
+    Rules that need a resource's options find nothing: files have none.
+
+    Args:
+        objects: each by a key that findings repeat: its type and name, its properties, and which of its
+            properties are secret.
+        policies: the rules, as descriptions.
+
+    Raises:
+        GateError: The rules' process gives no answer.
+    """
+    folder = policies.asked.rules
+    if folder is None:
+        return []
+    rules = {rule.name: rule for rule in policies.own}
+    answer = _ask(folder, {"task": "check", "objects": objects})
+
+    def found(answer: Mapping[str, Any]) -> list[ObjectFinding]:
+        return [_object_finding(rules, objects, said) for said in answer["found"]]
+
+    return _understood(folder, answer, found)
+
+
+PlainObject = tuple[str, str, dict[str, Any], tuple[str, ...]]
+
+
+def _object_finding(
+    rules: Mapping[str, Rule], objects: Mapping[str, PlainObject], said: Mapping[str, Any]
+) -> ObjectFinding:
+    if said["urn"] not in objects:
+        raise ValueError(f"a finding is about {said['urn']!r}, which is not among the objects")
+    return ObjectFinding(
+        rule=rules[said["rule"]],
+        urn=said["urn"],
+        path=tuple(said["path"]),
+        problem=str(said["problem"]),
+        allowed=str(said["allowed"]),
+        fix=str(said["fix"]),
+    )
 
 
 def _understood(folder: Path, answer: Mapping[str, Any], read: Callable[[Mapping[str, Any]], _Read]) -> _Read:
@@ -197,12 +262,45 @@ def answer() -> NoReturn:
 
 def _answered(question: Mapping[str, Any]) -> dict[str, object]:
     policies = own.load(AskedPolicies(rules=Path(question["rules"])))
+    if question["task"] == "check":
+        return {"found": list(_in_objects(policies.own, question["objects"]))}
     if question["task"] == "describe":
         return {"rules": [_description(rule) for rule in policies.own]}
     sent = question["record"]
     record = Record(stack=sent["stack"], resources=sent["resources"], outputs=sent["outputs"])
     found = found_by(policies.own, resources_of(record), question["config"], policies.rules)
     return {"found": {rule: [_plain(said) for said in listed] for rule, listed in found.items()}}
+
+
+def _in_objects(
+    rules: tuple[Rule, ...], objects: Mapping[str, PlainObject]
+) -> Iterator[Mapping[str, object]]:
+    resources = [_resource(urn, item) for urn, item in objects.items()]
+    run = [rule for rule in rules if rule.level("standard") != "disabled" and not rule.needs_options]
+    settings = accepted_by_all({rule.name: rule.settings({}) for rule in run})
+    for rule in run:
+        found: list[Finding] = []
+        if isinstance(rule, StackRule):
+            found += rule.judge(Stack(resources=resources), settings[rule.name])
+        elif isinstance(rule, ResourceRule):
+            for resource in resources:
+                if rule.types.fullmatch(resource.type) is not None:
+                    found += rule.judge(resource, settings[rule.name])
+        for each in found:
+            yield {
+                "rule": rule.name,
+                "urn": each.resource.urn,
+                "path": each.value.path,
+                "problem": each.problem,
+                "allowed": each.allowed,
+                "fix": each.fix,
+            }
+
+
+def _resource(urn: str, item: PlainObject) -> Resource:
+    type_, name, value, hidden = item
+    shown = {key: Secret(each) if key in hidden else each for key, each in value.items()}
+    return Resource(type=type_, name=name, urn=urn, read=lambda: shown)
 
 
 def _description(rule: Rule) -> dict[str, object]:

@@ -1,7 +1,7 @@
-"""Judges the resources that saved events tell of, where the pack did not run with the preview.
+"""Evaluates the resources of saved events if the pack did not run with the preview.
 
-The events say what a program asks for, but neither what depends on what, nor options but `protect`, nor any
-secret value. What a rule needs of these counts as unknown, or as not judged.
+The events contain the resources of a program, but no dependencies, no options except `protect` and no secret
+values. If a rule needs one of these, it counts as unknown, or the rule as not evaluated.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def judge_record(
         record: a preview.
         config: the policy config: levels and parameters by rule.
         policies: all rules, and the exemptions from them.
-        apart: what custom rules found in a process of their own, by rule; they do not run here.
+        apart: findings of custom rules from their separate process, by rule; they do not run here.
 
     Raises:
         GateError: The policy config names a parameter that its rule has not.

@@ -62,10 +62,12 @@ def may_have_accelerators(stack: Stack) -> bool:
 def _may_serve(installed: ChartRelease) -> bool:
     """Whether a chart is a driver's, an operator's or a device plugin's, or an unknown one."""
     plugins = [driver.resources.device_plugin for driver in drivers.known()]
+    plugin_charts = (each.charts for one in drivers.known() for each in one.resources.other_plugins)
     return (
         installed.chart.unknown
         or installed.installs is not None
         or installed.operator is not None
+        or any(installed.chart_name in charts for charts in plugin_charts)
         or any(plugin is not None and plugin.chart == installed.chart_name for plugin in plugins)
     )
 

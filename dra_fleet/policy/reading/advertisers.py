@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from dra_fleet import drivers
+from dra_fleet.core.declared.values import Value
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Requirement
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
@@ -18,13 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.core.declared.resources import Resource, Stack
-    from dra_fleet.core.declared.values import Value
+    from dra_fleet.drivers import Driver
     from dra_fleet.drivers.resources import DevicePlugin, Operator
     from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.reading.pods import PodSpec
 
 Kind = Literal["dra", "plugin"]
 
+_GPUS: Final = re.compile(r"(?i)(?<![a-z])(v?gpus?|cuda|rocm|mig)(?![a-z])")
+_OFF: Final = "remove it, or keep it off the pools of the DRA driver by a nodeSelector"
 SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 """Where device plugins meet the kubelet."""
 
@@ -34,6 +38,7 @@ class Advertiser:
     """Something that tells the scheduler of the devices of nodes.
 
     Attributes:
+        driver: the driver whose devices it advertises.
         title: what it is, for messages.
         at: the place that turns it on.
         off: how to turn it off.
@@ -43,11 +48,17 @@ class Advertiser:
 
     resource: Resource
     kind: Kind
+    driver: Driver
     title: str
     at: Value
     off: str
     where: RequiredNodeAffinity
     tolerated: Tolerated | None = None
+
+    @property
+    def replaces_plugin(self) -> bool:
+        """Return whether it is a DRA driver whose vendor has a known device plugin."""
+        return self.kind == "dra" and self.driver.resources.device_plugin is not None
 
 
 def advertisers(stack: Stack) -> list[Advertiser]:
@@ -68,13 +79,9 @@ def discovers(stack: Stack) -> list[Resource]:
 
 
 def plugin_of(installed: ChartRelease) -> DevicePlugin | None:
-    """What is known of the device plugin whose chart is installed; None for other charts."""
-    return next((each for each in _device_plugins() if each.chart == installed.chart_name), None)
-
-
-def _device_plugins() -> list[DevicePlugin]:
-    found = [driver.resources.device_plugin for driver in drivers.known()]
-    return [each for each in found if each is not None]
+    """Return the device plugin whose chart is installed; None for other charts."""
+    found = (driver.resources.device_plugin for driver in drivers.known())
+    return next((each for each in found if each is not None and each.chart == installed.chart_name), None)
 
 
 def _discovers(installed: ChartRelease) -> bool:
@@ -87,39 +94,56 @@ def _discovers(installed: ChartRelease) -> bool:
 
 
 def _of_chart(resource: Resource, installed: ChartRelease) -> Iterator[Advertiser]:
-    driver, charted = installed.installs, plugin_of(installed)
+    driver = installed.installs
     if installed.operator is not None:
         yield from _of_operator(resource, installed, installed.operator)
-    elif driver is not None and driver.resources.device_plugin is not None:
+    elif driver is not None:
         plugin, switch = driver_plugin(installed), driver.resources.publishes
-        if plugin is not None and switch is not None:
+        if plugin is not None and (driver.resources.device_plugin or driver.resources.other_plugins):
             yield Advertiser(
                 resource=resource,
                 kind="dra",
+                driver=driver,
                 title="the DRA driver",
-                at=installed.value(switch.key),
-                off=f"set {switch.key}: false",
+                at=installed.chart if switch is None else installed.value(switch.key),
+                off="remove it" if switch is None else f"set {switch.key}: false",
                 where=plugin.where,
                 tolerated=plugin.tolerated,
             )
-    elif charted is not None:
-        default = [Toleration.of(each) for each in charted.tolerations]
+    else:
+        yield from _of_plugin_chart(resource, installed)
+
+
+def _of_plugin_chart(resource: Resource, installed: ChartRelease) -> Iterator[Advertiser]:
+    name = installed.chart_name
+    for driver in drivers.known():
+        charted = driver.resources.device_plugin
+        charted = charted if charted is not None and charted.chart == name else None
+        others = [each for each in driver.resources.other_plugins if name in each.charts]
+        if charted is None and not others:
+            continue
+        default = None if charted is None else [Toleration.of(each) for each in charted.tolerations]
         yield Advertiser(
             resource=resource,
             kind="plugin",
-            title="the device plugin's chart",
+            driver=driver,
+            title="the device plugin's chart"
+            if charted
+            else f"the chart of {others[0].title}'s device plugin",
             at=installed.chart,
-            off="remove it, or keep it off the pools of the DRA driver by a nodeSelector",
-            where=placement(installed.values, charted.labels),
+            off=_OFF,
+            where=placement(installed.values, charted.labels if charted else {}),
             tolerated=Tolerated(given=installed.value("tolerations"), otherwise=default),
         )
 
 
 def _of_operator(resource: Resource, installed: ChartRelease, operator: Operator) -> Iterator[Advertiser]:
+    driver = next(each for each in drivers.known() if each.resources.operator is operator)
     if is_on(installed, operator.dra):
         yield Advertiser(
             resource=resource,
             kind="dra",
+            driver=driver,
             title=f"{operator.title}'s DRA driver",
             at=installed.value(operator.dra.key),
             off=f"remove {operator.dra.key}",
@@ -133,6 +157,7 @@ def _of_operator(resource: Resource, installed: ChartRelease, operator: Operator
         yield Advertiser(
             resource=resource,
             kind="plugin",
+            driver=driver,
             title=f"{operator.title}'s device plugin",
             at=installed.value(operator.device_plugin.key),
             off=f'set {operator.device_plugin.key}: false, or label the pools {kept_off[-1]}: "false"',
@@ -142,26 +167,53 @@ def _of_operator(resource: Resource, installed: ChartRelease, operator: Operator
 
 
 def _of_pods(pods: PodSpec) -> Iterator[Advertiser]:
-    """What containers run, whatever declares their pods and whatever the images are called."""
+    """Find what containers run, whatever declares their pods and whatever the images are called."""
     pods = pods if may_advertise(pods) else quiet(pods)
     for container in (each.value for each in pods.containers):
-        runs = Program.of(container)
-        kind: Kind | None = None
-        if any(runs.finds(driver.resources.program) for driver in drivers.known()):
-            kind = "dra"
-        elif any(_is_run(plugin, container, runs, pods.value) for plugin in _device_plugins()):
-            kind = "plugin"
-        if kind is not None:
+        for driver, kind in _run_by(container, pods.value):
             by = pods.resource.type.rpartition(":")[2].removesuffix("Patch")
             yield Advertiser(
                 resource=pods.resource,
                 kind=kind,
+                driver=driver,
                 title=f"the {'DRA driver' if kind == 'dra' else 'device plugin'}'s {by}",
                 at=container.get("image"),
-                off="remove it, or keep it off the pools of the DRA driver by a nodeSelector",
+                off=_OFF,
                 where=placement(pods.value),
                 tolerated=Tolerated(given=pods.value.get("tolerations")),
             )
+
+
+def _run_by(container: Value, pods: Value) -> Iterator[tuple[Driver, Kind]]:
+    """Find whose devices a container advertises, and how; at most one driver's."""
+    runs, image = Program.of(container), container.get("image").text or ""
+    for driver in drivers.known():
+        plugin, others = driver.resources.device_plugin, driver.resources.other_plugins
+        if runs.finds(driver.resources.program):
+            yield driver, "dra"
+            return
+        if plugin is not None and _is_run(plugin, container, runs, pods):
+            yield driver, "plugin"
+            return
+        if any(runs.finds(each.programs) or each.programs.search(image) for each in others):
+            yield driver, "plugin"
+            return
+    if reaches_sockets(pods):
+        texts = " ".join(str(value.peek) for value in pods.walk() if isinstance(value.peek, str))
+        for driver in drivers.known():
+            plugin = driver.resources.device_plugin
+            named = re.search(rf"(?i)(?<![a-z]){driver.name}(?![a-z])", texts) and _GPUS.search(texts)
+            if named and not (plugin is not None and runs.finds(plugin.other_programs)):
+                yield driver, "plugin"
+                return
+
+
+def reaches_sockets(pods: Value) -> bool:
+    """Return whether pods mount the folder of device plugins' sockets. Looking notes nothing."""
+    paths = pods.get("volumes").peek
+    listed = cast("list[object]", paths) if isinstance(paths, list) else []
+    quiet_paths = (Value(each, (), {}).get("hostPath", "path").peek for each in listed)
+    return any(f"{path}/".startswith(f"{SOCKETS}/") for path in quiet_paths)
 
 
 def _is_run(plugin: DevicePlugin, container: Value, runs: Program, pods: Value) -> bool:

@@ -24,38 +24,47 @@ def layered(
     Args:
         files: files, the lowest first.
         layers: maps and YAML texts, each laid over those before and over the files.
-        parameters: items with a dotted `name` and a `value`, as `--set` takes them.
+        parameters: items with a dotted `name` and a `value`, or a map by dotted names, as `--set` takes them.
         notes: where unknown places are noted.
     """
     given = [layer for layer in layers if layer.possible]
-    if not files and not parameters.items and all(isinstance(each.peek, Mapping) for each in given[:1]):
+    single = [_parameter(item) for item in parameters.items]
+    single += [_nested(name, value) for name, value in parameters.entries]
+    if not files and not single and all(isinstance(each.peek, Mapping) for each in given[:1]):
         return given[0] if len(given) == 1 else layers[-1] if not given else _merged(given, {}, notes)
     merged: object = {}
     for file in files:
         read = file_contents(file)
-        merged = merged if read is None else _over(merged, read)
+        merged = merged if read is None else laid_over(merged, read)
     values = _merged(given, merged, notes) if given else Value(merged, layers[-1].path, notes)
     told = values.peek
-    for item in parameters.items:
-        told = _over(told, _parameter(item))
-    return Value(told, values.path, notes, secret=values.secret) if parameters.items else values
+    for each in single:
+        told = laid_over(told, each)
+    return Value(told, values.path, notes, secret=values.secret) if single else values
 
 
 def _merged(layers: Sequence[Value], below: object, notes: dict[str, None]) -> Value:
     merged = below
     for layer in layers:
         told = layer.peek
-        over = _parsed(told.encode()) if isinstance(told, str) else told
-        merged = _over(merged, Missing.UNKNOWN if over is None else over)
+        over = parsed(told.encode()) if isinstance(told, str) else told
+        merged = laid_over(merged, Missing.UNKNOWN if over is None else over)
     return Value(merged, layers[-1].path, notes, secret=any(layer.secret for layer in layers))
 
 
 def _parameter(item: Value) -> object:
-    text = item.get("value").text
-    told: object = Missing.UNKNOWN if text is None else _SWITCHES.get(text, text)
-    for step in reversed((item.get("name").text or "").split(".")):
-        told = {step: told}
-    return told
+    return _nested(item.get("name").text or "", item.get("value"))
+
+
+def _nested(name: str, value: Value) -> object:
+    """Return a value below a dotted name; a text that is a boolean is one."""
+    known = value.peek
+    nested = (
+        Missing.UNKNOWN if known is None else _SWITCHES.get(known, known) if isinstance(known, str) else known
+    )
+    for step in reversed(name.split(".")):
+        nested = {step: nested}
+    return nested
 
 
 def file_contents(file: Value) -> Mapping[str, object] | None:
@@ -64,23 +73,14 @@ def file_contents(file: Value) -> Mapping[str, object] | None:
     if isinstance(told, str) and told:
         data: bytes | None = told.encode()
     else:
-        data = _read(Path(path)) if isinstance(path, str) and path else None
+        data = read_file(Path(path)) if isinstance(path, str) and path else None
         if data is None or hashlib.sha256(data).hexdigest() != file.get("hash").peek:
             return None
-    return _parsed(data)
+    return parsed(data)
 
 
-def local_chart(folder: str) -> Value:
-    """The Chart.yaml of a chart in a folder of the project; absent where there is none to be read.
-
-    Args:
-        folder: its path; empty for a chart that is elsewhere.
-    """
-    read = _read(Path(folder.removeprefix("file://")) / "Chart.yaml") if folder else None
-    return Value(None if read is None else _parsed(read), (), {})
-
-
-def _read(file: Path) -> bytes | None:
+def read_file(file: Path) -> bytes | None:
+    """Return a file's bytes; None if it cannot be read, or is larger than anything a cluster takes."""
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_BYTES + 1)
@@ -89,8 +89,8 @@ def _read(file: Path) -> bytes | None:
     return data if len(data) <= MAX_BYTES else None
 
 
-def _parsed(data: bytes) -> Mapping[str, object] | None:
-    """What a YAML file says; None if that is no mapping."""
+def parsed(data: bytes) -> Mapping[str, object] | None:
+    """Return the mapping of a YAML file; None if it is none."""
     try:
         documents = read_documents("values", data)
     except Unreadable:
@@ -99,8 +99,8 @@ def _parsed(data: bytes) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
 
 
-def _over(below: object, above: object) -> object:
-    """Helm's merge: maps key by key, anything else as a whole."""
+def laid_over(below: object, above: object) -> object:
+    """Return Helm's merge: maps key by key, anything else as a whole."""
     if above is Missing.UNKNOWN or not isinstance(above, Mapping):
         return above
     over = cast("Mapping[str, object]", above)
@@ -108,5 +108,5 @@ def _over(below: object, above: object) -> object:
         return below if below is Missing.UNKNOWN else over
     found = dict(cast("Mapping[str, object]", below))
     for key, value in over.items():
-        found[key] = _over(found[key], value) if key in found else value
+        found[key] = laid_over(found[key], value) if key in found else value
     return found

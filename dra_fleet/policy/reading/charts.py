@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.clouds.pools import steps
-from dra_fleet.policy.reading.chart_values import file_contents, layered, local_chart
+from dra_fleet.policy.reading.chart_files import NOT_AT_HAND, at_path, from_text, with_defaults
+from dra_fleet.policy.reading.chart_values import file_contents, layered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.resources import Operator
+    from dra_fleet.policy.reading.chart_files import ChartFiles, SubChart
 
 
 PACKED: Final = re.compile(r"(?P<name>.+?)(-(?P<version>v?\d+\.\d+\.\d+[0-9A-Za-z.+-]*))?\.tgz(\?.*)?")
@@ -48,7 +50,9 @@ class ChartForm:
         version: its version.
         repository: where it comes from.
         values: its values, a map or YAML text, each laid over those before.
-        parameters: single values by dotted names, laid over all others; empty where there are none.
+        parameters: single values by dotted names, as items or a map, laid over all others; empty for none.
+        archive: the place of a packed chart in base64; empty if the type has none.
+        here: a relative path without a repository is a folder of the program.
         files: further values below all others, as files; empty where there are none.
         namespace: where its objects are made, from the resource.
         changed: what changes its values or its objects in ways that nothing tells, where it is given.
@@ -61,6 +65,8 @@ class ChartForm:
     repository: str
     values: tuple[str, ...] = ("values",)
     parameters: str = ""
+    archive: str = ""
+    here: bool = False
     files: str
     namespace: str
     changed: tuple[str, ...] = ()
@@ -72,6 +78,7 @@ FORMS: Final = (
         types=re.compile(r"kubernetes:helm\.sh/v3:Release"),
         repository="repositoryOpts.repo",
         files="valueYamlFiles",
+        here=True,
         changed=("postrender", "reuseValues"),
         namespace="namespace",
     ),
@@ -108,8 +115,21 @@ FORMS: Final = (
         charts=("spec",),
         repository="repo",
         values=("valuesContent", "values"),
+        parameters="set",
+        archive="chartContent",
         files="valuesSecrets",
         namespace="spec.targetNamespace",
+    ),
+    # https://fluxcd.io/flux/components/source/ocirepositories/
+    ChartForm(
+        types=re.compile(r"kubernetes:source\.toolkit\.fluxcd\.io/v\w+:OCIRepository(Patch)?"),
+        charts=("spec",),
+        chart=("url",),
+        version="ref.tag",
+        repository="url",
+        values=(),
+        files="",
+        namespace="metadata.namespace",
     ),
 )
 
@@ -144,6 +164,9 @@ RENDERED_TYPES: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet")
 _DIGEST: Final = re.compile(r"oci://.*@sha256:[0-9a-f]{64}")
 
 _LOCAL: Final = (".", "/", "file://")
+_OCI: Final = "oci://"
+_DEEPEST: Final = 5
+"""Charts in charts in charts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +182,8 @@ class ChartRelease:
         namespace: the namespace it is installed into.
         values: its values, from all the places where they are given.
         version_inside: the version that the chart itself says; empty where it is not at hand.
+        files: the chart's own files, if it is at hand.
+        missing: its path in the program, if nothing is there.
         unread: the files with values that cannot be read here, and what changes values unseen.
     """
 
@@ -171,6 +196,8 @@ class ChartRelease:
     values: Value
     version_inside: str = ""
     unread: tuple[Value, ...] = ()
+    files: ChartFiles = NOT_AT_HAND
+    missing: str = ""
 
     @property
     def version_text(self) -> str:
@@ -184,13 +211,18 @@ class ChartRelease:
     def is_pinned(self) -> bool:
         """Whether it is one chart for ever: of a whole version, of a digest, or a folder of the project."""
         chart = self.chart.text or ""
-        if chart.startswith(_LOCAL) or _DIGEST.fullmatch(chart):
+        if self.files or chart.startswith(_LOCAL) or _DIGEST.fullmatch(chart):
             return True
         return _EXACT.fullmatch(self.version_text) is not None
 
     def value(self, dotted: str) -> Value:
-        """The value at a dotted key, such as `resources.gpus.enabled`; absent means the chart's default."""
-        return self.values.get(*dotted.split("."))
+        """Return the value at a dotted key, such as `resources.gpus.enabled`; absent means the default.
+
+        A chart at hand says its defaults in its values.yaml.
+        """
+        value = self.values.get(*dotted.split("."))
+        own = self.files.values.get(*dotted.split("."))
+        return own if own.possible and not value.possible else value
 
     @cached_property
     def installs(self) -> Driver | None:
@@ -283,24 +315,32 @@ def releases(resource: Resource) -> Iterator[ChartRelease]:
 def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[ChartRelease]:
     places = [at.get(*steps(field)) for field in form.chart]
     chart = next((place for place in places if place.possible), places[0])
-    said = (chart.text or "").rstrip("/")
-    files = at.get(*steps(form.files)).items
-    inside = local_chart(said if said.startswith(_LOCAL) else "")
+    said, repository = (chart.text or "").rstrip("/"), at.get(*steps(form.repository))
+    if (repository.text or "").startswith(_OCI) and said in ("", "."):
+        chart, said = repository, (repository.text or "").rstrip("/")  # Argo CD names a chart by its address
+    path = (
+        said
+        if said.startswith(_LOCAL) or (form.here and not repository.possible and "://" not in said)
+        else ""
+    )
+    inside = from_text(at.get(*steps(form.archive)).text or "") if form.archive else NOT_AT_HAND
+    inside = inside or (at_path(path) if path else NOT_AT_HAND)
+    files = at.get(*steps(form.files)).items if form.files else []
     values = layered(
         files,
-        [at.get(*steps(field)) for field in form.values],
+        [at.get(*steps(field)) for field in form.values] or [at.get("", "")],
         at.get(*steps(form.parameters)) if form.parameters else at.get("", ""),
         resource.unknowns,
     )
     installed = ChartRelease(
         resource=resource,
-        chart_name=known_name(inside.get("name").text or own_name(said), values),
+        chart_name=known_name(inside.metadata.get("name").text or own_name(said), values),
         chart=chart,
         version=at.get(*steps(form.version)),
-        repository=at.get(*steps(form.repository)),
+        repository=repository,
         namespace=resource.get(*steps(form.namespace)),
         values=values,
-        version_inside=inside.get("version").text or "",
+        version_inside=inside.metadata.get("version").text or "",
         unread=(
             *(file for file in files if file_contents(file) is None),
             *(
@@ -310,10 +350,10 @@ def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[ChartRelea
                 if each.possible and each.peek
             ),
         ),
+        files=inside,
+        missing=path if path.startswith(_LOCAL) and not inside else "",
     )
-    yield installed
-    for each in inside.get("dependencies").items:
-        yield _brought(installed, each)
+    yield from _with_sub_charts(installed, 0)
 
 
 def is_of_no_driver(installed: ChartRelease) -> bool:
@@ -321,19 +361,31 @@ def is_of_no_driver(installed: ChartRelease) -> bool:
     return not is_known(installed.chart_name)
 
 
-def _brought(by: ChartRelease, told: Value) -> ChartRelease:
-    """A chart that another one depends on: its values are below its name in the other's."""
-    name = told.get("name").text or ""
+def _with_sub_charts(installed: ChartRelease, depth: int) -> Iterator[ChartRelease]:
+    """Return a chart and those that it installs, as far as they are at hand."""
+    yield installed
+    if depth < _DEEPEST and installed.files:
+        values = with_defaults(installed.files, installed.values)
+        for sub in installed.files.sub_charts(values):
+            if sub.enabled:
+                yield from _with_sub_charts(_sub_chart(installed, sub, values), depth + 1)
+
+
+def _sub_chart(by: ChartRelease, sub: SubChart, values: Value) -> ChartRelease:
+    """Return a chart that another one installs: its values are below its key in the other's."""
+    inside = sub.files.metadata
+    own = values.get(sub.key)
     return ChartRelease(
         resource=by.resource,
-        chart_name=name,
+        chart_name=known_name(inside.get("name").text or sub.metadata.get("name").text or sub.key, own),
         chart=by.chart,
         version=by.version,
         repository=by.repository,
         namespace=by.namespace,
-        values=by.values.get(told.get("alias").text or name),
-        version_inside=told.get("version").text or "",
+        values=own,
+        version_inside=inside.get("version").text or sub.metadata.get("version").text or "",
         unread=by.unread,
+        files=sub.files,
     )
 
 
@@ -393,6 +445,7 @@ def is_known(name: str) -> bool:
         resources = driver.resources
         own = [own_name(version.chart) for version in driver.facts.versions]
         own += [each.chart for each in (resources.operator, resources.device_plugin) if each is not None]
+        own += [chart for each in resources.other_plugins for chart in each.charts]
         if name in own or name in resources.discovery_charts | resources.other_charts:
             return True
     return False

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet import drivers
+from dra_fleet.drivers.divided_devices import DeviceSelection
+from dra_fleet.kubernetes.cel import CelDevice, CelUnsupported
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dra_fleet.core.declared.resources import Resource
     from dra_fleet.core.declared.values import Value
 
@@ -20,6 +27,8 @@ VERSIONED_TYPES = re.compile(
     rf"{GROUP}:(?P<kind>(DeviceClass|ResourceClaim|ResourceClaimTemplate|ResourceSlice)(List|Patch)?)"
 )
 """The kinds that v1 has."""
+_DRIVER: Final = re.compile(r"""device\.driver == ['"]([^'"]+)['"]""")
+_UNKNOWN_DRIVERS: Final = ("other.invalid", "another.invalid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,3 +93,38 @@ def configs(resource: Resource) -> list[Value]:
     """The opaque driver configurations of a class, claim or template."""
     holder = resource.get("spec") if CLASS_TYPES.fullmatch(resource.type) else devices(resource)
     return holder.every("config", "*", "opaque")
+
+
+@cache
+def selected_drivers(expressions: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the drivers of which selectors take a device without attributes; none if they are not read."""
+    try:
+        selection = DeviceSelection.of(expressions)
+    except CelUnsupported:  # class-forbid-whole-gpus reports it
+        return ()
+    if selection is None:  # selector-require-valid-cel reports it
+        return ()
+    return tuple(name for name in _drivers() if selection.may_select(CelDevice.of({"name": "probe"}, name)))
+
+
+@cache
+def _drivers() -> tuple[str, ...]:
+    texts = (text for driver in drivers.known() for text in driver.facts.class_selectors.values())
+    named = (name for text in texts for name in _DRIVER.findall(text))
+    return (*dict.fromkeys(named), *_UNKNOWN_DRIVERS)
+
+
+def driver_of(name: str, classes: Iterable[Resource]) -> str:
+    """Return the driver of a class of a chart or of the program by name; the name if it is not known."""
+    known = drivers.of_class(name)
+    if known is not None:
+        return known.facts.driver
+    for resource in classes:
+        if resource.get("metadata", "name").peek == name:
+            texts = [each.peek for each in selectors(resource.get("spec"))]
+            expressions = tuple(text for text in texts if isinstance(text, str))
+            named = sorted({found for text in expressions for found in _DRIVER.findall(text)})
+            selected = selected_drivers(expressions) if len(expressions) == len(texts) else ()
+            if len(selected) == 1 or len(named) == 1:
+                return (selected or named)[0]
+    return name

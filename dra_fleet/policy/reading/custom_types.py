@@ -77,6 +77,12 @@ _HARMLESS: Final = (
 """Groups, their sub-groups included, whose objects make no cluster, node, driver or device plugin."""
 
 
+def is_custom(resource_type: str) -> bool:
+    """Return whether a type is a custom one outside the harmless groups."""
+    custom = _CUSTOM.fullmatch(resource_type)
+    return custom is not None and not _is_harmless(custom["group"])
+
+
 def custom_types(
     stack: Stack, is_read: Callable[[Resource], bool]
 ) -> Iterator[tuple[Resource, str, tuple[Resource, ...]]]:
@@ -91,8 +97,7 @@ def custom_types(
     """
     found: dict[str, list[Resource]] = {}
     for resource in stack.resources:
-        custom = _CUSTOM.fullmatch(resource.type)
-        if custom is not None and not _is_harmless(custom["group"]) and not is_read(resource):
+        if is_custom(resource.type) and not is_read(resource):
             found.setdefault(resource.type, []).append(resource)
     for first, *others in found.values():
         what = next(

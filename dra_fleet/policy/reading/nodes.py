@@ -33,8 +33,9 @@ class Nodes:
         self._labelling = discovers(stack)
 
     def with_gpus(self, drivers: Sequence[Advertiser]) -> list[NodePool]:
-        """The pools with GPUs in the clusters of drivers."""
-        return [pool for pool in self._near([driver.resource for driver in drivers]) if pool.has_gpus]
+        """Return the pools with GPUs of drivers in their clusters."""
+        near = self._near([driver.resource for driver in drivers])
+        return [pool for pool in near if any(pool.has_gpus_of(each.driver) for each in drivers)]
 
     def served(self, plugin: DriverPlugin) -> list[NodePool]:
         """The pools whose devices a driver's plugin publishes, if it tolerates their taints."""
@@ -47,7 +48,7 @@ class Nodes:
     def give_out(self, drivers: Sequence[Advertiser], pool: NodePool) -> bool:
         """Whether one of some drivers may run on a pool and give its GPUs out."""
         near = any(self.homes.together(pool.resource, driver.resource) for driver in drivers)
-        return near and pool.has_gpus and any(self.chosen(driver, pool) for driver in drivers)
+        return near and any(pool.has_gpus_of(each.driver) and self.chosen(each, pool) for each in drivers)
 
     def chosen(self, found: Advertiser | DriverPlugin, pool: NodePool) -> bool:
         """Whether the labels of a pool let something run there."""

@@ -9,15 +9,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.policy.reading.advertisers import advertisers
-from dra_fleet.policy.reading.chart_values import local_chart
+from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers, reaches_sockets
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.reading.clouds import all_resources
+from dra_fleet.policy.reading.contents import contents
 from dra_fleet.policy.reading.custom_types import custom_types
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.partitions import pools
-from dra_fleet.policy.reading.pods import POD_TYPES
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.reading.versions import VERSIONED
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SERVICES: Final = re.compile(
 )
 """The services of clouds that make clusters, machines or whatever a template holds."""
 _ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|(?<![a-z])dra(?![a-z])")
-_OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(gpus?|nvidia|device-plugin|dra|mig)(?![a-z])")
+_OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(v?gpus?|nvidia|neuron|device-plugin|dra|mig)(?![a-z])")
 _NAMING: Final = frozenset({"type", "typeName", "addonName", "chart"})
 _TEMPLATED: Final = re.compile(r"\{\{")
 
@@ -66,9 +66,18 @@ def _is_of_git(resource: Resource) -> bool:
 def _is_chart_of_devices(resource: Resource) -> bool:
     """Whether a chart that no driver knows says by its name or its place that it may give devices out."""
     return any(
-        is_of_no_driver(installed)
+        not installed.files
+        and is_of_no_driver(installed)
         and any(_OF_DEVICES.search(place.text or "") for place in (installed.chart, installed.repository))
         for installed in releases(resource)
+    )
+
+
+def _is_chart_elsewhere(resource: Resource) -> bool:
+    """Return whether a chart of the program is not at hand, or has unreadable templates of devices."""
+    unreadable = contents(resource).unreadable
+    return any(installed.missing and is_of_no_driver(installed) for installed in releases(resource)) or any(
+        _OF_DEVICES.search(text) or SOCKETS.rpartition("/")[0] in text for _, text in unreadable
     )
 
 
@@ -168,6 +177,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     ("what gives devices out", RELEASE_TYPES.pattern, _is_chart_of_devices),
+    ("whatever its chart makes, which is not at hand", RELEASE_TYPES.pattern, _is_chart_elsewhere),
     # https://fluxcd.io/flux/components/source/helmcharts/
     ("what gives devices out", r"kubernetes:source\.toolkit\.fluxcd\.io/\w+:HelmChart", _names(_OF_DEVICES)),
     ("what gives devices out", r"aws:eks/addon:Addon|aws-native:eks:Addon", _names(_ACCELERATED)),
@@ -206,7 +216,7 @@ _TYPES: Final = tuple((what, re.compile(types), about) for what, types, about in
 def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
     """The resources that no rule reads, with what each may hold; components are read by their children."""
     parents = {resource.parent for resource in stack.resources}
-    hidden = _hiding_drivers(stack)
+    hidden = {**_hiding_drivers(stack), **_unknown_plugins(stack)}
     for resource in stack.resources:
         is_component = resource.provider is None
         if is_component and resource.urn in parents:
@@ -230,6 +240,19 @@ def unknown_types(stack: Stack) -> Iterator[tuple[Resource, str, tuple[Resource,
     )
 
 
+def _unknown_plugins(stack: Stack) -> dict[str, str]:
+    """Find pods with the sockets of device plugins that no driver knows, beside a DRA driver."""
+    found = advertisers(stack)
+    known = {each.resource.urn for each in found}
+    if not any(each.kind == "dra" for each in found):
+        return {}
+    return {
+        each.urn: "a device plugin"
+        for each in stack.of(POD_TYPES)
+        if each.urn not in known and any(reaches_sockets(pods.value) for pods in pod_specs(each))
+    }
+
+
 def _hiding_drivers(stack: Stack) -> dict[str, str]:
     """What installs charts that no driver knows, where a program has classes and no known driver."""
     if not stack.of(CLASS_TYPES) or any(found.kind == "dra" for found in advertisers(stack)):
@@ -238,7 +261,7 @@ def _hiding_drivers(stack: Stack) -> dict[str, str]:
     return {
         each.urn: "what gives the devices of its classes out"
         for each, installed in charts
-        if is_of_no_driver(installed) and not local_chart(installed.chart.text or "").given
+        if is_of_no_driver(installed) and not installed.files
     }
 
 
