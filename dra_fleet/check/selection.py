@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from dra_fleet.check.extended_resources import tell_unknown_class
 from dra_fleet.check.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
 from dra_fleet.check.resources import Key, at, mapping
 from dra_fleet.check.selectors import compiled, never_published
+from dra_fleet.drivers.divided_devices import names_partitions
 from dra_fleet.kubernetes.cel import asked, environment
 
 if TYPE_CHECKING:
@@ -118,8 +118,6 @@ def check_robustness(
                 return
 
 
-_MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
-
 _GPU, _MIG = "gpu", "mig"
 
 
@@ -142,7 +140,7 @@ def check_claim_width(
 ) -> None:
     """Tell of a claim that is named for partitions and asks for a class of whole GPUs."""
     name = class_name(request)
-    whole = [] if _MIG_NAME.search(name) else _whole_gpus(clusters, found, resource.name)
+    whole = [] if names_partitions(name) else _whole_gpus(clusters, found, resource.name)
     if whole:
         driver = drivers.publishing(whole[0].cel.driver)
         dividable = driver.resources.dividable if driver is not None else None
@@ -484,7 +482,7 @@ def _warn_optional(subject: Subject, path: Path, program: Program, device: Fleet
 
 def _whole_gpus(clusters: Sequence[ClusterInventory], found: Programs, name: str) -> list[FleetDevice]:
     """The whole GPUs that selectors choose whose name says partitions, also those there are before these."""
-    if not _MIG_NAME.search(name):
+    if not names_partitions(name):
         return []
     return [
         device
