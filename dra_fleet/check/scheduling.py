@@ -43,7 +43,11 @@ class _Refusal:
     fix: str
 
 
-_OF_KUBERNETES = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
+_OF_KUBERNETES = re.compile(r"(^|\.)(kubernetes|k8s)\.io/|^karpenter\.[a-z0-9.]+/")
+"""Labels that Kubernetes or Karpenter puts on nodes.
+
+Source: https://karpenter.sh/docs/concepts/scheduling/#well-known-labels.
+"""
 
 
 def check_scheduling(

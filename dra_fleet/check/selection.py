@@ -51,19 +51,32 @@ def tell_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judg
         )
 
 
-def tell_chips(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
-    """Some drivers' devices of a node go together: all of them are prepared for one claim, or none."""
-    if request.value.get("allocationMode") == "All":
-        return
-    count = request.value.get("count", 1)
-    matching = _matching(judged)
+def tell_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, Sequence[Judged]]]) -> None:
+    """Report claims for some devices of a node whose driver prepares all of them for one claim, or none.
+
+    All requests of a claim count together; of a request's alternatives the first.
+
+    Args:
+        resource: the claim or template.
+        asked_for: its requests, with what their selectors say of each device.
+    """
     for driver in drivers.known():
-        per_pool = Counter(
-            item.pool
-            for item in matching
-            if driver.prepared_together and item.cel.driver in driver.publishers
-        )
-        if not per_pool or count in per_pool.values():
+        if not driver.prepared_together:
+            continue
+        of_request: dict[str, ClassRequest] = {}
+        per_pool = Counter[str]()
+        for request, judged in asked_for:
+            matching = [item for item in _matching(judged) if item.cel.driver in driver.publishers]
+            if matching and request.name not in of_request:
+                of_request[request.name] = request
+                per_pool |= Counter(item.pool for item in matching)
+        found = list(of_request.values())
+        counts = [request.value.get("count", 1) for request in found]
+        takes_all = any(request.value.get("allocationMode") == "All" for request in found)
+        if not found or takes_all or not all(isinstance(one, int) for one in counts):
+            continue
+        count, request = sum(counts), found[0]
+        if count in per_pool.values():
             continue
         chips = " or ".join(str(number) for number in sorted(set(per_pool.values())))
         resource.subject.error(
@@ -196,12 +209,14 @@ class ClassSelection:
         is_whole, is_part = True, False
         all_requests = list(requests(resource))
         unmatched: list[tuple[ClassRequest, list[Judged]]] = []
-        for request in all_requests:
-            served, judged = self._check_request(resource, request)
+        answers = [self._check_request(resource, request) for request in all_requests]
+        for request, (served, judged) in zip(all_requests, answers, strict=True):
             if not served and judged is not None:
                 unmatched.append((request, judged))
             is_whole, is_part = is_whole and served is not None, is_part or served is not None
             pools.append(self._everywhere if served is None else served)
+        both = zip(all_requests, answers, strict=True)
+        tell_chips(resource, [(one, judged) for one, (_, judged) in both if judged is not None])
         by_name: dict[str, frozenset[str]] = {}
         for request, served in zip(all_requests, pools, strict=True):
             by_name[request.name] = by_name.get(request.name, frozenset()) | served
@@ -272,7 +287,6 @@ class ClassSelection:
             return None, None
         check_claim_width(self.clusters, resource, request, found)
         tell_part(resource, request, judged)
-        tell_chips(resource, request, judged)
         served, doubts = self._served(request, judged), self._doubts(found)
         # Devices of a driver that nobody knows may be on other nodes than the stack's.
         return (None, None) if doubts and not served else (served | frozenset(doubts), judged)

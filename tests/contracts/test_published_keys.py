@@ -1,4 +1,4 @@
-"""The catalogue's keys are the keys that each driver's source writes into ResourceSlices."""
+"""The catalogue has the keys of the sources: those of ResourceSlices, and values that charts read."""
 
 from __future__ import annotations
 
@@ -56,12 +56,49 @@ def test_every_catalogued_key_names_the_source_line_that_writes_it(name: str) ->
 def test_the_named_line_of_a_served_module_writes_the_key(
     module: str, version: str, file: str, keys: tuple[tuple[str, int], ...]
 ) -> None:
-    go = shutil.which("go")
-    assert go is not None, "Go is needed, as README says"
-    asked = [go, "mod", "download", "-json", f"{module}@{version}"]
-    done = subprocess.run(asked, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    lines = (Path(json.loads(done.stdout)["Dir"]) / file).read_text(encoding="utf-8").splitlines()
+    lines = (_downloaded(f"{module}@{version}") / file).read_text(encoding="utf-8").splitlines()
     written = {key: lines[number - 1] for key, number in keys}
     short = {key: re.sub(r"\d+$", "", key.rpartition("/")[2]).casefold() for key in written}
     assert [key for key, line in written.items() if short[key] not in line.casefold()] == []
+
+
+_CHARTS: Final = (
+    ("nvidia", "0.4.1", "sigs.k8s.io/dra-driver-nvidia-gpu@v0.4.1", "deployments/helm/dra-driver-nvidia-gpu"),
+    ("nvidia", "0.5.0", "sigs.k8s.io/dra-driver-nvidia-gpu@v0.5.0", "deployments/helm/dra-driver-nvidia-gpu"),
+    ("dranet", "1.4.0", "sigs.k8s.io/dranet@v1.4.0", "deployments/helm/dranet"),
+    (
+        "dracpu",
+        "0.2.0",
+        "github.com/kubernetes-sigs/dra-driver-cpu@v0.2.0",
+        "deployment/helm/dra-driver-cpu",
+    ),
+)
+_REFUSED_BY_TEMPLATES: Final = {"namespace", "nvidiaCtkPath"}
+"""Values of older charts: `templates/validation.yaml` fails if one is set."""
+
+
+@pytest.mark.network
+@pytest.mark.engine
+@pytest.mark.parametrize(("name", "version", "module", "chart"), _CHARTS)
+def test_every_value_that_templates_read_is_known(name: str, version: str, module: str, chart: str) -> None:
+    driver = drivers.named(name)
+    known = driver.facts.version(version) if driver is not None else None
+    assert known is not None
+    templates = [path for path in (_downloaded(module) / chart / "templates").rglob("*") if path.is_file()]
+    text = "".join(path.read_text(encoding="utf-8") for path in templates)
+    read = set(re.findall(r"\.Values\.((?:\w+\.)*\w+)", text)) - _REFUSED_BY_TEMPLATES
+    assert read
+    assert [
+        key
+        for key in sorted(read)
+        if not any(f"{one}.".startswith(f"{key}.") or f"{key}.".startswith(f"{one}.") for one in known.values)
+    ] == []
+
+
+def _downloaded(module: str) -> Path:
+    go = shutil.which("go")
+    assert go is not None, "Go is needed, as README says"
+    asked = [go, "mod", "download", "-json", module]
+    done = subprocess.run(asked, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Path(json.loads(done.stdout)["Dir"])
