@@ -109,7 +109,7 @@ def _untold(devices: Sequence[NodeDevice]) -> frozenset[str]:
         re.sub(r"([A-Z])", r"-\1", name).lower()
         for device in devices
         for name, value in cast("Object", device.seen.get("capacity", {})).items()
-        if _is_unknown(value)
+        if _is_unknown(value) or device.origins.get(name) == "unknown"
     )
 
 

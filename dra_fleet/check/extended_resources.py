@@ -32,7 +32,7 @@ _MISTYPED = 0.8
 """How alike a name is to a known one, from 0 to 1, before it is taken for the same with a typing error."""
 
 
-def tell_unknown_class(subject: Subject, path: Path, name: str, known: Collection[str]) -> None:
+def report_unknown_class(subject: Subject, path: Path, name: str, known: Collection[str]) -> None:
     """Report a class that is not known; it may belong to a driver that the catalogue lacks.
 
     Args:
@@ -180,7 +180,7 @@ class ExtendedResources:
         if name.startswith(IMPLICIT) and is_on(_GATE, self._minor):
             class_name = name.removeprefix(IMPLICIT)
             if class_name not in known:
-                tell_unknown_class(subject, where, class_name, known)
+                report_unknown_class(subject, where, class_name, known)
                 return ""
             return class_name
         if name in self._answered:

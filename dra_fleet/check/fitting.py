@@ -93,9 +93,9 @@ class Fitting:
             return
         found = [self._fill({resource.name: spec}, pool, _ONE) for pool in chosen]
         if all(item.copies == 0 for item in found):
-            told = resource.subject.found
-            for finding in [one for one in told if one.rule == "part-of-device"]:
-                del told[finding]
+            findings = resource.subject.found
+            for finding in [one for one in findings if one.rule == "part-of-device"]:
+                del findings[finding]
             reason = self._missing(resource, chosen)
             resource.subject.error(
                 *devices_path(resource.kind),

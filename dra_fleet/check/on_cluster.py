@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet import drivers
 from dra_fleet.check.companions import check_companions, claims_of_domains, class_mentions
 from dra_fleet.check.device_objects import class_name, config_path, devices_path, expressions, requests
-from dra_fleet.check.extended_resources import ExtendedResources, tell_unknown_class
+from dra_fleet.check.extended_resources import ExtendedResources, report_unknown_class
 from dra_fleet.check.fitting import Fitting
 from dra_fleet.check.pods import check_claims, pods_of
 from dra_fleet.check.references import References, references
@@ -99,7 +99,7 @@ def judged_on(
     for item in objects:
         for path, name in class_mentions(item):
             if name not in selection.classes:
-                tell_unknown_class(item.subject, path, name, selection.known_classes())
+                report_unknown_class(item.subject, path, name, selection.known_classes())
     pods = [pod for item in objects for pod in pods_of(item)]
     _check_pods(pods, _Surroundings.of(cluster, selection, classes, claims, objects))
     marked = {id(item) for item, one in zip(objects, given, strict=True) if one.has_marks}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from dra_fleet import drivers
 from dra_fleet.check import rewriting
 from dra_fleet.check.device_objects import class_name, expressions, requests
-from dra_fleet.check.extended_resources import tell_unknown_class
+from dra_fleet.check.extended_resources import report_unknown_class
 from dra_fleet.check.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
 from dra_fleet.check.resources import Key, at, mapping
 from dra_fleet.check.selectors import compiled, never_published
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
-def tell_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
+def report_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
     """A part can be had only of devices that several claims may share; of others the claim holds all."""
     parts = mapping(at(request.value, ("capacity", "requests")))
     matching = _matching(judged)
@@ -51,7 +51,7 @@ def tell_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judg
         )
 
 
-def tell_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, Sequence[Judged]]]) -> None:
+def report_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, Sequence[Judged]]]) -> None:
     """Report claims for some devices of a node whose driver prepares all of them for one claim, or none.
 
     All requests of a claim count together; of a request's alternatives the first.
@@ -65,8 +65,8 @@ def tell_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, Seq
             continue
         of_request: dict[str, ClassRequest] = {}
         per_pool = Counter[str]()
-        for request, judged in asked_for:
-            matching = [item for item in _matching(judged) if item.cel.driver in driver.publishers]
+        for request, answers in asked_for:
+            matching = [item for item in _matching(answers) if item.cel.driver in driver.publishers]
             if matching and request.name not in of_request:
                 of_request[request.name] = request
                 per_pool |= Counter(item.pool for item in matching)
@@ -210,13 +210,13 @@ class ClassSelection:
         all_requests = list(requests(resource))
         unmatched: list[tuple[ClassRequest, list[Judged]]] = []
         answers = [self._check_request(resource, request) for request in all_requests]
-        for request, (served, judged) in zip(all_requests, answers, strict=True):
-            if not served and judged is not None:
-                unmatched.append((request, judged))
+        for request, (served, devices_of) in zip(all_requests, answers, strict=True):
+            if not served and devices_of is not None:
+                unmatched.append((request, devices_of))
             is_whole, is_part = is_whole and served is not None, is_part or served is not None
             pools.append(self._everywhere if served is None else served)
         both = zip(all_requests, answers, strict=True)
-        tell_chips(resource, [(one, judged) for one, (_, judged) in both if judged is not None])
+        report_chips(resource, [(one, found) for one, (_, found) in both if found is not None])
         by_name: dict[str, frozenset[str]] = {}
         for request, served in zip(all_requests, pools, strict=True):
             by_name[request.name] = by_name.get(request.name, frozenset()) | served
@@ -273,7 +273,7 @@ class ClassSelection:
         if name not in self.classes:
             if name:
                 path = (*request.path, "deviceClassName")
-                tell_unknown_class(resource.subject, path, name, self.known_classes())
+                report_unknown_class(resource.subject, path, name, self.known_classes())
             self._compiled(resource, request.path)
             return None, None
         before = _errors(resource.subject)
@@ -286,7 +286,7 @@ class ClassSelection:
         if _errors(resource.subject) > before:
             return None, None
         check_claim_width(self.clusters, resource, request, found)
-        tell_part(resource, request, judged)
+        report_part(resource, request, judged)
         served, doubts = self._served(request, judged), self._doubts(found)
         # Devices of a driver that nobody knows may be on other nodes than the stack's.
         return (None, None) if doubts and not served else (served | frozenset(doubts), judged)

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from dra_fleet import check as checking
@@ -15,7 +16,7 @@ from dra_fleet.check.rewriting import corrected, guarded_by_driver, guarded_by_p
 from dra_fleet.check.selectors import never_published
 from dra_fleet.cli.main import app
 from dra_fleet.kubernetes.cel import CelDevice, environment
-from tests.check.check_helpers import LAB, check, cluster, plan_on
+from tests.check.check_helpers import LAB, check, cluster, plan_on, value_findings
 from tests.check.test_published_systems import exactly, template
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def found(text: str, **clusters: Any) -> list[FileFinding]:
     return check(plan_on(**(clusters or {"lab": H100})), [ManifestFile(name="f", data=text.encode())])
 
 
-def told(text: str, **clusters: Any) -> list[tuple[str, str, str]]:
+def summary(text: str, **clusters: Any) -> list[tuple[str, str, str]]:
     return [(item.severity, item.rule, item.path) for item in found(text, **clusters)]
 
 
@@ -59,7 +60,7 @@ def test_fields_of_a_device_taint_rule_are_checked() -> None:
         "spec: {deviceSelector: {driver: gpu.nvidia.com, node: n1}, taint: {key: a.example/b, effect: Evict}}\n"
     )
     on_137 = cluster("hgx-h100-8", kubernetes="1.37")
-    assert told(rule, lab=on_137) == [
+    assert summary(rule, lab=on_137) == [
         ("error", "object-refused", "spec.deviceSelector.node"),
         ("error", "object-refused", "spec.taint.effect"),
     ]
@@ -69,7 +70,7 @@ def test_an_object_without_a_name_is_an_error() -> None:
     nameless = template("one", exactly("gpu", "gpu.nvidia.com")).replace(
         "metadata: {name: one}", "metadata: {}"
     )
-    assert ("error", "object-refused", "") in told(nameless)
+    assert ("error", "object-refused", "") in summary(nameless)
 
 
 def test_an_owner_reference_without_uid_is_an_error() -> None:
@@ -77,7 +78,7 @@ def test_an_owner_reference_without_uid_is_an_error() -> None:
         "metadata: {name: one}",
         "metadata: {name: one, ownerReferences: [{apiVersion: v1, kind: Pod, name: p}]}",
     )
-    assert told(owned) == [("error", "object-refused", "metadata.ownerReferences[0]")]
+    assert summary(owned) == [("error", "object-refused", "metadata.ownerReferences[0]")]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_a_claim_of_an_unknown_class_that_no_container_takes_is_a_warning() -> N
         "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c, image: i}]\n"
         "  resourceClaims: [{name: fpga, resourceClaimTemplateName: fpga}]\n"
     )
-    rules = [rule for _, rule, _ in told(template("fpga", exactly("dev", "fpga.example.org")) + pod)]
+    rules = [rule for _, rule, _ in summary(template("fpga", exactly("dev", "fpga.example.org")) + pod)]
     assert "claim-not-taken" in rules
 
 
@@ -117,7 +118,7 @@ def test_claims_of_networks_are_for_the_whole_pod() -> None:
         "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c, image: i}]\n"
         "  resourceClaims: [{name: rdma, resourceClaimTemplateName: rdma}]\n"
     )
-    rules = [rule for _, rule, _ in told(template("rdma", exactly("dev", "mrdma.google.com")) + pod)]
+    rules = [rule for _, rule, _ in summary(template("rdma", exactly("dev", "mrdma.google.com")) + pod)]
     assert "claim-not-taken" not in rules
 
 
@@ -126,7 +127,7 @@ def test_a_wrong_api_version_of_opaque_parameters_does_not_hide_the_rest() -> No
         ", config: [{requests: [gpu], opaque: {driver: gpu.nvidia.com, parameters: "
         "{apiVersion: resource.nvidia.com/v1, kind: GpuConfig, sharing: {strategy: Fast}}}}]"
     )
-    paths = [path for _, _, path in told(template("one", exactly("gpu", "gpu.nvidia.com"), config))]
+    paths = [path for _, _, path in summary(template("one", exactly("gpu", "gpu.nvidia.com"), config))]
     assert any(path.endswith("parameters.apiVersion") for path in paths)
     assert any(path.endswith("sharing.strategy") for path in paths)
 
@@ -138,15 +139,15 @@ def test_claims_in_the_resources_of_a_pod_are_an_error() -> None:
         "  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]\n"
         "  resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]\n"
     )
-    assert told(template("one", exactly("gpu", "gpu.nvidia.com")) + pod) == [
+    assert summary(template("one", exactly("gpu", "gpu.nvidia.com")) + pod) == [
         ("error", "container-claim", "spec.resources.claims")
     ]
 
 
 def test_one_object_twice_with_two_specs_is_a_warning() -> None:
     one, two = (template("one", exactly("gpu", "gpu.nvidia.com", more)) for more in ("", ", count: 2"))
-    assert told(one + two) == [("warning", "object-twice", "metadata.name")]
-    assert told(one + one) == []
+    assert summary(one + two) == [("warning", "object-twice", "metadata.name")]
+    assert summary(one + one) == []
 
 
 @pytest.mark.parametrize(
@@ -165,17 +166,17 @@ def test_quotas_and_mappings_of_classes_that_are_not_there_are_warnings(text: st
 def test_a_shell_variable_in_a_script_is_no_leftover_of_a_template() -> None:
     one = template("one", exactly("gpu", "gpu.nvidia.com"))
     script = one.replace("metadata: {name: one}", 'metadata: {name: one, labels: {s: "echo $HOME\\nexit"}}')
-    assert "not-rendered" not in [rule for _, rule, _ in told(script)]
+    assert "not-rendered" not in [rule for _, rule, _ in summary(script)]
     mark = one.replace("metadata: {name: one}", "metadata: {name: one, labels: {s: $HOME_DIR}}")
-    assert "not-rendered" in [rule for _, rule, _ in told(mark)]
+    assert "not-rendered" in [rule for _, rule, _ in summary(mark)]
 
 
 def test_chips_of_a_node_are_counted_by_claim() -> None:
     asked = exactly("a", "tpu.google.com", ", count: 2") + ", " + exactly("b", "tpu.google.com", ", count: 2")
     lab = cluster("ct6e-standard-4t", drivers={"tpu": {"version": "0.2.0"}})
-    assert "chips-apart" not in [rule for _, rule, _ in told(template("one", asked), lab=lab)]
+    assert "chips-apart" not in [rule for _, rule, _ in summary(template("one", asked), lab=lab)]
     half = template("one", exactly("a", "tpu.google.com", ", count: 2"))
-    assert "chips-apart" in [rule for _, rule, _ in told(half, lab=lab)]
+    assert "chips-apart" in [rule for _, rule, _ in summary(half, lab=lab)]
 
 
 def test_a_field_that_a_version_lacks_is_not_said_to_be_behind_a_gate() -> None:
@@ -248,3 +249,31 @@ def test_checking_reports_how_many_objects_it_skipped() -> None:
         [ManifestFile(name="f", data=b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")],
     )
     assert sum(result.passed.values()) == 1
+
+
+CONTROLLER = """
+gpuResourcesEnabledOverride: true
+controller:
+  nodeSelector: {%s}
+"""
+
+
+def test_a_controller_sent_to_a_label_that_no_node_has_is_a_warning() -> None:
+    found_there = value_findings(CONTROLLER % "example.com/tools: system")
+    assert any("label example.com/tools, which no pool of the stack" in text for text in found_there)
+
+
+def test_a_controller_sent_only_to_a_tainted_pool_is_an_error(tmp_path: Path) -> None:
+    lab = yaml.safe_load(LAB.read_text(encoding="utf-8"))
+    clusters = lab["config"]["dra-fleet:fleet"]["clusters"]
+    name, settings = next(iter(clusters.items()))
+    pool = next(iter(settings["pools"].values()))
+    pool["taints"] = [{"key": "example.com/gpus", "effect": "NoSchedule"}]
+    label = ", ".join(f"{key}: {value}" for key, value in pool["nodeSelector"].items())
+    stack = tmp_path / "tainted.yaml"
+    stack.write_text(yaml.safe_dump(lab), encoding="utf-8")
+    found_there = value_findings(CONTROLLER % label, stack)
+    assert name
+    assert any(
+        "sends the controller only to pools whose taints it does not tolerate" in text for text in found_there
+    )

@@ -58,8 +58,8 @@ def test_a_machine_whose_memory_nobody_tells_is_named_and_not_guessed() -> None:
     names = ", ".join(found.memory_unknown)
     assert names
     assert found.offers == ()
-    told = CliRunner().invoke(app, ["machines", "--gpu", "v6e", "--cloud", "gke", "--min-memory", "1Gi"])
-    assert told.stdout == f"left out, for nothing public tells their memory: {names}\n"
+    shown = CliRunner().invoke(app, ["machines", "--gpu", "v6e", "--cloud", "gke", "--min-memory", "1Gi"])
+    assert shown.stdout == f"left out, for nothing public tells their memory: {names}\n"
 
 
 def test_a_gpu_whose_size_is_only_bounded_is_offered_by_its_least_memory() -> None:

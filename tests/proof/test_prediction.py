@@ -38,7 +38,7 @@ def test_what_the_host_decides_is_unknown_and_what_the_product_decides_is_docume
 
 def test_a_profile_without_a_recorded_memory_has_a_bounded_one() -> None:
     device = shape({"m": pool("dgx-a100-80-8", "m", sharing=MIG)}).devices[0]
-    assert device.seen["capacity"]["memory"] == {"value": "20Gi", ONE_OF: ("20Gi", "16Gi")}
+    assert device.seen["capacity"]["memory"] == {"value": "20Gi", ONE_OF: ("20Gi", "16Gi", "20992Mi")}
     assert device.origins["memory"] == "unknown"
     assert device.seen["attributes"]["profile"] == {"string": "1g.20gb"}
 

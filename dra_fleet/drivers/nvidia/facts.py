@@ -57,7 +57,9 @@ class MigProfile(Fact):
         """The amounts between which a partition's memory lies, in MiB."""
         measured = () if self.memory_mib is None else (self.memory_mib, *self.other_memory_mib)
         nominal = int(re.findall(r"(\d+)gb", self.name)[0])
-        return memory_range(measured, nominal, LEAST_SHARE_OF_PARTITION)
+        bounds = memory_range(measured, nominal, LEAST_SHARE_OF_PARTITION)
+        # NVML rounds the gibibytes in a profile's name.
+        return bounds if measured else (*bounds, nominal * 1024 + 512)
 
 
 class MigFacts(Fact):

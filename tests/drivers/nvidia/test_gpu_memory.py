@@ -1,4 +1,4 @@
-"""GPU memory is measured, or it lies between bounds that hold for every measured model."""
+"""GPU memory is measured, or it lies between bounds that are true of every measured model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def test_every_measured_size_lies_between_the_bounds_that_are_used_without_one(n
         (model.nominal_gb, model, LEAST_SHARE),
         *((nominal, one, LEAST_SHARE_OF_PARTITION) for nominal, one in partitions),
     ):
-        assert all(nominal * 1024 * least <= amount <= nominal * 1024 for amount in found.memory_range)
+        rounding = 512 if found is not model else 0
+        most = nominal * 1024 + rounding
+        assert all(nominal * 1024 * least <= amount <= most for amount in found.memory_range)
 
 
 def decides(name: str) -> bool:
