@@ -16,6 +16,7 @@ from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.modes import MEDIA_EXTENSIONS
 from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.model.settings import ExclusiveSharing
 from scripts.recorded_cases import STATIC, Case, cases, read_recording, same_hardware, served_machines
@@ -108,7 +109,7 @@ def _untold(devices: Sequence[NodeDevice]) -> frozenset[str]:
         re.sub(r"([A-Z])", r"-\1", name).lower()
         for device in devices
         for name, value in cast("Object", device.seen.get("capacity", {})).items()
-        if _is_unknown(value)
+        if _is_unknown(value) or device.origins.get(name) == "unknown"
     )
 
 
@@ -162,8 +163,9 @@ def _fields(path: str, own: object, theirs: object, untold: frozenset[str]) -> I
 
 
 def _of_several(own: Object, theirs: Object) -> Object:
-    """A capacity with the published value, if it is one of those that it may have."""
-    if theirs.get("value") not in own.get(ONE_OF, ()):
+    """Return a capacity with the published value, if it lies between the capacity's possible values."""
+    amounts = [Quantity.parse(value).amount for value in own.get(ONE_OF, ())]
+    if not amounts or not min(amounts) <= Quantity.parse(theirs["value"]).amount <= max(amounts):
         return own
     return {**{key: value for key, value in own.items() if key != ONE_OF}, "value": theirs["value"]}
 

@@ -121,7 +121,7 @@ _ASKS: Final[Mapping[str, Mapping[str, Ask]]] = {
     "tpu": {_WHOLE: Ask(values={}, request={"allocationMode": "All"})},
     "dracpu": {
         _WHOLE: Ask(values={"args.cpuDeviceMode": "individual"}, request={}),
-        "shares": Ask(values={}, request={"capacity": {"cpu": "1"}}),
+        "shares": Ask(values={}, request={"capacity": {"dra.cpu/cpu": "1"}}),
     },
 }
 
@@ -285,7 +285,7 @@ def _stack(way: Way, driver: Driver, machine: Machine, more: Mapping[str, Any]) 
         layouts = driver.resources.dividable.layouts(machine.gpu or "") or {}
         pool["sharing"] = {"strategy": "mig", "layout": dict(islice(layouts.items(), 1))}
     if driver.takes_descriptions:
-        capacity = {name: "4" for item in driver.facts.capacities if (name := item.name)}
+        capacity = {driver.facts.key(item.name): "4" for item in driver.facts.capacities}
         shared = {"shared": True, "capacity": capacity} if way.sharing == "shares" else {}
         pool["devices"] = [{"driver": driver.facts.driver, "name": "device", **shared}]
     wanted = ask.chart_class or next(iter(version.classes), _ANY)

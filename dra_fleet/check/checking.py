@@ -10,6 +10,7 @@ from dra_fleet.check.contents import contents_of
 from dra_fleet.check.device_objects import all_expressions, validated
 from dra_fleet.check.inventory import clusters
 from dra_fleet.check.leaving_out import NO_OWN_RULES, RULES, comments, counted
+from dra_fleet.check.object_heads import check_heads
 from dra_fleet.check.on_cluster import judged_on
 from dra_fleet.check.resources import check_rendered
 from dra_fleet.kubernetes.cel import asked
@@ -98,6 +99,7 @@ def check(
 
         for file in charts:
             found |= _merged([check_file(file, cluster) for cluster in fleet], fleet)
+    check_heads(objects)
     for item in objects:
         check_rendered(item)
         found |= item.subject.found

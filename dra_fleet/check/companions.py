@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.check.references import KnownClaim
-from dra_fleet.check.resources import at, mapping
+from dra_fleet.check.resources import at, mapping, sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from dra_fleet.check.inventory import ClusterInventory
     from dra_fleet.check.resources import FileObject
+    from dra_fleet.core.yaml_text import Path
 
 _TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")
 _CHANNEL = "channel"
@@ -65,8 +66,30 @@ def is_compute_domain(resource: FileObject) -> bool:
     return resource.kind == "ComputeDomain" and any(driver.api_group == group for driver in drivers.known())
 
 
+_QUOTA = ".deviceclass.resource.k8s.io/devices"
+
+
+def class_mentions(resource: FileObject) -> Iterator[tuple[Path, str]]:
+    """Return the classes that quotas and Kueue's configuration name, with their places.
+
+    Sources: https://kubernetes.io/docs/concepts/policy/resource-quotas/ and
+    https://kueue.sigs.k8s.io/docs/tasks/manage/administer_cluster_quotas/ (deviceClassMappings).
+    """
+    if (resource.api_version, resource.kind) == ("v1", "ResourceQuota"):
+        for key in mapping(at(resource.value, ("spec", "hard"))):
+            if key.endswith(_QUOTA):
+                yield ("spec", "hard", key), key.removesuffix(_QUOTA)
+    if resource.kind == "Configuration" and resource.api_version.startswith("config.kueue.x-k8s.io/"):
+        path: Path = ("resources", "deviceClassMappings")
+        for index, item in enumerate(sequence(at(resource.value, path))):
+            for number, name in enumerate(sequence(mapping(item).get("deviceClassNames"))):
+                yield (*path, index, "deviceClassNames", number), str(name)
+
+
 def is_companion(resource: FileObject) -> bool:
     """Whether an object is one that is judged here."""
+    if next(class_mentions(resource), None) is not None:
+        return True
     group = resource.api_version.partition("/")[0]
     versions = _SERVED.get(resource.kind, ())
     return is_compute_domain(resource) or any(item.version.partition("/")[0] == group for item in versions)
@@ -100,7 +123,7 @@ def check_companions(
     for item in objects:
         if is_compute_domain(item):
             _check_domain(item, declared, cluster)
-        elif is_companion(item):
+        elif item.kind in _SERVED and is_companion(item):
             _check_served(item, cluster.plan.kubernetes)
 
 

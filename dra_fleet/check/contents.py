@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.check.companions import is_companion
 from dra_fleet.check.extended_resources import is_asked
+from dra_fleet.check.object_heads import has_wrong_kind
 from dra_fleet.check.pods import pods_of
 from dra_fleet.check.resources import RENDER, TEMPLATE, resources
 from dra_fleet.core.findings.finding import FileFinding
@@ -109,7 +110,7 @@ def _is_object(value: object) -> bool:
 def _why_passed(item: FileObject) -> str:
     """Why an object is passed over; empty if it is judged."""
     is_namespace = item.kind == "Namespace" and item.api_version == "v1"
-    if item.is_device_object or is_companion(item) or is_namespace:
+    if item.is_device_object or is_companion(item) or is_namespace or has_wrong_kind(item):
         return ""
     pods = pods_of(item)
     if any("resourceClaims" in pod.spec or is_asked(pod) for pod in pods):

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from dra_fleet.core.yaml_text import Path
 
 
-_MISTYPED = 0.85
+_MISTYPED = 0.8
 """How alike a name is to a known one, from 0 to 1, before it is taken for the same with a typing error."""
 
 
-def tell_unknown_class(subject: Subject, path: Path, name: str, known: Collection[str]) -> None:
-    """Tell of a class that is not known: drivers name theirs by a domain, and the catalogue lacks many.
+def report_unknown_class(subject: Subject, path: Path, name: str, known: Collection[str]) -> None:
+    """Report a class that is not known; it may belong to a driver that the catalogue lacks.
 
     Args:
         subject: the object that names it.
@@ -42,25 +42,24 @@ def tell_unknown_class(subject: Subject, path: Path, name: str, known: Collectio
         known: the classes that there are.
     """
     owner = drivers.of_class(name)
-    is_foreign = owner is None or not owner.owns_names
-    if "." in name and is_foreign and not nearest(name, sorted(known), least=_MISTYPED):
+    if owner is None or not owner.owns_names:
+        similar = nearest(name, sorted(known), least=_MISTYPED)
         subject.warning(
             *path,
             rule="class-not-judged",
             what="cannot be judged: it is no class of the stack, its drivers or the files; another driver "
             "may install it",
             got=name,
-            fix="check its DeviceClass together with this file",
+            fix=mistyped(name, similar) or "check its DeviceClass together with this file",
         )
         return
-    here = f"add {owner.name} to the cluster's drivers" if owner is not None else mistyped(name, known)
     subject.error(
         *path,
         rule="class-unknown",
         what="is neither a class of the stack or of its drivers, nor one of the files checked",
         got=name,
         allowed=choices(name, known),
-        fix=here,
+        fix=f"add {owner.name} to the cluster's drivers",
     )
 
 
@@ -181,7 +180,7 @@ class ExtendedResources:
         if name.startswith(IMPLICIT) and is_on(_GATE, self._minor):
             class_name = name.removeprefix(IMPLICIT)
             if class_name not in known:
-                tell_unknown_class(subject, where, class_name, known)
+                report_unknown_class(subject, where, class_name, known)
                 return ""
             return class_name
         if name in self._answered:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from dra_fleet.check.device_objects import devices_path
+from dra_fleet.check.device_objects import devices_path, requests
 from dra_fleet.check.pods import copies_of
-from dra_fleet.check.resources import at, keyed, mapping
+from dra_fleet.check.resources import at, keyed, mapping, sequence
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
@@ -93,13 +93,43 @@ class Fitting:
             return
         found = [self._fill({resource.name: spec}, pool, _ONE) for pool in chosen]
         if all(item.copies == 0 for item in found):
+            findings = resource.subject.found
+            for finding in [one for one in findings if one.rule == "part-of-device"]:
+                del findings[finding]
+            reason = self._missing(resource, chosen)
             resource.subject.error(
                 *devices_path(resource.kind),
                 rule="does-not-fit",
-                what=_why(found, "no node meets all its requests and constraints together"),
+                what=_why(found, reason or "no node meets all its requests and constraints together"),
                 got=", ".join(pool.plan.name for pool in chosen),
                 fix=_FEWER,
             )
+
+    def _missing(self, resource: FileObject, pools: Sequence[NodeDevices]) -> str:
+        """Return which capacity or attribute a claim needs that no device of the pools publishes."""
+        devices = mapping(at(resource.value, devices_path(resource.kind)))
+        every = [device.placed for pool in pools for device in pool.shape.devices]
+        capacities = {key for device in every for key in device.get("capacity", {})}
+        for request in requests(resource):
+            for name in mapping(at(request.value, ("capacity", "requests"))):
+                if name not in capacities:
+                    return (
+                        f"no device of these pools publishes the capacity {name}, and capacity keys are "
+                        f"compared literally; they publish {', '.join(sorted(capacities)) or 'none'}"
+                    )
+        drivers_of = {device.driver for pool in pools for device in pool.shape.devices}
+        attributes = {
+            full
+            for pool in pools
+            for device in pool.shape.devices
+            for key in device.placed.get("attributes", {})
+            for full in (key, f"{device.driver}/{key}")
+        }
+        for constraint in map(mapping, sequence(devices.get("constraints"))):
+            name = constraint.get("matchAttribute")
+            if isinstance(name, str) and drivers_of and name not in attributes:
+                return f"no device of these pools publishes the attribute {name} of matchAttribute"
+        return ""
 
     def check_pod(self, pod: Pod, pools: Collection[PoolPlan]) -> None:
         """Tell where no node has all claims of a pod together, or the fleet has no room for its copies.

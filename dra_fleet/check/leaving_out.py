@@ -64,6 +64,7 @@ RULES: Final[Mapping[str, str]] = {
     "not-judged": "What a driver publishes, or what a selector means, cannot be told.",
     "not-rendered": "A template, or what it left in an object, was not rendered.",
     "object-refused": "The API server refuses an object, or drops a field of it.",
+    "object-twice": "A file has one object twice with different specs.",
     "parameters-for-other-type": "Opaque parameters are for devices of another type.",
     "parameters-passed-over": "The driver looks at a request's alternatives, not at the request's own name.",
     "parameters-refused": "The driver refuses its opaque parameters.",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.cel import TRUE, CelDevice, clauses
@@ -83,9 +85,11 @@ def why_none(judged: Sequence[Judged], environment: DeviceCel) -> NoMatch:
     stops = [(_first_false(item, environment), item) for item in judged if item.program is not None]
     if not stops:
         return NoMatch()
-    (passed, clause), nearest = max(stops, key=lambda stop: stop[0][0])
-    stopped = [item.device for stop, item in stops if stop == (passed, clause)]
-    found = _values(clause, environment, stopped)
+    first = max(stops, key=lambda stop: stop[0][0])[0]
+    alike = [item for stop, item in stops if stop == first]
+    clause, stopped = first[1], [item.device for item in alike]
+    nearest = max(alike, key=lambda item: _likeness(clause, item, environment))
+    found = _values(clause, environment, [nearest.device, *stopped])
     what = f"`{clause}` is not true on {nearest.device.name} of pool {nearest.device.pool}"
     told = f"{what} ({found})" if found else what
     return NoMatch(expression=nearest.program.expression if nearest.program else "", what=told, found=found)
@@ -106,6 +110,16 @@ def _first_false(item: Judged, environment: DeviceCel) -> tuple[int, str]:
     outcomes = {clause: environment.operand(clause).evaluate(item.device.cel).outcome for clause in parts}
     missed = [clause for clause in parts if outcomes[clause] in ("false", "error")]
     return len(parts) - len(missed), (missed or parts)[0]
+
+
+_TEXTS = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+
+
+def _likeness(clause: str, item: Judged, environment: DeviceCel) -> float:
+    """Return how alike a text of the clause that stops a device is to the device's value, from 0 to 1."""
+    value = _values(clause, environment, [item.device]).lower()
+    texts = [(first or second).lower() for first, second in _TEXTS.findall(clause)]
+    return max((SequenceMatcher(None, text, value).ratio() for text in texts if value), default=0.0)
 
 
 def _values(clause: str, environment: DeviceCel, stopped: Sequence[FleetDevice]) -> str:

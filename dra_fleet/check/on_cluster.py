@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import drivers
-from dra_fleet.check.companions import check_companions, claims_of_domains
+from dra_fleet.check.companions import check_companions, claims_of_domains, class_mentions
 from dra_fleet.check.device_objects import class_name, config_path, devices_path, expressions, requests
-from dra_fleet.check.extended_resources import ExtendedResources
+from dra_fleet.check.extended_resources import ExtendedResources, report_unknown_class
 from dra_fleet.check.fitting import Fitting
 from dra_fleet.check.pods import check_claims, pods_of
 from dra_fleet.check.references import References, references
@@ -96,6 +96,10 @@ def judged_on(
             check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
     check_admin_access(cluster, claims, objects, selection.declared)
     check_companions(objects, claims, cluster)
+    for item in objects:
+        for path, name in class_mentions(item):
+            if name not in selection.classes:
+                report_unknown_class(item.subject, path, name, selection.known_classes())
     pods = [pod for item in objects for pod in pods_of(item)]
     _check_pods(pods, _Surroundings.of(cluster, selection, classes, claims, objects))
     marked = {id(item) for item, one in zip(objects, given, strict=True) if one.has_marks}

@@ -5,6 +5,7 @@ Rules: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/po
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from dra_fleet import drivers
 from dra_fleet.check.resources import at, mapping, sequence
 from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.devices.names import dns_label
-from dra_fleet.kubernetes.pod_templates import VIRTUAL_MACHINES, places, pod_templates
+from dra_fleet.kubernetes.pod_templates import VIRTUAL_MACHINES, has_pod_templates, places, pod_templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
 _KINDS = {_NAME: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}
 _MOST_CONSUMERS = 256
+_OF_NETWORKS = re.compile(r"(?i)net|nic|rdma|roce|efa|vlan|sriov|vf|infiniband|\bib\b|cni|ipam|eth")
+"""Names of claims for network devices, which a driver gives to the whole pod."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,17 +66,37 @@ def pods_of(resource: FileObject) -> list[Pod]:
         for template in (*pod_templates(resource.api_version, resource.kind), *machines)
         for base in places(resource.value, template)
     ]
+    if not found and not has_pod_templates(resource.api_version, resource.kind):
+        found = [_pod_at(resource, path) for path in _embedded(resource.value, ())]
     return [pod for pod in found if pod.spec]
 
 
+def _embedded(value: object, path: Path) -> Iterator[Path]:
+    """Return the places of pod specs in a value: where `resourceClaims` is beside `containers`."""
+    fields = mapping(value)
+    if fields:
+        if isinstance(fields.get("containers"), list) and isinstance(fields.get("resourceClaims"), list):
+            yield path
+            return
+        for key, item in fields.items():
+            yield from _embedded(item, (*path, key))
+    else:
+        for index, item in enumerate(sequence(value)):
+            yield from _embedded(item, (*path, index))
+
+
 def _pod(resource: FileObject, base: Path) -> Pod:
-    spec = mapping(at(resource.value, (*base, "spec")))
+    return _pod_at(resource, (*base, "spec"))
+
+
+def _pod_at(resource: FileObject, path: Path) -> Pod:
+    spec = mapping(at(resource.value, path))
     claims: dict[str, tuple[str, str]] = {}
     for item in map(mapping, sequence(spec.get("resourceClaims"))):
         for field in (_NAME, _TEMPLATE):
             if isinstance(item.get(field), str):
                 claims[str(item.get("name"))] = (field, str(item[field]))
-    return Pod(resource=resource, path=(*base, "spec"), spec=spec, claims=claims)
+    return Pod(resource=resource, path=path, spec=spec, claims=claims)
 
 
 def check_claims(pod: Pod, references: References) -> None:
@@ -82,6 +105,14 @@ def check_claims(pod: Pod, references: References) -> None:
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
         _check_entry(pod, (*pod.path, "resourceClaims", index), mapping(item), names)
         _check_reference(pod, (*pod.path, "resourceClaims", index), mapping(item), references)
+    if at(pod.spec, ("resources", "claims")):
+        pod.resource.subject.error(
+            *pod.path,
+            *("resources", "claims"),
+            rule="container-claim",
+            what="the API server refuses claims in the resources of a pod; containers name them",
+            fix="move them to resources.claims of the containers",
+        )
     used = _check_taken(pod, names, references)
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
         name = mapping(item).get("name")
@@ -244,8 +275,12 @@ def _is_for_containers(pod: Pod, name: str, references: References) -> bool:
     """Whether a claim's devices reach only the containers that name it; network cards are the whole pod's."""
     key = pod.keys.get(name)
     claim = references.of(key) if key is not None else None
-    owners = [drivers.publishing(driver) for driver in (claim.drivers if claim is not None else None) or ()]
-    return bool(owners) and all(owner is not None and not owner.serves_pods for owner in owners)
+    if claim is None:
+        return False
+    if claim.drivers is None:
+        return _OF_NETWORKS.search(f"{name} {claim.name}") is None
+    owners = [drivers.publishing(driver) for driver in claim.drivers]
+    return bool(owners) and all(owner is None or not owner.serves_pods for owner in owners)
 
 
 def _check_request(pod: Pod, path: Path, request: str, key: Key | None, references: References) -> None:

@@ -153,11 +153,17 @@ def check_rendered(resource: FileObject) -> None:
 def has_marks(value: object) -> bool:
     """Whether a template left something anywhere in a value."""
     if isinstance(value, str):
-        return _LEFT.search(value) is not None
+        return bool(_mark(value))
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         return any(has_marks(key) or has_marks(item) for key, item in fields.items())
     return isinstance(value, list) and any(has_marks(item) for item in cast("list[object]", value))
+
+
+def _mark(text: str) -> str:
+    """Return the first mark that a template left in a text; in a script $NAME is a shell variable."""
+    marks = (found[0] for found in _LEFT.finditer(text))
+    return next((mark for mark in marks if "\n" not in text.strip() or mark[0] != "$"), "")
 
 
 def is_about_value(resource: FileObject, finding: FileFinding) -> bool:
@@ -168,9 +174,9 @@ def is_about_value(resource: FileObject, finding: FileFinding) -> bool:
 
 def _left(value: object, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
-        found = _LEFT.search(value)
-        if found is not None:
-            yield path, found[0]
+        found = _mark(value)
+        if found:
+            yield path, found
     elif isinstance(value, dict):
         for key, item in cast("dict[str, object]", value).items():
             if key not in _FREE_TEXT:

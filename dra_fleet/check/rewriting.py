@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.drivers.common.selectors import quoted
-from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, environment
 from dra_fleet.kubernetes.cel.clauses import split
 from dra_fleet.kubernetes.cel.semver import as_semver
+from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.program import DeviceCel
@@ -75,9 +76,9 @@ _DRIVER = r"""device\.driver\s*==\s*(['"])(?P<driver>[^'"]+)\1"""
 
 
 @lru_cache(maxsize=4096)
-def corrected(expression: str, environment: DeviceCel) -> str:
+def corrected(expression: str, cel: DeviceCel) -> str:
     """As it was meant: two look-ups, the driver's domain, quantities and versions compared as such."""
-    return _proposal(expression, _meant(expression), environment)
+    return _proposal(expression, _meant(expression), cel)
 
 
 @lru_cache(maxsize=4096)
@@ -107,20 +108,21 @@ def _looked_up(match: re.Match[str]) -> str:
 
 
 def _with_domain(match: re.Match[str], driver: str) -> str:
-    """A look-up without a domain with that of the driver that publishes it."""
+    """Return a look-up with the domain of the driver that publishes it, if it is certain which one does."""
     name = match["name"] or match["key"]
-    for known in drivers.known():
-        items = known.facts.attributes if match["variable"] == "attributes" else known.facts.capacities
-        for item in items:
-            domain, _, identity = item.name.rpartition("/")
-            if identity == name and driver in ("", known.facts.driver):
-                return f"device.{match['variable']}['{domain or known.facts.driver}'].{name}"
-    return match[0]
+    domains = {
+        item.name.rpartition("/")[0] or known.facts.driver
+        for known in drivers.known()
+        if driver in ("", known.facts.driver)
+        for item in (known.facts.attributes if match["variable"] == "attributes" else known.facts.capacities)
+        if item.name.rpartition("/")[2] == name
+    }
+    return f"device.{match['variable']}['{domains.pop()}'].{name}" if len(domains) == 1 else match[0]
 
 
-def versions_compared(expression: str, names: frozenset[str], environment: DeviceCel) -> str:
+def versions_compared(expression: str, names: frozenset[str], cel: DeviceCel) -> str:
     """With the version attributes of these names compared as versions."""
-    return _proposal(expression, _as_versions(expression, names), environment)
+    return _proposal(expression, _as_versions(expression, names), cel)
 
 
 def _as_versions(expression: str, names: frozenset[str]) -> str:
@@ -169,11 +171,16 @@ def _operand(expression: str) -> str:
     return f"({text})" if split(text).operator in ("||", "?") else text
 
 
-def _proposal(old: str, new: str, environment: DeviceCel) -> str:
+def compiled(old: str, new: str) -> str:
+    """Return a proposal for an expression, or "" if it is the same or does not compile."""
+    return _proposal(old, new, environment(kubernetes_facts().newest)) if new else ""
+
+
+def _proposal(old: str, new: str, cel: DeviceCel) -> str:
     if new == old:
         return ""
     try:
-        environment.compile(new)
+        cel.compile(new)
     except (CelInvalid, CelUnsupported):
         return ""
     return new

@@ -43,7 +43,11 @@ class _Refusal:
     fix: str
 
 
-_OF_KUBERNETES = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
+_OF_KUBERNETES = re.compile(r"(^|\.)(kubernetes|k8s)\.io/|^karpenter\.[a-z0-9.]+/")
+"""Labels that Kubernetes or Karpenter puts on nodes.
+
+Source: https://karpenter.sh/docs/concepts/scheduling/#well-known-labels.
+"""
 
 
 def check_scheduling(
@@ -96,7 +100,7 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) ->
         return []
     keys = {key for pool in pools for key in pool.labels}
     for key in sorted(wanted.keys - keys):
-        if not _is_node_s_own(key):
+        if not carried_without_stack(key):
             subject.warning(
                 *pod.path,
                 field,
@@ -108,8 +112,8 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) ->
     return left
 
 
-def _is_node_s_own(key: str) -> bool:
-    """Whether nodes carry a label without the stack's doing."""
+def carried_without_stack(key: str) -> bool:
+    """Return whether a cloud, Kubernetes, Karpenter or a driver's software puts a label on nodes."""
     by_cloud = (cloud.resources.own_labels.search(key) for cloud in clouds.known())
     return bool(_OF_KUBERNETES.search(key)) or drivers.labels_nodes(key) or any(by_cloud)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 from dra_fleet import drivers
 from dra_fleet.check import rewriting
 from dra_fleet.check.device_objects import class_name, expressions, requests
-from dra_fleet.check.extended_resources import tell_unknown_class
+from dra_fleet.check.extended_resources import report_unknown_class
 from dra_fleet.check.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
 from dra_fleet.check.resources import Key, at, mapping
 from dra_fleet.check.selectors import compiled, never_published
+from dra_fleet.drivers.divided_devices import names_partitions
 from dra_fleet.kubernetes.cel import asked, environment
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
-def tell_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
+def report_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
     """A part can be had only of devices that several claims may share; of others the claim holds all."""
     parts = mapping(at(request.value, ("capacity", "requests")))
     matching = _matching(judged)
@@ -51,19 +51,32 @@ def tell_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judg
         )
 
 
-def tell_chips(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
-    """Some drivers' devices of a node go together: all of them are prepared for one claim, or none."""
-    if request.value.get("allocationMode") == "All":
-        return
-    count = request.value.get("count", 1)
-    matching = _matching(judged)
+def report_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, Sequence[Judged]]]) -> None:
+    """Report claims for some devices of a node whose driver prepares all of them for one claim, or none.
+
+    All requests of a claim count together; of a request's alternatives the first.
+
+    Args:
+        resource: the claim or template.
+        asked_for: its requests, with what their selectors say of each device.
+    """
     for driver in drivers.known():
-        per_pool = Counter(
-            item.pool
-            for item in matching
-            if driver.prepared_together and item.cel.driver in driver.publishers
-        )
-        if not per_pool or count in per_pool.values():
+        if not driver.prepared_together:
+            continue
+        of_request: dict[str, ClassRequest] = {}
+        per_pool = Counter[str]()
+        for request, answers in asked_for:
+            matching = [item for item in _matching(answers) if item.cel.driver in driver.publishers]
+            if matching and request.name not in of_request:
+                of_request[request.name] = request
+                per_pool |= Counter(item.pool for item in matching)
+        found = list(of_request.values())
+        counts = [request.value.get("count", 1) for request in found]
+        takes_all = any(request.value.get("allocationMode") == "All" for request in found)
+        if not found or takes_all or not all(isinstance(one, int) for one in counts):
+            continue
+        count, request = sum(counts), found[0]
+        if count in per_pool.values():
             continue
         chips = " or ".join(str(number) for number in sorted(set(per_pool.values())))
         resource.subject.error(
@@ -118,8 +131,6 @@ def check_robustness(
                 return
 
 
-_MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
-
 _GPU, _MIG = "gpu", "mig"
 
 
@@ -142,7 +153,7 @@ def check_claim_width(
 ) -> None:
     """Tell of a claim that is named for partitions and asks for a class of whole GPUs."""
     name = class_name(request)
-    whole = [] if _MIG_NAME.search(name) else _whole_gpus(clusters, found, resource.name)
+    whole = [] if names_partitions(name) else _whole_gpus(clusters, found, resource.name)
     if whole:
         driver = drivers.publishing(whole[0].cel.driver)
         dividable = driver.resources.dividable if driver is not None else None
@@ -198,12 +209,14 @@ class ClassSelection:
         is_whole, is_part = True, False
         all_requests = list(requests(resource))
         unmatched: list[tuple[ClassRequest, list[Judged]]] = []
-        for request in all_requests:
-            served, judged = self._check_request(resource, request)
-            if not served and judged is not None:
-                unmatched.append((request, judged))
+        answers = [self._check_request(resource, request) for request in all_requests]
+        for request, (served, devices_of) in zip(all_requests, answers, strict=True):
+            if not served and devices_of is not None:
+                unmatched.append((request, devices_of))
             is_whole, is_part = is_whole and served is not None, is_part or served is not None
             pools.append(self._everywhere if served is None else served)
+        both = zip(all_requests, answers, strict=True)
+        report_chips(resource, [(one, found) for one, (_, found) in both if found is not None])
         by_name: dict[str, frozenset[str]] = {}
         for request, served in zip(all_requests, pools, strict=True):
             by_name[request.name] = by_name.get(request.name, frozenset()) | served
@@ -260,7 +273,7 @@ class ClassSelection:
         if name not in self.classes:
             if name:
                 path = (*request.path, "deviceClassName")
-                tell_unknown_class(resource.subject, path, name, self.known_classes())
+                report_unknown_class(resource.subject, path, name, self.known_classes())
             self._compiled(resource, request.path)
             return None, None
         before = _errors(resource.subject)
@@ -273,8 +286,7 @@ class ClassSelection:
         if _errors(resource.subject) > before:
             return None, None
         check_claim_width(self.clusters, resource, request, found)
-        tell_part(resource, request, judged)
-        tell_chips(resource, request, judged)
+        report_part(resource, request, judged)
         served, doubts = self._served(request, judged), self._doubts(found)
         # Devices of a driver that nobody knows may be on other nodes than the stack's.
         return (None, None) if doubts and not served else (served | frozenset(doubts), judged)
@@ -484,7 +496,7 @@ def _warn_optional(subject: Subject, path: Path, program: Program, device: Fleet
 
 def _whole_gpus(clusters: Sequence[ClusterInventory], found: Programs, name: str) -> list[FleetDevice]:
     """The whole GPUs that selectors choose whose name says partitions, also those there are before these."""
-    if not _MIG_NAME.search(name):
+    if not names_partitions(name):
         return []
     return [
         device

@@ -150,10 +150,12 @@ def never_published(
     other = "device.capacity" if variable == "device.attributes" else "device.attributes"
     if facts is not None and identity in _known(facts, other):
         fix = re.sub(rf"{re.escape(variable)}(\s*\[[^]]*\]\s*\.\s*{identity}\b)", rf"{other}\1", expression)
-        return f"{what}; it is in {other}", "", fix
-    for place, names in _elsewhere(facts, variable):
-        if identity in names:
-            fix = rewriting.renamed(expression, variable, (domain, identity), (place, identity))
+        return f"{what}; it is in {other}", "", rewriting.compiled(expression, fix)
+    places = [place for place, names in _elsewhere(facts, variable) if identity in names]
+    for place in places:
+        if len(places) == 1:
+            new = rewriting.renamed(expression, variable, (domain, identity), (place, identity))
+            fix = rewriting.compiled(expression, new)
             return f"{what}; its domain is {place}", "", fix or f"look it up in {place}"
     fix = mistyped(identity, known)
     return what, choices(identity, known), fix

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet import clouds, drivers
 from dra_fleet.check.contents import documents_of, unreadable
 from dra_fleet.check.resources import mapping
+from dra_fleet.check.scheduling import carried_without_stack
 from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.core.findings.finding import Found, Subject
 from dra_fleet.core.yaml_text import Unreadable
@@ -18,8 +19,13 @@ from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import flow, is_on, value_at
 from dra_fleet.fleet.plan import advertisers
-from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
-from dra_fleet.kubernetes.scheduling.taints import toleration_text
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
+from dra_fleet.kubernetes.scheduling.taints import (
+    Toleration,
+    sequence,
+    toleration_text,
+    untolerated_taints,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,8 +156,10 @@ def _check_on(
 
 def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues) -> None:
     """Charts before 0.4 let their controller run on control-plane nodes only, which managed clusters hide."""
-    has_controller = chart.driver.has_controller(values, default=True)
-    if not chart.version.controller_needs_control_plane or not has_controller:
+    if not chart.driver.has_controller(values, default=True):
+        return
+    _check_controller_nodes(subject, cluster, values)
+    if not chart.version.controller_needs_control_plane:
         return
     if value_at(values, "controller.affinity", default=subject) is not subject:
         return
@@ -165,6 +173,38 @@ def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory,
         f"node-role.kubernetes.io/control-plane, and {where}: it would stay Pending",
         fix=f"controller: {{affinity: null}}, or {flow(chart.driver.controller_switch, 'false')}",
     )
+
+
+def _check_controller_nodes(subject: Subject, cluster: ClusterInventory, values: ChartValues) -> None:
+    """Report a controller whose nodes have unknown labels, or taints that it does not tolerate."""
+    section = mapping(values.get("controller"))
+    required = RequiredNodeAffinity.of(mapping(section.get("nodeSelector")), section.get("affinity"))
+    field = "nodeSelector" if section.get("nodeSelector") else "affinity"
+    pools = cluster.plan.pools
+    carried = {key for pool in pools for key in pool.labels}
+    for key in sorted(required.keys - carried):
+        if not carried_without_stack(key):
+            subject.warning(
+                *_path(f"controller.{field}"),
+                rule="controller-placement",
+                what=f"sends the controller to nodes with the label {key}, which no pool of the stack is "
+                "known to carry",
+                got=key,
+                fix="name a label of the system pool",
+            )
+    reached = [
+        pool for pool in pools if required.keys and required.matches(some_labels(pool.labels)) == "yes"
+    ]
+    given = [Toleration.of(item) for item in sequence(section.get("tolerations"))]
+    kept = {pool.name: untolerated_taints(pool.taints, given) for pool in reached}
+    if reached and all(kept.values()):
+        subject.error(
+            *_path(f"controller.{field}"),
+            rule="controller-placement",
+            what="sends the controller only to pools whose taints it does not tolerate: "
+            + "; ".join(f"{name} has {', '.join(map(str, taints))}" for name, taints in kept.items()),
+            fix="send it to the system pool, or set controller.tolerations",
+        )
 
 
 def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartValues) -> None:

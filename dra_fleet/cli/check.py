@@ -184,8 +184,8 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format) -> None
     errors = sum(finding.severity == "error" for finding in found)
     counts = {"errors": errors, "warnings": len(found) - errors}
     if form == "json":
-        passed = dict(checked.passed)
-        rest = {"judged": checked.judged, "passed": passed, "byOwnRules": checked.by_own_rules}
+        skipped = dict(checked.passed)
+        rest = {"judged": checked.judged, "skipped": skipped, "byOwnRules": checked.by_own_rules}
         print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
         return
     if form == "github":

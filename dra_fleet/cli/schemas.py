@@ -52,7 +52,7 @@ class Checked(BaseModel):
     errors: int
     warnings: int
     judged: int
-    passed: dict[str, int]
+    skipped: dict[str, int]
     by_own_rules: int
     findings: tuple[FileFinding, ...]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.model.settings import DriverSettings
+    from dra_fleet.model.settings import DescribedDevices, DriverSettings
 
 BUILT_IN = ("nvidia", "amd", "intel", "tpu", "dranet", "dracpu", "example")
 
@@ -97,6 +97,18 @@ def keeps_order(publisher: str, *, with_counters: bool) -> bool:
 def facts_of(publisher: str) -> DriverFacts | None:
     """What is known of the devices that are published under a name; None where nothing is."""
     return next((driver.facts for driver in known() if driver.facts.driver == publisher), None)
+
+
+def as_published(item: DescribedDevices) -> DescribedDevices:
+    """Return described devices with the keys that their driver writes into ResourceSlices."""
+    facts = facts_of(item.driver)
+    if facts is None:
+        return item
+    renamed = {
+        field: {facts.key(name): value for name, value in values.items()}
+        for field, values in (("attributes", item.attributes), ("capacity", item.capacity))
+    }
+    return item.model_copy(update=renamed)
 
 
 def accelerators() -> Mapping[str, int | None]:

@@ -5,6 +5,7 @@ Selectors are judged by evaluation on devices; how they are written does not mat
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -26,6 +27,30 @@ MINOR: Final = kubernetes_facts().newest
 
 Verdict = Literal["yes", "no", "maybe", "error"]
 Taken = Literal["none", "too", "meant"]
+
+
+_NAMED: Final = re.compile(
+    r"(?:^|[-._])(?<!no[-._])(?<!non[-._])(?<!without[-._])(?:mig|[1-7]g)(?:$|[-._0-9])"
+)
+
+
+def names_partitions(name: str) -> bool:
+    """Return whether the name of a class or claim says MIG partitions: `nvidia-mig`, `mig-gpu-1g`."""
+    return _NAMED.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def whole_taken(expressions: tuple[str, ...], dividing: tuple[Dividable, ...]) -> tuple[str, ...]:
+    """Return the titles of the known whole devices that selectors may select.
+
+    Raises:
+        CelUnsupported: An expression may be valid, but cannot be evaluated here.
+    """
+    selection = DeviceSelection.of(expressions)
+    whole = (device for each in dividing for device in each.whole())
+    return tuple(
+        device.title for device in whole if selection is not None and selection.may_select(device.cel)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -56,10 +81,7 @@ def known_whole_taken(
         is_meant = any(selection.may_select(part.cel) for part in parts)
     else:
         is_meant = partitions_taken(expressions, dividing) == "meant"
-    if not is_meant:
-        return ()
-    whole = (device for each in dividing for device in each.whole())
-    return tuple(device.title for device in whole if selection.may_select(device.cel))
+    return whole_taken(expressions, dividing) if is_meant else ()
 
 
 @lru_cache(maxsize=4096)

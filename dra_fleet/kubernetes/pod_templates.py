@@ -73,6 +73,12 @@ VIRTUAL_MACHINES: Final[Mapping[str, Mapping[str, tuple[Template, ...]]]] = {
 """The same for kinds whose `spec` lists claims as a pod's does, and has no containers but a machine."""
 
 
+def has_pod_templates(api_version: str, kind: str) -> bool:
+    """Return whether it is known where objects of an API version and kind hold pods or machines."""
+    group = api_version.rpartition("/")[0]
+    return kind in POD_TEMPLATES.get(group, {}) or kind in VIRTUAL_MACHINES.get(group, {})
+
+
 def pod_templates(api_version: str, kind: str) -> tuple[Template, ...]:
     """Where an object of an API version and kind holds its pod templates; empty where it is not known to."""
     group = api_version.rpartition("/")[0]

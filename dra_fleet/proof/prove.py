@@ -14,6 +14,7 @@ from dra_fleet.proof.answer.growth import judge_together, must_grow, running_tog
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
 from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_unmatched
 from dra_fleet.proof.answer.parameters import refuse_parameters
+from dra_fleet.proof.answer.partition_names import report_whole_devices
 from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
 from dra_fleet.proof.answer.workloads import Answer
@@ -93,6 +94,8 @@ def _prove_cluster(
     refuse_parameters(cluster, installed, asks, findings)
     refuse_admin_access(cluster, installed, asks, findings)
     groups = tuple(recorded) if recorded is not None else predict(cluster, named)
+    sane = {name: ask for name, ask in asks.items() if name not in broken}
+    report_whole_devices(cluster, sane, groups, placements, findings)
     alone = [(("claims", name), ask) for name, ask in asks.items() if name not in broken]
     alone += [(("computeDomains", name), ask) for name, ask in channels.items()]
     pods = [_any_pod(ask) for _, ask in alone]

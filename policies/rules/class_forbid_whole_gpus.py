@@ -1,11 +1,12 @@
 """A class or a claim that is meant for MIG partitions selects no whole GPU.
 
-Decided by evaluating its selectors on every GPU and every partition of the catalogue, so neither its name nor
-a way of writing them (quotes, concatenation, comparing other attributes) makes a difference. It is meant for
-partitions if it selects them because they are partitions: the same device, said to be whole, would not be
-selected. Where the program has GPUs divided, one that takes partitions and whole GPUs alike is wrong as well;
-where it tells neither pools with GPUs nor partitions, that is advice. What cannot be evaluated here is a
-finding too.
+Decided by evaluating its selectors on every GPU and every partition of the catalogue, so neither its name
+nor a way of writing them (quotes, concatenation, comparing other attributes) makes a difference. It is
+meant for partitions if it selects them because they are partitions: the same device, said to be whole,
+would not be selected. It is meant for them by its name too (`nvidia-mig`, a claim `mig-gpu-1g`), also in a
+program whose pools make no partitions: each pod of "1g" then holds a whole GPU. Where the program has GPUs
+divided, one that takes partitions and whole GPUs alike is wrong as well; where it tells neither pools with
+GPUs nor partitions, that is advice. What cannot be evaluated here is a finding too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet import drivers
 from dra_fleet.core.declared.resources import Stack
-from dra_fleet.drivers.divided_devices import dividable, known_whole_taken, partitions_taken
+from dra_fleet.drivers.divided_devices import (
+    dividable,
+    known_whole_taken,
+    names_partitions,
+    partitions_taken,
+    whole_taken,
+)
 from dra_fleet.kubernetes.cel import CelUnsupported
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from dra_fleet.policy.reading.partitions import POOL_TYPES, divides, pools
@@ -57,7 +64,9 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         if own is None or name in mixed:
             continue
         classes[name] = own
-        finding = _judge(resource, resource.get("spec", "selectors"), own, fleet)
+        is_named = names_partitions(name)
+        meant: Fleet = "divided" if is_named else fleet
+        finding = _judge(resource, resource.get("spec", "selectors"), own, meant)
         if finding is not None:
             wide.add(name)
             yield finding
@@ -121,12 +130,35 @@ def _judge_claim(
     for request in requests(resource):
         asked = request.value.get("deviceClassName").text
         own = _known(selectors(request.value))
-        if asked is None or asked in told or not own:
+        if asked is None or asked in told or own is None:
+            continue
+        expressions = [*classes.get(asked, ()), *own]
+        if expressions and names_partitions(_name(resource)):
+            finding = _named(resource, request.value, expressions)
+        elif own:
+            finding = _judge(resource, request.value.get("selectors"), expressions, fleet)
+        else:
             continue  # what it has of its class alone is the class's
-        place = request.value.get("selectors")
-        finding = _judge(resource, place, [*classes.get(asked, ()), *own], fleet)
         if finding is not None:
             yield finding
+
+
+def _named(resource: Resource, request: Value, expressions: Sequence[str]) -> Finding | None:
+    """Return the finding of a request whose claim is named for partitions, if it selects whole GPUs."""
+    try:
+        reached = whole_taken(tuple(expressions), dividable())
+    except CelUnsupported:
+        reached = ()
+    if not reached:
+        return None
+    return Finding(
+        resource,
+        request.get("deviceClassName"),
+        f"selects whole GPUs: {', '.join(reached[:_SHOWN])} and others",
+        "partitions only, because its claim is named for them",
+        f"use {' or '.join(each.partition_class for each in dividable())}, and have a pool's GPUs divided "
+        "(mig.strategy divides none)",
+    )
 
 
 def _judge(resource: Resource, place: Value, expressions: Sequence[str], fleet: Fleet) -> Finding | None:

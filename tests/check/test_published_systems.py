@@ -208,7 +208,8 @@ def test_s11_s_part_is_asked_for_by_the_name_that_is_published() -> None:
     wrong = PART.replace("memory: 10Gi", "gpu.nvidia.com/memory: 10Gi")
     [told] = on(wrong, lab=cluster("dgx-a100-40-8", drivers=SHARES))
     assert "error: ResourceClaimTemplate part" in told
-    assert "no node meets all its requests and constraints together" in told
+    assert "publishes the capacity gpu.nvidia.com/memory" in told
+    assert "part-of-device" not in told
 
 
 def sharing(parameters: str, class_name: str = "gpu.nvidia.com", kind: str = "GpuConfig") -> str:
@@ -274,7 +275,7 @@ def test_s13_s_attribute_must_be_one_that_the_driver_publishes() -> None:
     lab = cluster("hgx-h100-8")
     assert on(constrained("resource.kubernetes.io/numaNode"), lab=lab) == []
     [told] = on(constrained("gpu.nvidia.com/pciRoot"), lab=lab)
-    assert "spec.spec.devices: no node meets all its requests and constraints together" in told
+    assert "publishes the attribute gpu.nvidia.com/pciRoot of matchAttribute" in told
 
 
 def test_s13_s_gpu_beside_its_nic_is_not_judged_where_nobody_knows_the_nics() -> None:

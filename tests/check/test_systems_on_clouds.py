@@ -165,7 +165,7 @@ def test_s13_s_gpus_of_one_numa_node_pass_and_an_attribute_that_nobody_publishes
     )
     assert on(pair % "numaNode", lab=cluster("hgx-h100-8")) == []
     [told] = on(pair % "nvlink", lab=cluster("hgx-h100-8"))
-    assert "no node meets all its requests and constraints together" in told
+    assert "publishes the attribute resource.kubernetes.io/nvlink of matchAttribute" in told
 
 
 def test_s14_s_gang_by_kueue_passes() -> None:

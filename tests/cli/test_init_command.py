@@ -47,7 +47,7 @@ def test_a_new_project_proves_and_checks_from_any_folder_in_it(
 ) -> None:
     assert run("init", "own").exit_code == 0
     (tmp_path / "own" / "manifests").mkdir()
-    for name in ("at-least-20g", "no-such-class"):
+    for name in ("at-least-20g", "gpu.intel.com"):
         claim = tmp_path / "own" / "manifests" / f"{name}.yaml"
         claim.write_text(CLAIM.replace("CLASS", name), encoding="utf-8")
     monkeypatch.chdir(tmp_path / "own" / "manifests")
@@ -58,7 +58,7 @@ def test_a_new_project_proves_and_checks_from_any_folder_in_it(
     assert [run("prove", stack).exit_code for stack in ("staging", "prod")] == [0, 0]
     assert [item["word"] for item in proof["workloads"]] == ["guaranteed"]
     assert run("check", "at-least-20g.yaml", "--stack", "dev").exit_code == 0
-    assert run("check", "no-such-class.yaml", "--stack", "dev").exit_code == 1
+    assert run("check", "gpu.intel.com.yaml", "--stack", "dev").exit_code == 1
 
 
 def test_a_new_project_is_called_as_its_folder_or_as_was_said(tmp_path: Path) -> None:

@@ -115,10 +115,10 @@ def test_a_chart_version_of_one_s_own_is_judged_as_it_is_told(catalogue: Callabl
 
 
 def test_what_nobody_knew_may_be_told(catalogue: Callable[[str], Path]) -> None:
-    assert nvidia_facts.gpus()["A10"].memory_mib is None
+    assert nvidia_facts.gpus()["L20"].memory_mib is None
     nvidia_facts.gpus.cache_clear()
-    catalogue(f"drivers: {{nvidia: {{gpus: [{{name: A10, memoryMib: 23028, {SOURCE}}}]}}}}")
-    assert nvidia_facts.gpus()["A10"].memory_mib == 23028
+    catalogue(f"drivers: {{nvidia: {{gpus: [{{name: L20, memoryMib: 46068, {SOURCE}}}]}}}}")
+    assert nvidia_facts.gpus()["L20"].memory_mib == 46068
 
 
 def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str], Path]) -> None:

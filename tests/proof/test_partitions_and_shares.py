@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.kubernetes.cel import UNKNOWN
+from dra_fleet.kubernetes.cel import ONE_OF
 from dra_fleet.proof.supply.prediction import inventory_of, predict, stored
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
@@ -36,7 +36,7 @@ def shape(machine: str, values: dict[str, Any], **more: Any) -> NodeShape:
 
 def workloads(
     values: dict[str, Any],
-    machine: str = "hgx-h100-8",
+    machine: str | dict[str, Any] = "hgx-h100-8",
     nodes: int = 1,
     pod: dict[str, Any] | None = None,
     **wanted: tuple[Any, int],
@@ -83,9 +83,9 @@ def test_a_partition_takes_its_memory_slices_and_has_no_uuid_before_it_is_made()
     assert not any(name.startswith("memorySlice") for name in part.seen["capacity"])
 
 
-def test_the_whole_gpu_has_the_capacities_of_its_largest_partition_which_are_unknown_here() -> None:
+def test_the_whole_gpu_has_the_capacities_of_its_largest_partition_as_far_as_they_are_known() -> None:
     whole = shape("hgx-h100-8", ON_DEMAND).devices[0]
-    assert whole.seen["capacity"]["memory"] == {"value": UNKNOWN}
+    assert whole.seen["capacity"]["memory"] == {"value": "80Gi", ONE_OF: ("80Gi", "64Gi", "82432Mi")}
     assert whole.origins["memory"] == "unknown"
 
 
@@ -207,6 +207,7 @@ def test_a_claim_that_names_no_part_of_shared_memory_takes_it_all(copies: int, w
 
 
 def test_a_part_of_an_unknown_amount_is_unknown() -> None:
-    found = workloads(shares("memory"), "pcie-l40s-4", a=(part("10Gi"), 1))["a"]
+    machine = {"gpu": "A30", "gpus": 1, "cpus": 64, "memory": 512}
+    found = workloads(shares("memory"), machine, a=(part("11Gi"), 2))["a"]
     assert found.word == "unknown"
-    assert "asks for a part of memory, of which nobody knows how much there is" in found.reason
+    assert "asks for a part of memory, of which there is 22119Mi to 24Gi" in found.reason

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.kubernetes.cel import UNKNOWN
+from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import RecordingInvalid
 from dra_fleet.proof.supply.prediction import predict
@@ -36,9 +36,10 @@ def test_what_the_host_decides_is_unknown_and_what_the_product_decides_is_docume
     assert (device.origins["uuid"], device.origins["memory"]) == ("unknown", "documented")
 
 
-def test_a_profile_without_a_recorded_memory_has_an_unknown_one() -> None:
+def test_a_profile_without_a_recorded_memory_has_a_bounded_one() -> None:
     device = shape({"m": pool("dgx-a100-80-8", "m", sharing=MIG)}).devices[0]
-    assert device.seen["capacity"]["memory"] == {"value": UNKNOWN}
+    assert device.seen["capacity"]["memory"] == {"value": "20Gi", ONE_OF: ("20Gi", "16Gi", "20992Mi")}
+    assert device.origins["memory"] == "unknown"
     assert device.seen["attributes"]["profile"] == {"string": "1g.20gb"}
 
 
@@ -103,8 +104,8 @@ def recording(tmp_path: Path, devices: int, **changes: Any) -> str:
 def test_recorded_slices_win_and_make_unknown_values_known(tmp_path: Path) -> None:
     plan = plan_of(
         fleet(
-            {"l40s": pool("pcie-l40s-4", "l40s", (1, 2))},
-            classes={"big": {"driver": "nvidia", "type": "gpu", "memory": {"min": "40Gi"}}},
+            {"l40s": pool({"gpu": "L20", "gpus": 4, "cpus": 64, "memory": 512}, "l40s", (1, 2))},
+            classes={"big": {"driver": "nvidia", "type": "gpu", "memory": {"min": "44Gi"}}},
             claims={"one": {"requests": {"gpu": {"class": "big"}}}},
             workloads={"render": ("one", 6)},
         )

@@ -174,8 +174,8 @@ def test_a_pod_that_cannot_go_to_the_failing_pool_is_judged_by_the_others() -> N
 def test_a_clause_on_an_unknown_value_is_neither_true_nor_false() -> None:
     proof = proved(
         fleet(
-            {"l40s": pool("pcie-l40s-4", "l40s")},
-            classes={"big": {"driver": "nvidia", "type": "gpu", "memory": {"min": "40Gi"}}},
+            {"l20": pool({"gpu": "L20", "gpus": 4, "cpus": 64, "memory": 512}, "l20")},
+            classes={"big": {"driver": "nvidia", "type": "gpu", "memory": {"min": "44Gi"}}},
             claims={"one": {"requests": {"gpu": {"class": "big"}}}},
             workloads={"render": ("one", 1)},
         )

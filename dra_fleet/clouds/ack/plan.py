@@ -17,7 +17,7 @@ from dra_fleet.clouds.common.machines import (
     planned,
     short_hash,
 )
-from dra_fleet.drivers.common.placement import any_linux_node, node_affinity, node_label
+from dra_fleet.drivers.common.placement import any_linux_node, away_from, node_affinity, node_label
 from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.model.specs import POOL
 
@@ -106,9 +106,11 @@ def ack_driver_values(
     if advertises_gpus(driver) and any(driver.serves(pool.machine) for pool in release.pools):
         affinity = node_affinity([[node_label(SCHEDULING, LEFT_ALONE)]])
         chosen = merged(chosen, nested({driver.plugin_key("affinity"): affinity}))
-    if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
-        # Replaces the older charts' affinity for control plane nodes, which ACK does not show.
-        chosen = merged(chosen, {"controller": {"affinity": any_linux_node()}})
+    if driver.has_controller(theirs, default=False):
+        # Replaces the charts' affinity for control plane nodes, which ACK does not show, and keeps the
+        # controller off the nodes of the driver's pools.
+        away = away_from(any_linux_node(), [{SCHEDULING: LEFT_ALONE}])
+        chosen = merged(chosen, {"controller": {"affinity": away}})
     if settings.registry is not None and IMAGE in release.version.values:
         chosen = merged(chosen, nested({IMAGE: f"{settings.registry}/{release.version.chart}"}))
     return chosen

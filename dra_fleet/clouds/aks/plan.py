@@ -148,7 +148,7 @@ def aks_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> 
         theirs: the stack's own values, which decide whether there is a controller.
     """
     chosen: dict[str, Any] = {**driver.placement_values(release)}
-    if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
+    if driver.has_controller(theirs, default=False):
         chosen["controller"] = {
             "affinity": node_affinity([[node_label("kubernetes.azure.com/mode", "system")]]),
             "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],

@@ -336,7 +336,7 @@ def planned(
         gpu_driver=gpu_driver,
         sharing=pool.sharing,
         isolation=isolation(machine, pool.sharing),
-        devices=pool.devices,
+        devices=tuple(map(drivers.as_published, pool.devices)),
         advertise=pool.advertise or "dra",
     )
 

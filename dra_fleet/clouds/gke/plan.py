@@ -29,7 +29,7 @@ from dra_fleet.clouds.gke import (
 )
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.resources import chips_of, in_slice
-from dra_fleet.drivers.common.placement import any_linux_node
+from dra_fleet.drivers.common.placement import any_linux_node, away_from
 from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.nodes import NodeDevice
@@ -253,9 +253,12 @@ def gke_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> 
     values = merged(driver.values(release), theirs)
     chosen = nested({driver.plugin_key("tolerations"): _EVERY_TAINT})
     chosen = merged(chosen, nested(dict.fromkeys(driver.priority_keys(values, release.version), "")))
-    if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
-        # Replaces the older charts' affinity for control plane nodes, which GKE does not show.
-        chosen = merged(chosen, {"controller": {"affinity": any_linux_node()}})
+    if driver.has_controller(theirs, default=False):
+        # Replaces the charts' affinity for control plane nodes, which GKE does not show, and keeps the
+        # controller off nodes with GPUs, whose taint newer charts tolerate.
+        with_gpus = [pool.labels.get(POOL) for pool in release.pools if pool.machine.gpus]
+        away = away_from(any_linux_node(), [{POOL: name} for name in with_gpus if name is not None])
+        chosen = merged(chosen, {"controller": {"affinity": away}})
     return chosen
 
 

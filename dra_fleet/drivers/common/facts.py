@@ -194,10 +194,12 @@ class DriverFacts(Entry):
     `sharing_gates`: the driver's own feature gate for each sharing strategy of its opaque configuration.
     `parameters`: the kinds of opaque parameters that it decodes; empty where it reads none, None where that
     is not known.
+    `qualified_keys`: in ResourceSlices, each key without a domain here has the driver's name as its domain.
     """
 
     name: str
     driver: str
+    qualified_keys: bool = False
     namespace: str
     device_types: tuple[str, ...]
     health_taints: tuple[str, ...] = ()
@@ -211,6 +213,15 @@ class DriverFacts(Entry):
     plugin_labels: Mapping[str, str] = Field(default_factory=dict)
     parameters: tuple[ParameterKind, ...] | None = None
     versions: tuple[ChartVersion, ...]
+
+    def key(self, name: str) -> str:
+        """Return the key of an attribute or capacity as the driver writes it into ResourceSlices.
+
+        Selectors resolve both forms. Capacity requests need the written one: the allocator compares their
+        keys literally (https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/consumable_capacity.go).
+        """
+        identity = name.removeprefix(f"{self.driver}/")
+        return f"{self.driver}/{identity}" if self.qualified_keys and "/" not in identity else identity
 
     def version(self, version: str) -> ChartVersion | None:
         """The entry of a chart version, if it is known."""

@@ -164,14 +164,19 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
     if kind is None:
         names = [item.kind for item in known]
         wrong = "kind" if api == known[0].api_version else "apiVersion"
+        meant = next((item for item in known if item.kind == name), None)
+        meant = meant if wrong == "apiVersion" and meant is not None and meant.api_version else None
+        corrected = {} if meant is None else {**parameters, "apiVersion": meant.api_version}
+        rest = check_parameters(publisher, corrected, installed) if corrected else []
         return [
+            *rest,
             Refusal(
                 path=wrong,
                 what=f"is no {wrong} that driver {publisher} decodes",
                 got=shown(parameters.get(wrong)),
                 allowed=choices(str(name), names) if wrong == "kind" else known[0].api_version,
                 fix=mistyped(str(name), names) if wrong == "kind" else f"apiVersion: {known[0].api_version}",
-            )
+            ),
         ]
     kind, found = (
         kind.model_copy(update={"fields": tuple(_itemized(kind, parameters))}),

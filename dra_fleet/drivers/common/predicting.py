@@ -56,7 +56,7 @@ class KnownDevice:
 
 
 def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) -> NodeDevice:
-    """A predicted device: `unknown` values stand in for themselves."""
+    """Return a predicted device; the proof does not know the values of `unknown`, or only their bounds."""
     placed = device.to_object()
     attributes: Object = {
         name: dict.fromkeys(value, UNKNOWN) if name in unknown else value
@@ -66,7 +66,9 @@ def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) 
     capacity: dict[str, Any] = placed.get("capacity", {})
     if capacity:
         seen["capacity"] = {
-            name: {"value": UNKNOWN} if name in unknown else one_of(value, device.others.get(name, ()))
+            name: {"value": UNKNOWN}
+            if name in unknown and name not in device.others
+            else one_of(value, device.others.get(name, ()))
             for name, value in capacity.items()
         }
     origins: dict[str, Origin] = {

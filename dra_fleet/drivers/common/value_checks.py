@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 # read as klog reads it, a 32-bit number. The operator's own words are those of its ClusterPolicy:
 # https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/api/nvidia/v1/clusterpolicy_types.go.
 
+_GLOBAL = "global"
+"""Helm passes this value to a chart and its subcharts.
+
+Source: https://helm.sh/docs/chart_template_guide/subcharts_and_globals/.
+"""
+
 _NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 
 _PORTS = range(1, 65536)
@@ -169,6 +175,8 @@ def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refu
     refusals: list[Refusal] = []
     for name, value in values.items():
         key = f"{prefix}{name}"
+        if key == _GLOBAL:
+            continue
         if key in version.values:
             refusals += _check_type(version, key, value)
         elif any(known.startswith(f"{key}.") for known in version.values):

@@ -112,7 +112,7 @@ def _modes(publisher: str, release: Release, final: ChartValues) -> Iterator[Ref
                     path=MODE,
                     what=f"publishes no such device as {item.name} of pool {pool.name}, {there}",
                     got="grouped" if grouped else "individual",
-                    fix="describe groups with shared: true and capacity: {cpu: …}, single CPUs without"
+                    fix="describe groups with shared: true and capacity: {dra.cpu/cpu: …}, CPUs without"
                     if grouped
                     else "remove capacity and shared, or use grouped",
                 )

@@ -35,7 +35,6 @@ DRIVER = "gpu.nvidia.com"
 COMPUTE_DOMAIN_DRIVER = "compute-domain.nvidia.com"
 
 BRAND = "Nvidia"
-NOTHING: frozenset[str] = frozenset()
 GRACE = ("GB", "GH")
 
 Attributes = dict[str, AttributeValue | VersionAttribute]
@@ -181,19 +180,15 @@ def _devices_of(gpu: GpuOnHost, how: _Discovery) -> list[PublishedDevice]:
     whole = PublishedDevice(
         name=f"gpu-{gpu.minor}",
         attributes={**how.known(own), **common},
-        capacity={"memory": _memory_of(gpu.model)},
-        assumed=assumed | ({"memory"} if gpu.model.memory_mib is None else NOTHING),
-        others=_others(gpu.model.other_memory_mib),
+        capacity={"memory": mebibytes(gpu.model.memory_range[0])},
+        assumed=assumed | ({"memory"} if gpu.model.memory_mib is None else frozenset[str]()),
+        others=_others(gpu.model.memory_range),
     )
     return [whole, *partitions]
 
 
 def _others(memory: Sequence[int]) -> dict[str, tuple[str, ...]]:
-    return {"memory": tuple(map(mebibytes, memory))} if memory else {}
-
-
-def _memory_of(model: GpuModel) -> str:
-    return mebibytes(model.memory_mib if model.memory_mib is not None else model.nominal_gb * 1024)
+    return {"memory": tuple(map(mebibytes, memory[1:]))} if memory[1:] else {}
 
 
 def _partition(
@@ -206,7 +201,6 @@ def _partition(
     assumed: frozenset[str],
 ) -> PublishedDevice:
     profile = placement.profile
-    nominal = int(re.findall(r"(\d+)gb", profile.name)[0]) * 1024
     counts = {
         "multiprocessors": profile.multiprocessors,
         "copyEngines": profile.copy_engines,
@@ -231,12 +225,12 @@ def _partition(
         name=_partition_name(gpu, placement, how),
         attributes={**how.known(own), **common},
         capacity={
-            "memory": mebibytes(profile.memory_mib if profile.memory_mib is not None else nominal),
+            "memory": mebibytes(profile.memory_range[0]),
             **{key: str(value or 0) for key, value in counts.items()},
             **{f"memorySlice{number}": "1" for number in slices},
         },
         assumed=assumed | unknown,
-        others=_others(profile.other_memory_mib),
+        others=_others(profile.memory_range),
     )
 
 

@@ -277,7 +277,10 @@ class Nvidia(Driver):
 
     @override
     def accelerators(self) -> Mapping[str, int | None]:
-        return {name: model.memory_mib for name, model in nvidia_facts.gpus().items()}
+        return {
+            name: min(model.memory_range) if model.memory_mib is None else model.memory_mib
+            for name, model in nvidia_facts.gpus().items()
+        }
 
     @override
     def traits(self, machine: Machine) -> MachineTraits:

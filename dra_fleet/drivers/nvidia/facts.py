@@ -1,7 +1,11 @@
 """Facts of NVIDIA's DRA driver, GPUs, CUDA and GPU Operator, each read on first use."""
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cache
+from typing import Final
 
 from pydantic import Field
 
@@ -9,6 +13,19 @@ from dra_fleet.core.facts import Amount, Entry, Fact, by_name, read
 from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts, ValueType, driver_facts, version_of
 
 _PACKAGE = "dra_fleet.drivers.nvidia"
+
+LEAST_SHARE: Final = Fraction(9, 10)
+LEAST_SHARE_OF_PARTITION: Final = Fraction(8, 10)
+"""The least that a GPU, or a partition, reports of its nominal size in GiB.
+
+Each measured one reports more, and none reports more than its nominal size (`test_gpu_memory.py` checks it).
+"""
+
+
+def memory_range(measured: Sequence[int], nominal_gb: int, least: Fraction) -> tuple[int, ...]:
+    """Return the amounts between which reported memory lies, in MiB: the measured ones, or the bounds."""
+    full = nominal_gb * 1024
+    return tuple(measured) or (full, math.ceil(full * least))
 
 
 class MigProfile(Fact):
@@ -34,6 +51,15 @@ class MigProfile(Fact):
     encoders: Amount | None = None
     jpeg_engines: Amount | None = None
     ofa_engines: Amount | None = None
+
+    @property
+    def memory_range(self) -> tuple[int, ...]:
+        """The amounts between which a partition's memory lies, in MiB."""
+        measured = () if self.memory_mib is None else (self.memory_mib, *self.other_memory_mib)
+        nominal = int(re.findall(r"(\d+)gb", self.name)[0])
+        bounds = memory_range(measured, nominal, LEAST_SHARE_OF_PARTITION)
+        # NVML rounds the gibibytes in a profile's name.
+        return bounds if measured else (*bounds, nominal * 1024 + 512)
 
 
 class MigFacts(Fact):
@@ -70,6 +96,12 @@ class GpuModel(Entry):
     other_memory_mib: tuple[Amount, ...] = ()
     multiprocessors: Amount | None
     mig: MigFacts | None
+
+    @property
+    def memory_range(self) -> tuple[int, ...]:
+        """The amounts between which the GPU's memory lies, in MiB."""
+        measured = () if self.memory_mib is None else (self.memory_mib, *self.other_memory_mib)
+        return memory_range(measured, self.nominal_gb, LEAST_SHARE)
 
 
 class CudaFacts(Entry):

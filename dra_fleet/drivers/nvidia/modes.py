@@ -63,7 +63,7 @@ def dynamic_partitions(
     everything = {_kebab(key): known[key] for key in counted} | _slices(range(memory_slices))
     if any(_EXTENDED in profile.name for _, profile, _ in made):
         everything[MEDIA_EXTENSIONS] = "1"
-    devices = [_consuming(_with_capacities(whole, known), name, everything)]
+    devices = [_consuming(_with_capacities(whole, top, known), name, everything)]
     for part, profile, start in made:
         consumed = {_kebab(key): str(_known(part, key)) for key in counted}
         consumed |= _slices(range(start, start + profile.memory_slices))
@@ -106,7 +106,7 @@ def dynamic_devices(
             continue
         (whole,) = found
         parts = [
-            (seen(_unmade(part, profile, start)), profile, start)
+            (seen(_unmade(part, start)), profile, start)
             for profile in mig.profiles
             for part in published(replace(gpu, mig=((profile.name, 1),)))
             for start in profile.placements or ()
@@ -117,7 +117,7 @@ def dynamic_devices(
     return devices, tuple(counters)
 
 
-def _unmade(device: PublishedDevice, profile: MigProfile, start: int) -> PublishedDevice:
+def _unmade(device: PublishedDevice, start: int) -> PublishedDevice:
     """A partition that could be made: without UUID and slices of memory, named by where it would lie."""
     return replace(
         device,
@@ -126,7 +126,6 @@ def _unmade(device: PublishedDevice, profile: MigProfile, start: int) -> Publish
         capacity={
             name: value for name, value in device.capacity.items() if not name.startswith("memorySlice")
         },
-        assumed=device.assumed | ({"memory"} if profile.memory_mib is None else frozenset[str]()),
     )
 
 
@@ -162,12 +161,16 @@ def _least(device: NodeDevice) -> Object:
 
 def _known(device: NodeDevice, name: str) -> str | None:
     value = device.seen.get("capacity", {}).get(name, {}).get("value", UNKNOWN)
-    return None if value is UNKNOWN else str(value)
+    return None if value is UNKNOWN or device.origins.get(name) == "unknown" else str(value)
 
 
-def _with_capacities(whole: NodeDevice, known: Mapping[str, str]) -> NodeDevice:
+def _with_capacities(whole: NodeDevice, top: NodeDevice, known: Mapping[str, str]) -> NodeDevice:
     """The GPU with the capacities of its largest partition, which the driver publishes for it then."""
-    capacity: dict[str, Any] = {key: {"value": known.get(key, UNKNOWN)} for key in CAPACITIES}
+    of_top: dict[str, Any] = top.seen.get("capacity", {})
+    capacity: dict[str, Any] = {
+        key: {"value": known[key]} if key in known else of_top.get(key, {"value": UNKNOWN})
+        for key in CAPACITIES
+    }
     own = whole.placed["capacity"]
     stand_in: dict[str, Any] = {
         key: {"value": known[key]} if key in known else own.get(key, {"value": "0"}) for key in CAPACITIES

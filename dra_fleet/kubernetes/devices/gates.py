@@ -72,7 +72,16 @@ class Dropped:
 
     def problem(self) -> Problem:
         """The field as an error, naming the gate and the minor that has it on."""
-        on_from = kubernetes_facts().gate(self.gate).on_from
+        gate = kubernetes_facts().gate(self.gate)
+        if gate.stages.get(self.minor) == "absent":
+            first = next(minor for minor, stage in gate.stages.items() if stage != "absent")
+            return Problem(
+                path=self.path,
+                what=f"Kubernetes {self.minor} does not have this field; it exists from {first}",
+                fix="remove the field",
+                server=False,
+            )
+        on_from = gate.on_from
         since = f"it is on from {on_from}" if on_from else "no known minor has it on by default"
         return Problem(
             path=self.path,

@@ -133,7 +133,8 @@ def _has(device: NodeDevice, name: str) -> Fraction | None:
     capacity = cast("Mapping[str, Any]", device.seen.get("capacity", {}))
     for key, entry in capacity.items():
         if _is_named(key, name):
-            return None if entry["value"] is UNKNOWN else _amount(str(entry["value"]))
+            known = entry["value"] is not UNKNOWN and device.origins.get(key) != "unknown"
+            return _amount(str(entry["value"])) if known else None
     if name == "multiprocessors" and device.multiprocessors is not None:
         return _amount(str(device.multiprocessors))
     return None

@@ -183,15 +183,36 @@ def _fill(
 def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeGroup) -> tuple[str, str]:
     """The first request that a node cannot meet, with the nearest miss and the fix."""
     for choices in found.matches:
-        told = [_too_few(ask, one, group.shape) for ask, one in choices]
-        if told and all(reason for reason, _ in told):
-            return told[0]
+        short = [_too_few(ask, one, group.shape) for ask, one in choices]
+        if short and all(reason for reason, _ in short):
+            return short[0]
     if requests and not group.shape.devices:
         return "its nodes publish no devices", "choose a machine with devices, or install their driver"
+    for choices in found.matches:
+        missing = [_missing_part(ask, one, group.shape) for ask, one in choices]
+        if missing and all(reason for reason, _ in missing):
+            return missing[0]
     return (
         "enough devices match each request, but no choice meets all requests and constraints together",
         "ask for fewer devices, or loosen the constraints",
     )
+
+
+def _missing_part(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
+    """Return why no matching device has a requested capacity under the key that the request writes."""
+    kept = [device for device in shape.devices if device.key in one.certain]
+    published = {key for device in kept for key in device.placed.get("capacity", {})}
+    for name, _ in ask.parts:
+        if kept and name not in published:
+            identity = name.rpartition("/")[2]
+            meant = next((key for key in sorted(published) if key.rpartition("/")[2] == identity), "")
+            reason = (
+                f"{ask.what} asks for a part of {name}, which none of its {len(kept)} matching devices has: "
+                f"the allocator compares capacity keys literally, and they have "
+                f"{', '.join(sorted(published)) or 'none'}"
+            )
+            return reason, f"write {meant}" if meant else "remove capacity, or select devices that have it"
+    return "", ""
 
 
 def _too_few(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:

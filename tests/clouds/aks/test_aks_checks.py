@@ -231,7 +231,7 @@ def test_a_key_that_helm_would_ignore_is_refused() -> None:
     assert refused(fleet) == {
         f"{NVIDIA}.values.resources-computeDomains": "is no value of chart 25.8.1; Helm would ignore it "
         "without a word\n  got: resources-computeDomains\n"
-        "  allowed: resources.computeDomains, resources.computeDomains.enabled, resources.gpus; 85 are "
+        "  allowed: resources.computeDomains, resources.computeDomains.enabled, resources.gpus; 87 are "
         "known\n  fix: did you mean resources.computeDomains?"
     }
 
@@ -242,7 +242,7 @@ def test_a_key_that_the_operator_s_chart_lacks_is_refused() -> None:
     assert refused(fleet) == {
         "clusters.studio.gpuOperator.values.migmanager": "is no value of chart v25.10.0; Helm would ignore "
         "it without a word\n  got: migmanager\n"
-        "  allowed: migManager, migManager.env, migManager.args; 279 are known\n"
+        "  allowed: migManager, migManager.env, migManager.args; 281 are known\n"
         "  fix: did you mean migManager?"
     }
 

@@ -107,21 +107,16 @@ def test_a_spot_pool_is_tolerated_by_what_runs_on_it() -> None:
     assert "kubernetes.azure.com/scalesetpriority" in {item["key"] for item in tolerations}
 
 
-@pytest.mark.parametrize(
-    ("version", "nodes"), [("25.8.1", ["system"]), ("25.12.0", ["system"]), ("0.5.0", None)]
-)
-def test_an_old_chart_s_controller_is_put_on_the_system_pool(version: str, nodes: list[str] | None) -> None:
+@pytest.mark.parametrize("version", ["25.8.1", "25.12.0", "0.5.0"])
+def test_the_controller_is_put_on_the_system_pool(version: str) -> None:
     fleet = mig()
     cluster(fleet)["drivers"]["nvidia"]["version"] = version
     values(fleet, {"resources": {"computeDomains": {"enabled": True}}})
     found = next(item for name, item in releases(fleet).items() if name != "gpu-operator")
-    controller = found.values.get("controller")
-    assert (controller is None) is (nodes is None)
-    if controller is not None:
-        affinity = controller["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        assert affinity["nodeSelectorTerms"] == [
-            {"matchExpressions": [{"key": "kubernetes.azure.com/mode", "operator": "In", "values": nodes}]}
-        ]
+    affinity = found.values["controller"]["affinity"]["nodeAffinity"]
+    assert affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] == [
+        {"matchExpressions": [{"key": "kubernetes.azure.com/mode", "operator": "In", "values": ["system"]}]}
+    ]
 
 
 def test_a_layout_of_our_own_is_written_out_for_the_mig_manager() -> None:

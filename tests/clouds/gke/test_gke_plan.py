@@ -14,10 +14,11 @@ from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
 from dra_fleet.clouds.gke.plan import node_pool_name, region_of
 from dra_fleet.clouds.gke.resources import chips_of
-from dra_fleet.drivers.common.placement import any_linux_node
+from dra_fleet.drivers.common.placement import any_linux_node, away_from
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.kubernetes.scheduling.taints import Taint
+from dra_fleet.model.specs import POOL
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.supply.prediction import predict
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, warnings
@@ -180,22 +181,18 @@ def test_the_installer_follows_from_machine_and_image(change: dict[str, Any], wa
     assert installer(fleet) == wanted
 
 
-@pytest.mark.parametrize(
-    ("version", "controller"),
-    [
-        ("0.5.0", {"priorityClassName": ""}),
-        ("25.8.1", {"priorityClassName": "", "affinity": any_linux_node()}),
-    ],
-)
-def test_driver_pods_are_not_critical_and_bear_every_taint(version: str, controller: dict[str, Any]) -> None:
+@pytest.mark.parametrize("version", ["0.5.0", "25.8.1"])
+def test_driver_pods_are_not_critical_and_bear_every_taint(version: str) -> None:
     fleet = l4()
     cluster(fleet)["drivers"]["nvidia"] = {
         "version": version,
         "values": {"resources": {"computeDomains": {"enabled": True}}},
     }
-    values = render(fleet).releases[0].values
+    plan = render(fleet)
+    values = plan.releases[0].values
     assert values["kubeletPlugin"] == {"priorityClassName": "", "tolerations": [{"operator": "Exists"}]}
-    assert values["controller"] == controller
+    away = away_from(any_linux_node(), [{POOL: plan.pools[0].labels[POOL]}])
+    assert values["controller"] == {"priorityClassName": "", "affinity": away}
     assert values["nvidiaDriverRoot"] == "/home/kubernetes/bin/nvidia"
 
 

@@ -48,7 +48,7 @@ def refused(stack_file: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.parametrize(("copies", "word"), [(8, "guaranteed"), (9, "never")])
 def test_claims_hold_parts_of_a_group(copies: int, word: str) -> None:
-    (found,) = proved(stack(GROUP, asked={"capacity": {"cpu": "8"}}, copies=copies)).workloads
+    (found,) = proved(stack(GROUP, asked={"capacity": {"dra.cpu/cpu": "8"}}, copies=copies)).workloads
     assert found.word == word
 
 
@@ -61,7 +61,7 @@ def test_single_cpus_are_counted(copies: int, word: str, minor: str) -> None:
 
 
 def test_cpus_that_nobody_describes_are_not_known() -> None:
-    (found,) = proved(stack(asked={"capacity": {"cpu": "8"}})).workloads
+    (found,) = proved(stack(asked={"capacity": {"dra.cpu/cpu": "8"}})).workloads
     assert found.word == "unknown"
     assert "what driver dra.cpu publishes depends on the machine: describe it in devices:" in found.reason
 
@@ -112,9 +112,22 @@ def test_what_the_driver_would_not_publish_or_start_with_is_refused(
     assert refused(stack(*devices, **values))[path] == what
 
 
+def test_a_claim_with_the_short_key_of_a_capacity_waits_for_ever() -> None:
+    (found,) = proved(stack(GROUP, asked={"capacity": {"cpu": "8"}})).workloads
+    assert (found.word, found.fix) == ("never", "write dra.cpu/cpu")
+    assert "asks for a part of cpu" in found.reason
+    assert "they have dra.cpu/cpu" in found.reason
+
+
+def test_described_devices_are_published_with_the_keys_of_their_driver() -> None:
+    (described,) = plan_of(stack(GROUP)).clusters[0].pools[0].devices
+    assert set(described.capacity) == {"dra.cpu/cpu"}
+    assert set(described.attributes) == {"dra.cpu/numCPUs", "dra.cpu/smtEnabled"}
+
+
 def test_an_attribute_may_be_written_with_the_driver_s_own_domain() -> None:
     told = {**GROUP, "attributes": {"dra.cpu/numCPUs": 32}}
-    (found,) = proved(stack(told, asked={"capacity": {"cpu": "8"}})).workloads
+    (found,) = proved(stack(told, asked={"capacity": {"dra.cpu/cpu": "8"}})).workloads
     assert found.word == "guaranteed"
 
 

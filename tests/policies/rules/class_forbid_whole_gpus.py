@@ -63,6 +63,20 @@ DYNAMIC = Declared(
         "values": {"featureGates": {"DynamicMIG": True}},
     },
 )
+ONE_SEVENTH = Declared(
+    type="kubernetes:resource.k8s.io/v1:ResourceClaimTemplate",
+    name="mig-gpu-1g",
+    properties={
+        "metadata": {"name": "mig-gpu-1g"},
+        "spec": {
+            "spec": {
+                "devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "mig.nvidia.com"}}]}
+            }
+        },
+    },
+)
+CLASS_PATH = ("spec", "spec", "devices", "requests", 0, "exactly", "deviceClassName")
+FIRST_GPUS = ", ".join([device.title for each in dividable() for device in each.whole()][:3])
 NAMED = device_class("nvidia-mig")
 PLAIN = device_class("small")
 DEEP = "(" * 40 + "device.attributes['gpu.nvidia.com'].type == 'mig'" + ")" * 40
@@ -108,5 +122,25 @@ CASES = (
         passing=(class_of("no-mig", "device.attributes['gpu.nvidia.com'].type == 'gpu'"), CUT),
         breaks=(),
     ),
-    RuleCase(passing=(class_of("nvidia-mig", "device.driver == 'gpu.nvidia.com'"), UNCUT), breaks=()),
+    RuleCase(passing=(NAMED, UNCUT), breaks=(wide(NAMED, "device.driver == 'gpu.nvidia.com'"),)),
+    RuleCase(passing=(class_of("all-gpus", "device.driver == 'gpu.nvidia.com'"), UNCUT), breaks=()),
+    RuleCase(
+        passing=(ONE_SEVENTH, UNCUT),
+        breaks=(
+            Break(
+                resource=ONE_SEVENTH.name,
+                path=CLASS_PATH,
+                value="gpu.nvidia.com",
+                messages=(
+                    said(
+                        ONE_SEVENTH,
+                        f"spec.spec.devices.requests[0].exactly.deviceClassName selects whole GPUs: "
+                        f"{FIRST_GPUS} and others",
+                        "partitions only, because its claim is named for them",
+                        "use mig.nvidia.com, and have a pool's GPUs divided (mig.strategy divides none)",
+                    ),
+                ),
+            ),
+        ),
+    ),
 )

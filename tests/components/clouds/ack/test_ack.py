@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from components.fleet import build
-from dra_fleet.drivers.common.placement import any_linux_node
+from dra_fleet.drivers.common.placement import any_linux_node, away_from
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from tests.clouds.ack.ack_fleets import CLUSTER_ID, GIVEN, a10, adopted, cluster, pool
@@ -245,7 +245,8 @@ def test_null_unsets_the_controller_s_affinity_and_the_plugin_stays_on_pools_lef
     declare(alibaba, fleet_plan(a10()))
     release = alibaba.only(RELEASE).inputs
     assert release["allowNullValues"] is True
-    assert release["values"]["controller"] == {"affinity": any_linux_node()}
+    away = away_from(any_linux_node(), [{"ack.node.gpu.schedule": "disabled"}])
+    assert release["values"]["controller"] == {"affinity": away}
     terms = release["values"]["kubeletPlugin"]["affinity"]["nodeAffinity"]
     assert terms == {
         "requiredDuringSchedulingIgnoredDuringExecution": {
