@@ -100,6 +100,8 @@ def build(plan: FleetPlan, secret: SecretReader, opts: pulumi.ResourceOptions | 
         opts, pulumi.ResourceOptions(protect=plan.environment == PROTECTED)
     )
     logins = Logins()
+    for cluster in plan.clusters:
+        resolve(cluster.cloud).check_additions(cluster)
     declarations = [resolve(cluster.cloud).planned(cluster, secret, logins) for cluster in plan.clusters]
     clusters: dict[str, Exported] = {}
     kubeconfigs: dict[str, pulumi.Output[str]] = {}

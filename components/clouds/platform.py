@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
@@ -11,13 +12,16 @@ import pulumi
 import pulumi_kubernetes
 
 from ..core.identity import logical
+from .additions import addition, check
 from .logins import Logins
 from .stack_outputs import THIS_PROGRAM, StackOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
 
-    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.model.plan import Additions, ClusterPlan
+
+    from .additions import Resources
 
 T = TypeVar("T")
 
@@ -49,20 +53,32 @@ class Platform(pulumi.ComponentResource, ABC):
     add_pool: Callable[[Any, str, pulumi.Resource], pulumi.Resource] | None = None
     """Declares one pool of a later plan, with the plan, the pool's name and its parent."""
 
-    _referred: Mapping[str, pulumi.Output[str]] = MappingProxyType({})
-    """Outputs of this program that stand for values of the plan, by their references."""
+    MAIN: ClassVar[Resources | None] = None
+    """The resource of a cluster; None if its cloud creates none."""
+
+    POOL: ClassVar[Resources | None] = None
+    """The resource of a pool."""
+
+    additions: Mapping[str, Additions] = MappingProxyType({})
+    """Tags and arguments of its pools by name, and of the cluster under ""."""
+
+    @cached_property
+    def _referred(self) -> dict[str, pulumi.Output[str]]:
+        """Outputs of this program that stand for values of the plan, by their references."""
+        return {}
 
     def refer(self, value: pulumi.Output[str]) -> dict[str, str]:
-        """Return a reference for the settings that `elsewhere` resolves to a value of this program.
-
-        Call this before `__init__`.
-        """
+        """Return a reference for the settings that `elsewhere` resolves to a value of this program."""
         output = f"argument-{len(self._referred) + 1}"
-        self._referred = {**self._referred, output: value}
+        self._referred[output] = value
         return {"stack": THIS_PROGRAM, "output": output}
 
     def __init__(
-        self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        inputs: Mapping[str, Any],
+        opts: pulumi.ResourceOptions | None = None,
+        additions: Mapping[str, Additions] | None = None,
     ) -> None:
         """Register the component.
 
@@ -70,10 +86,39 @@ class Platform(pulumi.ComponentResource, ABC):
             name: the cluster's name.
             inputs: plain values that say what was asked for; previews show them and policies judge them.
             opts: for the component alone; children take theirs from `child_opts`.
+            additions: tags and arguments of its pools by name, and of the cluster under "".
         """
-        super().__init__(self.TOKEN, name, dict(inputs), opts)
+        self.additions = additions or {}
         self.elsewhere = StackOutputs(name, self, self._referred)
+        self._cluster = name
+        super().__init__(
+            self.TOKEN, name, dict(inputs), pulumi.ResourceOptions.merge(opts, self._added("", self.MAIN))
+        )
         self._after = None if opts is None else opts.depends_on
+
+    @classmethod
+    def check_additions(cls, plan: ClusterPlan) -> None:
+        """Check the arguments that a plan passes to the provider, before anything is declared.
+
+        Raises:
+            pulumi.RunError: The provider has no such argument, or it has another type.
+        """
+        for key, added in plan.additions.items():
+            main = cls.POOL if key else cls.MAIN
+            if main is not None:
+                check(plan.name, f"pools.{key}.extra" if key else "extra", added.arguments, main[1])
+
+    def pool_opts(self, pool: str) -> pulumi.ResourceOptions:
+        """Return the options that add a pool's tags and arguments to its resources."""
+        return self._added(pool, self.POOL)
+
+    def _added(self, key: str, main: Resources | None) -> pulumi.ResourceOptions:
+        added = self.additions.get(key)
+        if added is None or main is None or not (added.tags or added.arguments):
+            return pulumi.ResourceOptions()
+        where = f"pools.{key}.extra" if key else "extra"
+        transformation = addition(self._cluster, where, added, main, self.elsewhere)
+        return pulumi.ResourceOptions(transformations=[transformation])
 
     @classmethod
     @abstractmethod

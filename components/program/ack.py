@@ -9,7 +9,7 @@ from .arguments import checked, named
 from .cluster import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pulumi
 
@@ -29,12 +29,16 @@ class AckCluster(Cluster, ack.AckCluster):
             cluster.
         vswitches: vSwitch of each zone, also as Outputs; or `network`.
         network: A small VPC that is created: `{"zones": […]}`.
+        encryption_key: Id of a KMS key that encrypts Secrets, also as an Output.
+        logs: Control-plane logs that Simple Log Service receives, such as `["apiserver"]`.
         adopt: An existing cluster instead: `{"id": …, "vswitches": {…}}`, also as Outputs.
         account: Account id, which must be the login's.
         version: Exact version of ACK. Default: the newest one of the Kubernetes version.
         edition: `ack.pro.small` (default) or `ack.standard`.
         registry: Mirror of the drivers' images.
         system_pool: Pool of the cluster's own pods.
+        tags: Tags of all its resources in the cloud.
+        extra: Further arguments of the provider's cluster resource, which no rule checks.
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
@@ -53,12 +57,16 @@ class AckCluster(Cluster, ack.AckCluster):
         access: Mapping[str, bool] | None = None,
         vswitches: Mapping[str, pulumi.Input[str]] | None = None,
         network: Mapping[str, Any] | None = None,
+        encryption_key: pulumi.Input[str] | None = None,
+        logs: Sequence[str] | None = None,
         adopt: Mapping[str, Any] | None = None,
         account: str | None = None,
         version: str | None = None,
         edition: str | None = None,
         registry: str | None = None,
         system_pool: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
         owner: str | None = None,
         environment: Environment = "development",
         opts: pulumi.ResourceOptions | None = None,
@@ -71,6 +79,7 @@ class AckCluster(Cluster, ack.AckCluster):
             owner=owner,
             environment=environment,
             settings={
+                "tags": tags,
                 "region": region,
                 "access": access,
                 "account": account,
@@ -79,8 +88,14 @@ class AckCluster(Cluster, ack.AckCluster):
                 "registry": registry,
                 "system_pool": system_pool,
             },
-            create={"vswitches": vswitches, "network": network},
+            create={
+                "vswitches": vswitches,
+                "network": network,
+                "encryption_key": encryption_key,
+                "logs": logs,
+            },
             adopt=adopt,
+            extra=extra,
         )
-        ack.AckCluster.__init__(self, name, ack.AckClusterArgs(plan=self.own), opts)
+        ack.AckCluster.__init__(self, name, ack.AckClusterArgs(plan=self.own, additions=plan.additions), opts)
         self.begin(plan)

@@ -29,12 +29,17 @@ class AksCluster(Cluster, aks.AksCluster):
             created cluster.
         resource_group: Name of the resource group that is created. Default: the cluster's name.
         identity: Id of a user-assigned identity. Default: a system-assigned one.
+        subnet: Id of the subnet of all nodes, also as an Output. Default: AKS creates a virtual network.
+        encryption_key: Id of a Key Vault key that encrypts Secrets, also as an Output; needs `identity`.
+        logs: Control-plane logs: `{"workspace": …, "categories": […]}`.
         adopt: An existing cluster instead: `{"resource_group": …, "name": …}`, also as Outputs.
         subscription: Subscription id. Default: the login's.
         long_term_support: Two years of support for the Kubernetes version.
         upgrades: Automatic upgrades and their window.
         system_pool: Pool of the cluster's own pods.
         gpu_operator: NVIDIA's GPU operator: `{"version": …, "values": {…}}`.
+        tags: Tags of all its resources in the cloud.
+        extra: Further arguments of the provider's cluster resource, which no rule checks.
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
@@ -52,13 +57,18 @@ class AksCluster(Cluster, aks.AksCluster):
         pools: Mapping[str, GpuNodePoolArgs | GpuNodePoolArgsDict],
         access: Mapping[str, Any] | None = None,
         resource_group: str | None = None,
-        identity: str | None = None,
+        identity: pulumi.Input[str] | None = None,
+        subnet: pulumi.Input[str] | None = None,
+        encryption_key: pulumi.Input[str] | None = None,
+        logs: Mapping[str, Any] | None = None,
         adopt: Mapping[str, pulumi.Input[str]] | None = None,
         subscription: str | None = None,
         long_term_support: bool | None = None,
         upgrades: Mapping[str, Any] | None = None,
         system_pool: Mapping[str, Any] | None = None,
         gpu_operator: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
         owner: str | None = None,
         environment: Environment = "development",
         opts: pulumi.ResourceOptions | None = None,
@@ -71,6 +81,7 @@ class AksCluster(Cluster, aks.AksCluster):
             owner=owner,
             environment=environment,
             settings={
+                "tags": tags,
                 "region": region,
                 "access": access,
                 "subscription": subscription,
@@ -79,8 +90,15 @@ class AksCluster(Cluster, aks.AksCluster):
                 "system_pool": system_pool,
                 "gpu_operator": gpu_operator,
             },
-            create={"resource_group": resource_group or name, "identity": identity},
+            create={
+                "resource_group": resource_group or name,
+                "identity": identity,
+                "encryption_key": encryption_key,
+                "logs": logs,
+                "subnet": subnet,
+            },
             adopt=adopt,
+            extra=extra,
         )
-        aks.AksCluster.__init__(self, name, aks.AksClusterArgs(plan=self.own), opts)
+        aks.AksCluster.__init__(self, name, aks.AksClusterArgs(plan=self.own, additions=plan.additions), opts)
         self.begin(plan)

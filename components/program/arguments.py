@@ -21,8 +21,8 @@ S = TypeVar("S")
 
 _DATA: Final = frozenset(
     {
-        "accept", "addons", "attributes", "capacity", "labels", "layout", "nodeSelector", "parameters",
-        "subnets", "values", "vswitches",
+        "accept", "addons", "attributes", "capacity", "extra", "labels", "layout", "nodeSelector",
+        "parameters", "subnets", "tags", "values", "vswitches",
     }
 )  # fmt: skip
 """Arguments whose keys are data, such as label keys: they keep their spelling."""
@@ -90,7 +90,7 @@ def plain(component: str, argument: str, value: object) -> Any:  # noqa: ANN401 
         )
     if isinstance(value, Mapping):
         fields = cast("Mapping[object, object]", value)
-        as_data = key_of(argument.rpartition(".")[2]) in _DATA
+        as_data = key_of(argument.rpartition(".")[2]) in _DATA or ".extra." in f".{argument}"
         return {
             str(key) if as_data else key_of(str(key)): plain(component, f"{argument}.{key}", item)
             for key, item in fields.items()
@@ -138,6 +138,8 @@ class GpuNodePoolArgs:
         devices: Devices of drivers that dra-fleet does not know.
         zones: Zones of the nodes.
         spot: Use spot machines.
+        tags: Tags of its resources in the cloud; labels on Google Cloud.
+        extra: Further arguments of the provider's pool resource, which no rule checks.
         options: Further settings of the cloud's pools under their stack file names, such as
             `{"os_sku": "AzureLinux3"}`.
     """
@@ -154,6 +156,8 @@ class GpuNodePoolArgs:
     devices: Sequence[Mapping[str, Any]] | None = None
     zones: Sequence[str] | None = None
     spot: bool | None = None
+    tags: Mapping[str, str] | None = None
+    extra: Mapping[str, Any] | None = None
     options: Mapping[str, Any] | None = None
 
 
@@ -172,19 +176,24 @@ class GpuNodePoolArgsDict(TypedDict, total=False):
     devices: Sequence[Mapping[str, Any]]
     zones: Sequence[str]
     spot: bool
+    tags: Mapping[str, str]
+    extra: Mapping[str, Any]
     options: Mapping[str, Any]
 
 
 POOL_ARGUMENTS: Final = tuple(field.name for field in dataclasses.fields(GpuNodePoolArgs))
 
 
-def pool_settings(component: str, argument: str, pool: object) -> dict[str, Any]:
+def pool_settings(
+    component: str, argument: str, pool: object, resolved: Callable[[str, str, object], Any]
+) -> dict[str, Any]:
     """Return the settings of a pool.
 
     Args:
         component: Class and name of the component that has the pool.
         argument: Path of the pool; "" if the component is the pool.
         pool: `GpuNodePoolArgs` or a dict literal.
+        resolved: Returns an argument that may have Outputs.
 
     Raises:
         pulumi.RunError: The pool is neither, has unknown arguments, or lacks one.
@@ -203,7 +212,10 @@ def pool_settings(component: str, argument: str, pool: object) -> dict[str, Any]
             raise refused(component, f"{under}{key}", "is required")
     nodes = {key: plain(component, f"{under}{key}", given.pop(key)) for key in ("min", "max")}
     options = plain(component, f"{under}options", given.pop("options", {}))
-    settings = {key_of(key): plain(component, f"{under}{key}", value) for key, value in given.items()}
+    settings = {
+        key_of(key): (resolved if key == "extra" else plain)(component, f"{under}{key}", value)
+        for key, value in given.items()
+    }
     return {**settings, **options, "nodes": nodes}
 
 

@@ -15,13 +15,15 @@ from .arguments import key_of, plain, pool_settings, refused
 from .planning import ClusterProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dra_fleet.kubernetes.scheduling.taints import Toleration
     from dra_fleet.model.plan import ClusterPlan, ReleasePlan
 
 
 Environment = Literal["development", "staging", "production"]
+_NAMED = {"extra", "subnets", "vswitches"}
+"""Arguments whose keys are names, and keep their spelling."""
 Pools = "Mapping[str, GpuNodePoolArgs | GpuNodePoolArgsDict]"
 
 
@@ -53,6 +55,7 @@ class Cluster(Platform):
         settings: Mapping[str, object],
         create: Mapping[str, object] | None = None,
         adopt: object = None,
+        extra: object = None,
     ) -> ClusterPlan:
         """Check the arguments of a cluster and plan it. Registers no resource.
 
@@ -66,6 +69,7 @@ class Cluster(Platform):
             settings: Settings of the cluster by argument; None for an argument without value.
             create: Settings of a created cluster.
             adopt: Settings of an adopted cluster instead.
+            extra: Further arguments of the provider's cluster resource.
 
         Raises:
             pulumi.RunError: An argument is wrong.
@@ -73,11 +77,13 @@ class Cluster(Platform):
         found = {
             key_of(key): plain(component, key, value) for key, value in settings.items() if value is not None
         }
+        if extra is not None:
+            found["extra"] = self.resolved(component, "extra", extra)
         if adopt is not None:
-            found["adopt"] = self._resolved(component, "adopt", adopt)
+            found["adopt"] = self.resolved(component, "adopt", adopt)
         elif create is not None:
             given = {key: value for key, value in create.items() if value is not None}
-            found["create"] = self._resolved(component, "", given)
+            found["create"] = self.resolved(component, "", given)
         self.identity = Identity(owner=plain(component, "owner", owner) or pulumi.get_project())
         self.program = ClusterProgram(
             component=component,
@@ -86,7 +92,7 @@ class Cluster(Platform):
             environment=plain(component, "environment", environment),
             kubernetes=plain(component, "kubernetes_version", kubernetes_version),
             settings={"cloud": self.CLOUD, **found},
-            pools=_pools(component, pools),
+            pools=_pools(component, pools, self.resolved),
         )
         self.namespaces: dict[str, Namespace] = {}
         self.releases: dict[str, DriverRelease] = {}
@@ -94,6 +100,7 @@ class Cluster(Platform):
         self._planned: dict[str, ReleasePlan] = {}
         plan = self.program.plan()
         self.own = plan.own
+        self.check_additions(plan)
         return plan
 
     def extend(self, component: str, plan: ClusterPlan) -> None:
@@ -107,6 +114,8 @@ class Cluster(Platform):
             pulumi.RunError: The pool changes a release, or what the cloud was asked for beside pools.
         """
         self.new_release(component, plan)
+        self.check_additions(plan)
+        self.additions = plan.additions
         if _beside_pools(plan.own) != _beside_pools(self.own):
             raise refused(
                 component,
@@ -198,16 +207,16 @@ class Cluster(Platform):
         pools = self.program.plan().pools
         return [_written(item) for item in tolerations_for(taint for pool in pools for taint in pool.taints)]
 
-    def _resolved(self, component: str, argument: str, value: object) -> Any:  # noqa: ANN401 - JSON
-        """Return plain settings in which references that `elsewhere` resolves stand for Outputs."""
+    def resolved(self, component: str, argument: str, value: object) -> Any:  # noqa: ANN401 - JSON
+        """Return an argument as plain settings, with references that `elsewhere` resolves for Outputs."""
         if isinstance(value, pulumi.Output):
             return self.refer(cast("pulumi.Output[str]", value))
         if isinstance(value, dict):
             fields = cast("Mapping[str, object]", value)
             under = f"{argument}." if argument else ""
-            as_data = argument in {"subnets", "vswitches"} or argument.endswith((".subnets", ".vswitches"))
+            as_data = argument.rpartition(".")[2] in _NAMED or ".extra." in f".{argument}"
             return {
-                key if as_data else key_of(key): self._resolved(component, f"{under}{key}", item)
+                key if as_data else key_of(key): self.resolved(component, f"{under}{key}", item)
                 for key, item in fields.items()
             }
         return plain(component, argument, value)
@@ -231,7 +240,7 @@ def cluster_of(component: str, cluster: object) -> Cluster:
     )
 
 
-def _pools(component: str, pools: object) -> dict[str, Any]:
+def _pools(component: str, pools: object, resolved: Callable[[str, str, object], Any]) -> dict[str, Any]:
     if pools is None:
         return {}
     if not isinstance(pools, dict):
@@ -240,7 +249,7 @@ def _pools(component: str, pools: object) -> dict[str, Any]:
             allowed='{"gpu": GpuNodePoolArgs(machine=…, min=…, max=…)}',
         )  # fmt: skip
     found = cast("Mapping[str, object]", pools)
-    return {name: pool_settings(component, f"pools.{name}", pool) for name, pool in found.items()}
+    return {name: pool_settings(component, f"pools.{name}", pool, resolved) for name, pool in found.items()}
 
 
 def _beside_pools(own: object) -> dict[str, object]:

@@ -9,7 +9,7 @@ from .arguments import checked, named
 from .cluster import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pulumi
 
@@ -31,6 +31,8 @@ class EksCluster(Cluster, eks.EksCluster):
         network: A small VPC that is created: `{"zones": […]}`.
         cluster_role: ARN of the cluster's role, also as an Output. Default: a created one.
         node_role: ARN of the nodes' role, also as an Output. Default: a created one.
+        encryption_key: ARN of a KMS key that encrypts Secrets, also as an Output.
+        logs: Control-plane logs that CloudWatch receives, such as `["api", "audit"]`.
         adopt: An existing cluster instead: `{"name": …, "subnets": {…}}`, also as Outputs.
         account: Account id, which must be the login's.
         support: `STANDARD` (default) or `EXTENDED`.
@@ -38,6 +40,8 @@ class EksCluster(Cluster, eks.EksCluster):
         addons: Further add-ons and their versions.
         system_pool: Node group of the cluster's own pods.
         gpu_operator: NVIDIA's GPU operator: `{"version": …, "values": {…}}`.
+        tags: Tags of all its resources in the cloud.
+        extra: Further arguments of the provider's cluster resource, which no rule checks.
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
@@ -58,6 +62,8 @@ class EksCluster(Cluster, eks.EksCluster):
         network: Mapping[str, Any] | None = None,
         cluster_role: pulumi.Input[str] | None = None,
         node_role: pulumi.Input[str] | None = None,
+        encryption_key: pulumi.Input[str] | None = None,
+        logs: Sequence[str] | None = None,
         adopt: Mapping[str, Any] | None = None,
         account: str | None = None,
         support: str | None = None,
@@ -65,6 +71,8 @@ class EksCluster(Cluster, eks.EksCluster):
         addons: Mapping[str, str] | None = None,
         system_pool: Mapping[str, Any] | None = None,
         gpu_operator: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
         owner: str | None = None,
         environment: Environment = "development",
         opts: pulumi.ResourceOptions | None = None,
@@ -77,6 +85,7 @@ class EksCluster(Cluster, eks.EksCluster):
             owner=owner,
             environment=environment,
             settings={
+                "tags": tags,
                 "region": region,
                 "access": access,
                 "account": account,
@@ -91,8 +100,11 @@ class EksCluster(Cluster, eks.EksCluster):
                 "network": network,
                 "cluster_role": cluster_role,
                 "node_role": node_role,
+                "encryption_key": encryption_key,
+                "logs": logs,
             },
             adopt=adopt,
+            extra=extra,
         )
-        eks.EksCluster.__init__(self, name, eks.EksClusterArgs(plan=self.own), opts)
+        eks.EksCluster.__init__(self, name, eks.EksClusterArgs(plan=self.own, additions=plan.additions), opts)
         self.begin(plan)

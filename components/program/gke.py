@@ -9,7 +9,7 @@ from .arguments import checked, named
 from .cluster import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pulumi
 
@@ -31,12 +31,16 @@ class GkeCluster(Cluster, gke.GkeCluster):
         network: Network, also as an Output. Default: `default`.
         subnetwork: Subnetwork, also as an Output.
         private_nodes: Create nodes without public addresses.
+        encryption_key: Cloud KMS key that encrypts Secrets, also as an Output.
+        logs: Logs besides those of the system, such as `["APISERVER"]`.
         adopt: An existing cluster instead: `{"name": …}`, also as an Output.
         version: Exact version of GKE. Default: the channel's default of the Kubernetes version.
         datapath: `ADVANCED_DATAPATH` (default) or `LEGACY_DATAPATH`.
         upgrades: Release channel and maintenance window.
         system_pool: Pool of the cluster's own pods.
         compute_classes: Pools in the order in which the autoscaler grows them, by class.
+        tags: Tags of all its resources in the cloud; labels on Google Cloud.
+        extra: Further arguments of the provider's cluster resource, which no rule checks.
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
@@ -57,12 +61,16 @@ class GkeCluster(Cluster, gke.GkeCluster):
         network: pulumi.Input[str] | None = None,
         subnetwork: pulumi.Input[str] | None = None,
         private_nodes: bool | None = None,
+        encryption_key: pulumi.Input[str] | None = None,
+        logs: Sequence[str] | None = None,
         adopt: Mapping[str, pulumi.Input[str]] | None = None,
         version: str | None = None,
         datapath: str | None = None,
         upgrades: Mapping[str, Any] | None = None,
         system_pool: Mapping[str, Any] | None = None,
         compute_classes: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
         owner: str | None = None,
         environment: Environment = "development",
         opts: pulumi.ResourceOptions | None = None,
@@ -75,6 +83,7 @@ class GkeCluster(Cluster, gke.GkeCluster):
             owner=owner,
             environment=environment,
             settings={
+                "tags": tags,
                 "project": project,
                 "location": location,
                 "access": access,
@@ -84,8 +93,15 @@ class GkeCluster(Cluster, gke.GkeCluster):
                 "system_pool": system_pool,
                 "compute_classes": compute_classes,
             },
-            create={"network": network, "subnetwork": subnetwork, "private_nodes": private_nodes},
+            create={
+                "network": network,
+                "subnetwork": subnetwork,
+                "private_nodes": private_nodes,
+                "encryption_key": encryption_key,
+                "logs": logs,
+            },
             adopt=adopt,
+            extra=extra,
         )
-        gke.GkeCluster.__init__(self, name, gke.GkeClusterArgs(plan=self.own), opts)
+        gke.GkeCluster.__init__(self, name, gke.GkeClusterArgs(plan=self.own, additions=plan.additions), opts)
         self.begin(plan)

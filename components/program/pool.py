@@ -36,6 +36,8 @@ class GpuNodePool(pulumi.ComponentResource):
         devices: Devices of drivers that dra-fleet does not know.
         zones: Zones of the nodes.
         spot: Use spot machines.
+        tags: Tags of its resources in the cloud; labels on Google Cloud.
+        extra: Further arguments of the provider's pool resource, which no rule checks.
         options: Further settings of the cloud's pools under their stack file names.
         opts: Resource options.
     """
@@ -60,6 +62,8 @@ class GpuNodePool(pulumi.ComponentResource):
         devices: Sequence[Mapping[str, Any]] | None = None,
         zones: Sequence[str] | None = None,
         spot: bool | None = None,
+        tags: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -69,7 +73,7 @@ class GpuNodePool(pulumi.ComponentResource):
         pool = GpuNodePoolArgs(
             machine=machine, min=min, max=max, sharing=sharing, labels=labels, taints=taints,
             node_selector=node_selector, gpu_driver=gpu_driver, advertise=advertise, devices=devices,
-            zones=zones, spot=spot, options=options,
+            zones=zones, spot=spot, tags=tags, extra=extra, options=options,
         )  # fmt: skip
         if any(program.declared.values()):
             raise refused(
@@ -78,7 +82,7 @@ class GpuNodePool(pulumi.ComponentResource):
                 f"is declared after classes or claims of {program.component}, which were proved without it",
                 fix="declare all pools of a cluster before its classes and claims",
             )
-        plan = program.add("pools", name, pool_settings(component, "", pool), component)
+        plan = program.add("pools", name, pool_settings(component, "", pool, cluster.resolved), component)
         cluster.extend(component, plan)
         super().__init__(
             self.TOKEN,

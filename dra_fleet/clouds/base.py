@@ -7,6 +7,7 @@ one cloud loads those of no other.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Generic
 
@@ -16,6 +17,7 @@ from dra_fleet.core.facts import by_name, read
 from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping, Sequence
     from typing import ClassVar
 
@@ -40,6 +42,25 @@ SettingsT_co = TypeVar(
 """The cloud's settings of a cluster."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TagRule:
+    """The tags that a cloud allows.
+
+    Attributes:
+        key: Pattern of a whole key.
+        value: Pattern of a whole value.
+        most: Tags of one resource at most.
+        allowed: The rule in words.
+        source: Public page of the rule, with its date.
+    """
+
+    key: re.Pattern[str]
+    value: re.Pattern[str]
+    most: int
+    allowed: str
+    source: str
+
+
 class Cloud(ABC, Generic[SettingsT_co]):
     """One cloud.
 
@@ -58,6 +79,7 @@ class Cloud(ABC, Generic[SettingsT_co]):
         tolerated_selectors: Node labels whose taint its admission tolerates for pods that select by them.
         makes_nodes: True if the stack creates the nodes of its pools; otherwise pools select existing nodes.
         autoscaler: Name of the autoscaler of its pools.
+        tag_rule: Tags that it allows; None if its resources have none.
         first_node: Another way to add the first node of a pool, as the end of a sentence.
     """
 
@@ -71,6 +93,7 @@ class Cloud(ABC, Generic[SettingsT_co]):
     makes_nodes: ClassVar[bool] = True
     autoscaler: ClassVar[str] = "an autoscaler"
     first_node: ClassVar[str] = ""
+    tag_rule: ClassVar[TagRule | None] = None
 
     @property
     @abstractmethod
@@ -192,6 +215,14 @@ class Cloud(ABC, Generic[SettingsT_co]):
         """Return the desired cluster and node pools with final names, which only the component reads."""
         del name, settings, minor, pools
         return None
+
+    def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
+        """Return provider arguments that settings pass on unchanged, by pool; "" is the cluster.
+
+        They are merged into the arguments of the component's main resource. A value may be a `StackOutput`.
+        """
+        del settings
+        return {}
 
     def imagined_devices(self, pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str] | None:
         """Return the devices that the autoscaler predicts for a pool's first node, and why there are none.

@@ -38,6 +38,18 @@ else:
     SharingSettings = sharing_model()
 
 
+Tags = Annotated[
+    Mapping[str, str],
+    Field(description="Tags of its resources in the cloud, labels on Google Cloud; a pool's come first"),
+]
+Extra = Annotated[
+    dict[str, Any],
+    Field(
+        description="Further arguments of the provider's resource under their own names; no rule checks them"
+    ),
+]
+
+
 class CommonPoolSettings(SettingsModel):
     """What the pools of all clouds have in common; each adds how its `machine` is named or described."""
 
@@ -65,6 +77,8 @@ class CreatedPoolSettings(CommonPoolSettings):
     labels: Annotated[
         Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
     ] = Field(default_factory=dict)
+    tags: Tags = Field(default_factory=dict)
+    extra: Extra = Field(default_factory=dict)
 
 
 class PoolSettings(CommonPoolSettings):
@@ -110,3 +124,10 @@ class CommonClusterSettings(SettingsModel):
     def machine_types(self: _OnCloud) -> "Mapping[str, Machine]":
         """Machine types that its cloud offers, by name."""
         return clouds.named(self.cloud).machines
+
+
+class CreatedClusterSettings(CommonClusterSettings):
+    """A cluster whose nodes, and maybe itself, are resources of a cloud."""
+
+    tags: Tags = Field(default_factory=dict)
+    extra: Extra = Field(default_factory=dict)

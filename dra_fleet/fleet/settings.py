@@ -8,7 +8,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import PydanticKnownError, core_schema
 
 from dra_fleet import clouds, drivers
-from dra_fleet.clouds.settings import CommonClusterSettings
+from dra_fleet.clouds.settings import CommonClusterSettings, Tags
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
 from dra_fleet.model.claims import ClaimSettings
 from dra_fleet.model.classes import ClassSettings, QueuesSettings
@@ -109,6 +109,7 @@ class FleetSettings(SettingsModel):
     ]
     kubernetes: KubernetesMinor | None = None
     budget: BudgetSettings | None = None
+    tags: Tags = Field(default_factory=dict)
     namespace: Annotated[DnsLabel, Field(description="Where claims and workloads live")] = "gpu-workloads"
     clusters: Annotated[
         Mapping[DnsLabel, ClusterSettings],

@@ -181,12 +181,28 @@ class WorkloadPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Additions:
+    """Tags and provider arguments that a cluster or a pool adds to its resources.
+
+    Attributes:
+        tags: Tags of all its resources; labels on Google Cloud.
+        arguments: Further arguments of its main resource, under the provider's names.
+        extra: Those of the arguments that `extra` sets and no rule checks.
+    """
+
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    arguments: ChartValues = field(default_factory=dict[str, Any])
+    extra: ChartValues = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterPlan:
     """One cluster and all that the stack puts into it. `kubernetes` is a minor such as "1.36".
 
     `kubeconfig`: where it comes from, None where the program makes one of what the cloud tells.
     `adopts`: the name in its cloud of a cluster that was there before the stack.
     `own`: what its cloud is asked for, a frozen value of the cloud's own that only its component reads.
+    `additions`: of its pools by name, and of the cluster itself under "".
     """
 
     name: str
@@ -205,6 +221,7 @@ class ClusterPlan:
     kubeconfig: KubeconfigSource | None = None
     adopts: TextOrOutput | None = None
     own: object = None
+    additions: Mapping[str, Additions] = field(default_factory=dict[str, Additions])
 
 
 @dataclass(frozen=True, kw_only=True)

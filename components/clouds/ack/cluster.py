@@ -6,7 +6,7 @@ Nothing secret gets into the state: the kubeconfig asks `ack-ram-tool` for each 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
 
     from dra_fleet.clouds.ack.cluster_plan import AckClusterPlan, AckCreation, AckNetworkPlan, AckPoolPlan
-    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.model.plan import Additions, ClusterPlan
 
     from ..logins import Logins
     from ..platform import Declaration, SecretReader
@@ -195,10 +195,12 @@ class AckClusterArgs:
     Attributes:
         plan: what Alibaba Cloud is asked for.
         logins: those of the whole program, where there is one.
+        additions: tags and arguments of its pools by name, and of the cluster under "".
     """
 
     plan: AckClusterPlan
     logins: Logins | None = None
+    additions: Mapping[str, Additions] = field(default_factory=dict[str, "Additions"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +221,8 @@ class AckCluster(Platform):
     """An ACK cluster. Its control plane is protected with the component; node pools come and go."""
 
     TOKEN = "dra-fleet:clouds:AckCluster"  # noqa: S105 - a type token
+    MAIN = (cs.ManagedKubernetes, cs.ManagedKubernetesArgs)
+    POOL = (cs.NodePool, cs.NodePoolArgs)
 
     def __init__(self, name: str, args: AckClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
@@ -231,6 +235,7 @@ class AckCluster(Platform):
                 "adopted": plan.creates is None,
             },
             opts,
+            args.additions,
         )
         alibaba = pulumi_alicloud.Provider(
             logical(name, "alicloud"),
@@ -271,7 +276,7 @@ class AckCluster(Platform):
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take what Alibaba Cloud is asked for; it needs no secret."""
         del secret
-        args = AckClusterArgs(plan=cast("AckClusterPlan", plan.own), logins=logins)
+        args = AckClusterArgs(plan=cast("AckClusterPlan", plan.own), logins=logins, additions=plan.additions)
         return lambda opts: cls(plan.name, args, opts)
 
     def _login(
@@ -362,7 +367,7 @@ class AckCluster(Platform):
         return cs.NodePool(
             logical(name, pool.key),
             pool_arguments(pool, place.id, place.vswitches),
-            opts=self.child_opts(opts),
+            opts=self.child_opts(pulumi.ResourceOptions.merge(opts, self.pool_opts(pool.key))),
         )
 
     def _authority(self, place: _AckPlace, alibaba: pulumi_alicloud.Provider) -> pulumi.Output[str]:

@@ -8,40 +8,35 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 import pulumi_azure_native
 import pulumi_azure_native.containerservice as aks
 import yaml
-from pulumi_azure_native import resources
+from pulumi_azure_native import monitor, resources
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from dra_fleet.core.findings.errors import SettingsError, under
-
 from ...core.identity import logical
-from ..adopting import readable, words
+from ..adopting import readable
 from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
 from ..platform import Platform, cluster_opts
-from ..sizing import asked_for
+from .sizes import PoolSizes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.aks.cluster_plan import (
         AksClusterPlan,
         AksCreation,
         AksPoolPlan,
-        AksScale,
         AksSystemPoolPlan,
         AksWindowPlan,
     )
-    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.model.plan import Additions, ClusterPlan
 
     from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
@@ -58,11 +53,15 @@ SYSTEM_POOL = "system"
 
 @dataclass(frozen=True, kw_only=True)
 class PoolHome:
-    """The cluster that a pool is added to: resource group, name, and the minor of control plane and pools."""
+    """The cluster that a pool is added to: resource group, name, and the minor of control plane and pools.
+
+    `subnet`: of the system pool of an adopted cluster.
+    """
 
     group: pulumi.Input[str]
     cluster: pulumi.Input[str]
     kubernetes: str
+    subnet: pulumi.Input[str | None] = None
 
 
 def declare_cluster(
@@ -72,6 +71,8 @@ def declare_cluster(
     creation: AksCreation,
     *,
     system_nodes: pulumi.Input[int],
+    identity: pulumi.Input[str] | None,
+    subnet: pulumi.Input[str] | None,
     opts: pulumi.ResourceOptions,
 ) -> aks.ManagedCluster:
     """The control plane with its system pool.
@@ -82,6 +83,8 @@ def declare_cluster(
         plan: the whole cluster's.
         creation: what is asked for of one that is created.
         system_nodes: how many nodes its system pool is asked for.
+        identity: id of a user-assigned identity.
+        subnet: id of the subnet of its system pool.
         opts: parent and provider.
     """
     return aks.ManagedCluster(
@@ -91,7 +94,7 @@ def declare_cluster(
         location=plan.region,
         dns_prefix=creation.dns_prefix,
         kubernetes_version=plan.kubernetes,
-        identity=_identity(creation.identity),
+        identity=_identity(identity),
         sku=aks.ManagedClusterSKUArgs(
             name=creation.sku, tier="Premium" if creation.long_term_support else "Standard"
         ),
@@ -111,7 +114,7 @@ def declare_cluster(
         auto_scaler_profile=aks.ManagedClusterPropertiesAutoScalerProfileArgs(
             expander="priority" if plan.priorities else "random"
         ),
-        agent_pool_profiles=[_system_pool(plan.kubernetes, creation.system, system_nodes)],
+        agent_pool_profiles=[_system_pool(plan.kubernetes, creation.system, system_nodes, subnet)],
         aad_profile=aks.ManagedClusterAADProfileArgs(
             managed=True, enable_azure_rbac=True, admin_group_object_ids=list(creation.admin_groups) or None
         ),
@@ -155,6 +158,7 @@ def declare_pool(
         node_labels=dict(pool.labels),
         node_taints=[f"{taint.key}={taint.value}:{taint.effect}" for taint in pool.taints],
         availability_zones=list(pool.zones) or None,
+        vnet_subnet_id=home.subnet,
         gpu_profile=None
         if pool.gpu_driver is None
         else aks.GPUProfileArgs(driver="Install" if pool.gpu_driver else "None"),
@@ -189,6 +193,8 @@ def window_arguments(window: AksWindowPlan) -> aks.MaintenanceWindowArgs:
 #
 # Source: https://azure.github.io/kubelogin/concepts/exec-plugin.html
 
+_RESOURCE = "the id of an Azure resource"
+
 SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """The AKS application of Entra ID that tokens are for, the same in every tenant."""
 
@@ -214,84 +220,6 @@ def login_kubeconfig(cluster: str, encoded: str, login: str) -> str:
     return kubeconfig_with(command, cluster, told)
 
 
-# How many nodes the pools of a cluster have now, and how many Azure is asked for.
-#
-# Azure is asked before the cluster is declared, because the cluster holds the system pool's number: each
-# update sends it again, and a system pool that the autoscaler has grown must not shrink by it.
-
-_ABSENT = re.compile(r'Code="(?:Resource|ResourceGroup)?NotFound"')
-"""The codes by which the plugin itself tells that something is not there.
-
-https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/azure.go
-"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoolSizes:
-    """Asks Azure for the sizes of a cluster's pools, once anything wants to know.
-
-    Attributes:
-        cluster: its name in the stack file.
-        group: the name of its resource group.
-        name: its name in Azure.
-        made: its resource group, None where the cluster is adopted. Azure is not asked in a preview before
-            the group is there.
-        parent: the component that asks.
-        provider: the cluster's.
-    """
-
-    cluster: str
-    group: pulumi.Input[str]
-    name: pulumi.Input[str]
-    made: pulumi.Resource | None
-    parent: pulumi.Resource
-    provider: pulumi.ProviderResource | None
-
-    def wanted(self, pool: str, scale: AksScale) -> pulumi.Input[int]:
-        """How many nodes a pool is asked for.
-
-        Args:
-            pool: its name in Azure.
-            scale: the number at the beginning, and its bounds where it is autoscaled.
-        """
-        bounds = scale.bounds
-        if bounds is None:
-            return scale.count
-        return self._live.apply(lambda live: asked_for(live.get(pool), bounds))
-
-    @cached_property
-    def _live(self) -> pulumi.Output[dict[str, int]]:
-        found = aks.get_managed_cluster_output(
-            resource_group_name=self.group,
-            resource_name=self.name,
-            opts=pulumi.InvokeOutputOptions(
-                parent=self.parent,
-                provider=self.provider,
-                depends_on=None if self.made is None else [self.made],
-            ),
-        )
-        return found.apply(_profiles).recover(self._nothing)
-
-    def _nothing(self, refused: Exception) -> dict[str, int]:
-        """No pool where there is no cluster yet; any other refusal ends the program."""
-        if _ABSENT.search(str(refused)):
-            return {}
-        if isinstance(refused, pulumi.RunError):
-            raise refused
-        error = SettingsError(
-            path=under("clusters", self.cluster),
-            what="the numbers of nodes that its autoscaled pools have cannot be read",
-            got=words(refused),
-            allowed="a cluster that your login may read",
-            fix="ask for the permission Microsoft.ContainerService/managedClusters/read",
-        )
-        raise pulumi.RunError(str(error)) from refused
-
-
-def _profiles(cluster: aks.GetManagedClusterResult) -> dict[str, int]:
-    return {pool.name: pool.count or 0 for pool in cluster.agent_pool_profiles or ()}
-
-
 _PRIORITIES = "cluster-autoscaler-priority-expander"
 """The ConfigMap that the autoscaler reads, by its exact name in kube-system."""
 
@@ -303,10 +231,12 @@ class AksClusterArgs:
     Attributes:
         plan: what Azure is asked for.
         logins: those of the whole program, where there is one.
+        additions: tags and arguments of its pools by name, and of the cluster under "".
     """
 
     plan: AksClusterPlan
     logins: Logins | None = None
+    additions: Mapping[str, Additions] = field(default_factory=dict[str, "Additions"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,6 +255,8 @@ class AksCluster(Platform):
     """An AKS cluster. Its control plane is protected with the component; pools come and go."""
 
     TOKEN = "dra-fleet:clouds:AksCluster"  # noqa: S105 - a type token
+    MAIN = (aks.ManagedCluster, aks.ManagedClusterArgs)
+    POOL = (aks.AgentPool, aks.AgentPoolArgs)
 
     def __init__(self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
@@ -337,6 +269,7 @@ class AksCluster(Platform):
                 "adopted": plan.creates is None,
             },
             opts,
+            args.additions,
         )
         azure = pulumi_azure_native.Provider(
             logical(name, "azure"),
@@ -365,7 +298,7 @@ class AksCluster(Platform):
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take what Azure is asked for; it needs no secret."""
         del secret
-        args = AksClusterArgs(plan=cast("AksClusterPlan", plan.own), logins=logins)
+        args = AksClusterArgs(plan=cast("AksClusterPlan", plan.own), logins=logins, additions=plan.additions)
         return lambda opts: cls(plan.name, args, opts)
 
     def _login(
@@ -406,8 +339,27 @@ class AksCluster(Platform):
         )
         system_nodes = sizes.wanted(SYSTEM_POOL, creation.system.scale)
         cluster = declare_cluster(
-            name, group.name, plan, creation, system_nodes=system_nodes, opts=cluster_opts(opts)
+            name,
+            group.name,
+            plan,
+            creation,
+            system_nodes=system_nodes,
+            identity=self.elsewhere.given(creation.identity, _RESOURCE),
+            subnet=self.elsewhere.given(creation.subnet, _RESOURCE),
+            opts=cluster_opts(opts),
         )
+        if creation.logs is not None:
+            monitor.DiagnosticSetting(
+                logical(name, "logs"),
+                name="dra-fleet",
+                resource_uri=cluster.id,
+                workspace_id=self.elsewhere.text(creation.logs.workspace, _RESOURCE),
+                logs=[
+                    monitor.DiagnosticsLogSettingsArgs(category=category, enabled=True)
+                    for category in creation.logs.categories
+                ],
+                opts=self.child_opts(pulumi.ResourceOptions(provider=azure)),
+            )
         windows = [
             aks.MaintenanceConfiguration(
                 logical(name, window.name),
@@ -473,13 +425,25 @@ class AksCluster(Platform):
         *,
         parent: pulumi.Resource | None = None,
     ) -> aks.AgentPool:
+        # All pools of a cluster are in subnets of one virtual network, or none names a subnet:
+        # https://github.com/Azure/AKS/issues/2927 (2022-05-04).
+        own = self.additions.get(pool.key)
+        takes = plan.creates is None and (own is None or "vnetSubnetID" not in own.arguments)
         return declare_pool(
             logical(name, pool.key),
-            PoolHome(group=place.group, cluster=place.name, kubernetes=plan.kubernetes),
+            PoolHome(
+                group=place.group,
+                cluster=place.name,
+                kubernetes=plan.kubernetes,
+                subnet=place.sizes.subnet if takes else None,
+            ),
             pool,
             place.sizes.wanted(pool.name, pool.scale),
             self.child_opts(
-                pulumi.ResourceOptions(parent=parent, provider=azure, depends_on=list(place.after))
+                pulumi.ResourceOptions.merge(
+                    pulumi.ResourceOptions(parent=parent, provider=azure, depends_on=list(place.after)),
+                    self.pool_opts(pool.key),
+                )
             ),
         )
 
@@ -502,7 +466,7 @@ def _encoded(user: aks.ListManagedClusterUserCredentialsResult) -> str:
     return user.kubeconfigs[0].value if user.kubeconfigs else ""
 
 
-def _identity(identity: str | None) -> aks.ManagedClusterIdentityArgs:
+def _identity(identity: pulumi.Input[str] | None) -> aks.ManagedClusterIdentityArgs:
     if identity is None:
         return aks.ManagedClusterIdentityArgs(type=aks.ResourceIdentityType.SYSTEM_ASSIGNED)
     return aks.ManagedClusterIdentityArgs(
@@ -511,7 +475,10 @@ def _identity(identity: str | None) -> aks.ManagedClusterIdentityArgs:
 
 
 def _system_pool(
-    kubernetes: str, system: AksSystemPoolPlan, count: pulumi.Input[int]
+    kubernetes: str,
+    system: AksSystemPoolPlan,
+    count: pulumi.Input[int],
+    subnet: pulumi.Input[str] | None,
 ) -> aks.ManagedClusterAgentPoolProfileArgs:
     least, most = system.scale.bounds or (None, None)
     return aks.ManagedClusterAgentPoolProfileArgs(
@@ -522,6 +489,7 @@ def _system_pool(
         os_sku="AzureLinux3",
         orchestrator_version=kubernetes,
         availability_zones=list(system.zones) or None,
+        vnet_subnet_id=subnet,
         node_taints=["CriticalAddonsOnly=true:NoSchedule"],
         count=count,
         enable_auto_scaling=system.scale.bounds is not None,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan, EksNetworkPlan
-    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.model.plan import Additions, ClusterPlan
 
     from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
@@ -237,10 +237,12 @@ class EksClusterArgs:
     Attributes:
         plan: what AWS is asked for.
         logins: those of the whole program, where there is one.
+        additions: tags and arguments of its pools by name, and of the cluster under "".
     """
 
     plan: EksClusterPlan
     logins: Logins | None = None
+    additions: Mapping[str, Additions] = field(default_factory=dict[str, "Additions"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,6 +266,8 @@ class EksCluster(Platform):
     """An EKS cluster. Its control plane is protected with the component; node groups come and go."""
 
     TOKEN = "dra-fleet:clouds:EksCluster"  # noqa: S105 - a type token
+    MAIN = (eks.Cluster, eks.ClusterArgs)
+    POOL = (eks.NodeGroup, eks.NodeGroupArgs)
 
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
@@ -276,6 +280,7 @@ class EksCluster(Platform):
                 "adopted": plan.creates is None,
             },
             opts,
+            args.additions,
         )
         aws = pulumi_aws.Provider(
             logical(name, "aws"),
@@ -309,7 +314,7 @@ class EksCluster(Platform):
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take what AWS is asked for; it needs no secret."""
         del secret
-        args = EksClusterArgs(plan=cast("EksClusterPlan", plan.own), logins=logins)
+        args = EksClusterArgs(plan=cast("EksClusterPlan", plan.own), logins=logins, additions=plan.additions)
         return lambda opts: cls(plan.name, args, opts)
 
     def _login(self, name: str, plan: EksClusterPlan, aws: pulumi_aws.Provider) -> pulumi.Output[str] | None:
@@ -433,7 +438,11 @@ class EksCluster(Platform):
         parent: pulumi.Resource | None = None,
     ) -> eks.NodeGroup:
         part = logical(name, group.key)
-        opts = self.child_opts(pulumi.ResourceOptions(parent=parent, provider=aws))
+        opts = self.child_opts(
+            pulumi.ResourceOptions.merge(
+                pulumi.ResourceOptions(parent=parent, provider=aws), self.pool_opts(group.key)
+            )
+        )
         placement = ec2.PlacementGroup(part, strategy="cluster", opts=opts) if group.placed_together else None
         template = ec2.LaunchTemplate(
             part,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from pulumi_gcp import container
 
+from dra_fleet.clouds.gke.cluster_plan import SYSTEM_POOL
+
 if TYPE_CHECKING:
     import pulumi
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
         GkeSystemPoolPlan,
     )
 
-SYSTEM_POOL = "system"
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 _RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]

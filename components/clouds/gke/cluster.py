@@ -5,7 +5,7 @@ Nothing secret gets into the state: the kubeconfig asks gke-gcloud-auth-plugin f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -17,6 +17,7 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from dra_fleet.clouds.common.machines import short_hash
+from dra_fleet.clouds.gke.cluster_plan import SYSTEM_POOL
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.plan import POOL
 
@@ -25,14 +26,14 @@ from ..adopting import readable
 from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
 from ..platform import Platform, cluster_opts
-from .arguments import SYSTEM_POOL, cluster_arguments, pool_arguments, system_pool_arguments
+from .arguments import cluster_arguments, pool_arguments, system_pool_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan, GkeCreation, GkePoolPlan
     from dra_fleet.clouds.gke.facts import GkeInstaller
-    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.model.plan import Additions, ClusterPlan
 
     from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
@@ -141,10 +142,12 @@ class GkeClusterArgs:
     Attributes:
         plan: what Google is asked for.
         logins: those of the whole program, where there is one.
+        additions: tags and arguments of its pools by name, and of the cluster under "".
     """
 
     plan: GkeClusterPlan
     logins: Logins | None = None
+    additions: Mapping[str, Additions] = field(default_factory=dict[str, "Additions"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +164,8 @@ class GkeCluster(Platform):
     """A GKE cluster. Its control plane is protected with the component; pools come and go."""
 
     TOKEN = "dra-fleet:clouds:GkeCluster"  # noqa: S105 - a type token
+    MAIN = (container.Cluster, container.ClusterArgs)
+    POOL = (container.NodePool, container.NodePoolArgs)
 
     def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
@@ -174,6 +179,7 @@ class GkeCluster(Platform):
                 "adopted": plan.creates is None,
             },
             opts,
+            args.additions,
         )
         google = pulumi_gcp.Provider(
             logical(name, "google"),
@@ -202,7 +208,7 @@ class GkeCluster(Platform):
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take what Google is asked for; it needs no secret."""
         del secret
-        args = GkeClusterArgs(plan=cast("GkeClusterPlan", plan.own), logins=logins)
+        args = GkeClusterArgs(plan=cast("GkeClusterPlan", plan.own), logins=logins, additions=plan.additions)
         return lambda opts: cls(plan.name, args, opts)
 
     def _login(self, name: str, plan: GkeClusterPlan, google: pulumi_gcp.Provider) -> pulumi.Output[str]:
@@ -231,7 +237,7 @@ class GkeCluster(Platform):
         system = container.NodePool(
             logical(name, SYSTEM_POOL),
             system_pool_arguments(cluster.name, plan, creation.system),
-            opts=self._pool_opts(google, [cluster]),
+            opts=self._pool_opts(google, [cluster], SYSTEM_POOL),
         )
         # GKE taints GPU nodes by itself only where other nodes are there already.
         after = [cluster, system]
@@ -280,24 +286,24 @@ class GkeCluster(Platform):
         return container.NodePool(
             logical(name, pool.key),
             pool_arguments(place.name, plan, pool),
-            opts=self._pool_opts(google, place.after, parent),
+            opts=self._pool_opts(google, place.after, pool.key, parent),
         )
 
     def _pool_opts(
         self,
         google: pulumi_gcp.Provider,
         after: Sequence[pulumi.Resource],
+        pool: str,
         parent: pulumi.Resource | None = None,
     ) -> pulumi.ResourceOptions:
-        return self.child_opts(
-            pulumi.ResourceOptions(
-                parent=parent,
-                provider=google,
-                depends_on=list(after),
-                # Only counts at the beginning; another number would make the pool anew.
-                ignore_changes=["initialNodeCount"],
-            )
+        options = pulumi.ResourceOptions(
+            parent=parent,
+            provider=google,
+            depends_on=list(after),
+            # Only counts at the beginning; another number would make the pool anew.
+            ignore_changes=["initialNodeCount"],
         )
+        return self.child_opts(pulumi.ResourceOptions.merge(options, self.pool_opts(pool)))
 
     def _installers(self, name: str, plan: GkeClusterPlan) -> list[pulumi.Resource]:
         """The driver installers: one for each kind of node."""

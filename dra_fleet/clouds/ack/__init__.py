@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from dra_fleet.clouds.base import Cloud, read_machines
+from dra_fleet.clouds.base import Cloud, TagRule, read_machines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +34,15 @@ class Ack(Cloud["AckClusterSettings"]):
     # Its provider has no template of the slices of an empty pool:
     # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/alicloud
     autoscaler = "the autoscaler of ACK"
+
+    tag_rule = TagRule(
+        key=re.compile(r"(?!aliyun|acs:)(?!.*https?://).{1,64}"),
+        value=re.compile(r"(?!.*https?://).{0,128}"),
+        most=20,
+        allowed="a key of at most 64 characters that does not begin with aliyun or acs:, a value of at most "
+        "128, both without http:// and https://",
+        source="https://www.alibabacloud.com/help/en/ecs/user-guide/tag-overview (2026-11-25)",
+    )
 
     @property
     @override
@@ -120,6 +130,12 @@ class Ack(Cloud["AckClusterSettings"]):
         from dra_fleet.clouds.ack.cluster_plan import plan_ack_cluster
 
         return plan_ack_cluster(name, self.own(settings), minor, pools)
+
+    @override
+    def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
+        from dra_fleet.clouds.ack.cluster_plan import ack_arguments
+
+        return ack_arguments(self.own(settings))
 
 
 CLOUD = Ack()

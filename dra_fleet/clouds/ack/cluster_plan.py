@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.ack.settings import AckAccess, AckClusterSettings, CreateAck
     from dra_fleet.kubernetes.scheduling.taints import Taint
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.model.settings import TextOrOutput
 
 
@@ -148,3 +148,15 @@ def _pool(plan: PoolPlan, settings: AckClusterSettings) -> AckPoolPlan:
         labels=plan.labels,
         taints=plan.taints,
     )
+
+
+def ack_arguments(settings: AckClusterSettings) -> Mapping[str, ChartValues]:
+    """Return what settings pass on to the cloud unchanged, by pool; "" is the cluster."""
+    found: dict[str, object] = {}
+    if settings.create is not None and settings.create.encryption_key is not None:
+        found |= {"encryptionProviderKey": settings.create.encryption_key, "disableEncryption": False}
+    if settings.create is not None and settings.create.logs:
+        # The provider requires the days beside the components; 30 is its default.
+        found |= {"controlPlaneLogComponents": list(settings.create.logs), "controlPlaneLogTtl": "30"}
+    roles = {name: {"ramRoleName": pool.ram_role} for name, pool in settings.pools.items() if pool.ram_role}
+    return {"": found, **roles}

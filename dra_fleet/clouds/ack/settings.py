@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from dra_fleet.clouds.settings import CommonClusterSettings, CreatedPoolSettings
+from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, SettingsModel, machine_form
@@ -40,6 +40,15 @@ class CreateAck(SettingsModel):
         Field(description="A vSwitch per zone, from which the Internet is reached"),
     ] = Field(default_factory=dict)
     network: AckNetwork | None = None
+    encryption_key: Annotated[
+        OrOutput[Annotated[str, Field(pattern=r"^[0-9a-zA-Z-]+$")]] | None,
+        Field(description="Id of a KMS key that encrypts Secrets; ack.pro.small only"),
+    ] = None
+    # https://www.pulumi.com/registry/packages/alicloud/api-docs/cs/managedkubernetes/ (2026-11-25)
+    logs: Annotated[
+        tuple[Literal["apiserver", "kcm", "scheduler", "ccm", "controlplane-events"], ...],
+        Field(description="Control-plane logs that Simple Log Service receives"),
+    ] = ()
 
     @model_validator(mode="after")
     def _one_network(self) -> Self:
@@ -114,10 +123,14 @@ class AckPoolSettings(CreatedPoolSettings):
             description="Private pool of an elasticity or capacity reservation",
         ),
     ] = None
+    ram_role: Annotated[
+        OrOutput[Annotated[str, Field(pattern=r"^[0-9A-Za-z.@_-]{1,64}$")]] | None,
+        Field(description="Name of the nodes' RAM role; without it, ACK creates one"),
+    ] = None
     disk: Annotated[int, Field(ge=40, le=500, description="GiB")] = 200
 
 
-class AckClusterSettings(CommonClusterSettings):
+class AckClusterSettings(CreatedClusterSettings):
     """A cluster in Alibaba Cloud: created by this stack, or adopted."""
 
     cloud: Literal["ack"]

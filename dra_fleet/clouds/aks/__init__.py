@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from dra_fleet.clouds.base import Cloud, read_machines
+from dra_fleet.clouds.base import Cloud, TagRule, read_machines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +36,15 @@ class Aks(Cloud["AksClusterSettings"]):
     tolerates_resources = True
     # It has no template of the slices of an empty pool: https://github.com/kubernetes/autoscaler/issues/7799.
     autoscaler = "the cluster autoscaler of AKS"
+
+    tag_rule = TagRule(
+        key=re.compile(r"[^<>%&\\?/]{1,512}"),
+        value=re.compile(r".{0,256}"),
+        most=50,
+        allowed="a key of at most 512 characters without < > % & \\ ? /, a value of at most 256",
+        source="https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources "
+        "(2026-11-25)",
+    )
 
     @property
     @override
@@ -134,6 +144,12 @@ class Aks(Cloud["AksClusterSettings"]):
         from dra_fleet.clouds.aks.cluster_plan import plan_aks_cluster
 
         return plan_aks_cluster(name, self.own(settings), minor, pools)
+
+    @override
+    def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
+        from dra_fleet.clouds.aks.cluster_plan import aks_arguments
+
+        return aks_arguments(self.own(settings))
 
 
 CLOUD = Aks()

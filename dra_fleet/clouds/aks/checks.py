@@ -101,6 +101,14 @@ def _check_pool(
             got=pool.capacity_reservation_group,
             fix="add identity: /subscriptions/… to create",
         )
+    if pool.subnet is not None and settings.create and settings.create.subnet is None:
+        findings.error(
+            *at,
+            "subnet",
+            what="is only possible in a cluster whose system pool is in a subnet too",
+            got=str(pool.subnet),
+            fix="add subnet: /subscriptions/… to create",
+        )
     if not plan.machine.gpus:
         return
     if settings.drivers and plan.by_dra and plan.min_nodes < 1:

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
         AdoptCluster,
         AksAccess,
         AksClusterSettings,
+        AksLogs,
         AksPoolSettings,
         AksUpgrades,
         CreateCluster,
         PoolUpgrade,
     )
     from dra_fleet.kubernetes.scheduling.taints import Taint
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.model.settings import TextOrOutput
 
 
@@ -57,7 +58,9 @@ class AksCreation:
     """A cluster that the stack creates."""
 
     dns_prefix: str
-    identity: str | None
+    identity: TextOrOutput | None
+    subnet: TextOrOutput | None
+    logs: AksLogs | None
     sku: str
     long_term_support: bool
     upgrade_channel: str
@@ -171,6 +174,8 @@ def _creation(
     return AksCreation(
         dns_prefix=physical_name("dnsPrefix", name),
         identity=create.identity,
+        subnet=create.subnet,
+        logs=create.logs,
         sku=settings.sku,
         long_term_support=settings.long_term_support,
         upgrade_channel=upgrades.kubernetes,
@@ -232,3 +237,18 @@ def _upgrade(upgrade: PoolUpgrade) -> AksUpgradePlan:
         unavailable="0" if upgrade.surge else upgrade.unavailable or "1",
         drain_timeout=upgrade.drain_timeout,
     )
+
+
+def aks_arguments(settings: AksClusterSettings) -> dict[str, ChartValues]:
+    """Return what settings pass on to Azure unchanged, by pool; "" is the cluster."""
+    create = settings.create
+    key = None if create is None else create.encryption_key
+    kms = {"enabled": True, "keyId": key, "keyVaultNetworkAccess": "Public"}
+    subnets = {
+        name: pool.subnet or (None if create is None else create.subnet)
+        for name, pool in settings.pools.items()
+    }
+    return {
+        "": {} if key is None else {"securityProfile": {"azureKeyVaultKms": kms}},
+        **{name: {"vnetSubnetID": subnet} for name, subnet in subnets.items() if subnet is not None},
+    }

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from dra_fleet.clouds.settings import CommonClusterSettings, CreatedPoolSettings
+from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import (
@@ -85,14 +85,59 @@ Nodes = Annotated[
 ]
 
 
+SubnetId = Annotated[
+    str,
+    Field(
+        pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft.Network/virtualNetworks/[^/]+/subnets/[^/]+$",
+        description="Azure resource id of a subnet: /subscriptions/…/virtualNetworks/NAME/subnets/NAME",
+    ),
+]
+
+
+class AksLogs(SettingsModel):
+    """Control-plane logs, which a diagnostic setting sends to a Log Analytics workspace."""
+
+    workspace: Annotated[OrOutput[ResourceId], Field(description="Resource id of the workspace")]
+    # https://learn.microsoft.com/azure/aks/monitor-aks-reference#resource-logs (2026-11-25)
+    categories: Annotated[
+        tuple[
+            Literal[
+                "kube-apiserver", "kube-audit", "kube-audit-admin", "kube-controller-manager",
+                "kube-scheduler", "cluster-autoscaler", "cloud-controller-manager", "guard",
+            ],
+            ...,
+        ],
+        Field(min_length=1, description="Logs of the control plane"),
+    ] = ("kube-apiserver", "kube-audit-admin")  # fmt: skip
+
+
 class CreateCluster(SettingsModel):
     """The stack creates the resource group and the cluster, which is named after its entry in the stack."""
 
     resource_group: ResourceGroupName
     identity: Annotated[
-        ResourceId | None,
-        Field(description="User-assigned identity with rights on capacity reservation groups"),
+        OrOutput[ResourceId] | None,
+        Field(
+            description="User-assigned identity, with rights on the subnet, the key and capacity reservation "
+            "groups"
+        ),
     ] = None
+    subnet: Annotated[
+        OrOutput[SubnetId] | None,
+        Field(description="Subnet of all nodes; without it, AKS creates a virtual network"),
+    ] = None
+    encryption_key: Annotated[
+        OrOutput[Annotated[str, Field(pattern=r"^https://.+/keys/[^/]+/[^/]+$")]] | None,
+        Field(description="Id of a Key Vault key that encrypts Secrets in etcd; needs an identity"),
+    ] = None
+    logs: AksLogs | None = None
+
+    @model_validator(mode="after")
+    def _key_with_identity(self) -> Self:
+        # https://learn.microsoft.com/azure/aks/use-kms-etcd-encryption (2026-11-25)
+        if self.encryption_key is not None and self.identity is None:
+            raise refuse("needs a user-assigned identity", at="encryptionKey", fix="add identity")
+        return self
 
 
 class AdoptCluster(SettingsModel):
@@ -219,6 +264,10 @@ class AksPoolSettings(CreatedPoolSettings):
     ] = "aks"
     zones: Annotated[tuple[Zone, ...], Field(description="Availability zones")] = ()
     spot: Annotated[bool, Field(description="Spot machines: cheaper, taken away at any time")] = False
+    subnet: Annotated[
+        OrOutput[SubnetId] | None,
+        Field(description="Subnet of its nodes; without it, the cluster's or the adopted system pool's"),
+    ] = None
     capacity_reservation_group: ResourceId | None = None
     priority: Annotated[
         int | None,
@@ -242,7 +291,7 @@ class AksPoolSettings(CreatedPoolSettings):
     upgrade: PoolUpgrade = PoolUpgrade(unavailable="1")
 
 
-class AksClusterSettings(CommonClusterSettings):
+class AksClusterSettings(CreatedClusterSettings):
     """A cluster in Azure: created by this stack, or adopted."""
 
     cloud: Literal["aks"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from dra_fleet.clouds.base import Cloud, read_machines
+from dra_fleet.clouds.base import Cloud, TagRule, read_machines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,15 @@ class Eks(Cloud["EksClusterSettings"]):
     # of Karpenter: https://karpenter.sh/docs/reference/settings/.
     autoscaler = "the Cluster Autoscaler on EKS"
     first_node = ", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)"
+
+    tag_rule = TagRule(
+        key=re.compile(r"(?!(?i:aws):)[\w +\-=._:/@]{1,128}"),
+        value=re.compile(r"[\w +\-=._:/@]{0,256}"),
+        most=50,
+        allowed="letters, digits, spaces and + - = . _ : / @, a key of at most 128 characters that does not "
+        "begin with aws:, a value of at most 256",
+        source="https://docs.aws.amazon.com/eks/latest/userguide/eks-using-tags.html (2026-11-25)",
+    )
 
     @property
     @override
@@ -138,6 +148,12 @@ class Eks(Cloud["EksClusterSettings"]):
         from dra_fleet.clouds.eks.cluster_plan import plan_eks_cluster
 
         return plan_eks_cluster(name, self.own(settings), minor, pools)
+
+    @override
+    def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
+        from dra_fleet.clouds.eks.cluster_plan import eks_arguments
+
+        return eks_arguments(self.own(settings))
 
 
 CLOUD = Eks()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         EksUpgrade,
     )
     from dra_fleet.kubernetes.scheduling.taints import Taint
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.model.settings import TextOrOutput
 
 
@@ -228,3 +228,16 @@ def _upgrade(upgrade: EksUpgrade) -> EksUpgradePlan:
         percent=int(parts[:-1]) if parts.endswith("%") else None,
         strategy=upgrade.strategy,
     )
+
+
+def eks_arguments(settings: EksClusterSettings) -> Mapping[str, ChartValues]:
+    """Return what settings pass on to the cloud unchanged, by pool; "" is the cluster."""
+    create = settings.create
+    if create is None:
+        return {}
+    found: dict[str, object] = {}
+    if create.encryption_key is not None:
+        found["encryptionConfig"] = {"provider": {"keyArn": create.encryption_key}, "resources": ["secrets"]}
+    if create.logs:
+        found["enabledClusterLogTypes"] = list(create.logs)
+    return {"": found}

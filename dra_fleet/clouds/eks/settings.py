@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from dra_fleet.clouds.settings import CommonClusterSettings, CreatedPoolSettings
+from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import (
@@ -62,6 +62,15 @@ class CreateEks(SettingsModel):
         None
     )
     node_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the nodes' IAM role")] = None
+    encryption_key: Annotated[
+        OrOutput[Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:.+:key/.+$")]] | None,
+        Field(description="ARN of a KMS key that encrypts Secrets; cannot be removed again"),
+    ] = None
+    # https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html (2026-11-25)
+    logs: Annotated[
+        tuple[Literal["api", "audit", "authenticator", "controllerManager", "scheduler"], ...],
+        Field(description="Control-plane logs that CloudWatch receives"),
+    ] = ()
 
     @model_validator(mode="after")
     def _one_network(self) -> Self:
@@ -210,7 +219,7 @@ class EksPoolSettings(CreatedPoolSettings):
     upgrade: EksUpgrade = EksUpgrade()
 
 
-class EksClusterSettings(CommonClusterSettings):
+class EksClusterSettings(CreatedClusterSettings):
     """A cluster in AWS: created by this stack, or adopted."""
 
     cloud: Literal["eks"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from dra_fleet.clouds.base import Cloud, read_machines
+from dra_fleet.clouds.base import Cloud, TagRule, read_machines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,6 +56,14 @@ class Gke(Cloud["GkeClusterSettings"]):
     # https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes
     tolerated_selectors = (COMPUTE_CLASS,)
     autoscaler = "GKE's autoscaler"
+
+    tag_rule = TagRule(
+        key=re.compile(r"[a-z][a-z0-9_-]{0,62}"),
+        value=re.compile(r"[a-z0-9_-]{0,63}"),
+        most=64,
+        allowed="lower-case letters, digits, _ and -, at most 63 characters, a key with a letter first",
+        source="https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels (2026-11-25)",
+    )
 
     @property
     @override
@@ -160,6 +169,12 @@ class Gke(Cloud["GkeClusterSettings"]):
         from dra_fleet.clouds.gke.cluster_plan import plan_gke_cluster
 
         return plan_gke_cluster(name, self.own(settings), minor, pools)
+
+    @override
+    def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
+        from dra_fleet.clouds.gke.cluster_plan import gke_arguments
+
+        return gke_arguments(self.own(settings))
 
 
 CLOUD = Gke()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         GkeWindow,
     )
     from dra_fleet.kubernetes.scheduling.taints import Taint
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.model.settings import TextOrOutput
 
 
@@ -169,6 +169,9 @@ class GkeClusterPlan:
     compute_classes: Mapping[str, tuple[str, ...]]
 
 
+SYSTEM_POOL = "system"
+"""The pool of the cluster's own pods, in GKE too."""
+
 _MONDAY = dt.date(2026, 1, 5)
 _DRIVERS = {"installer": "INSTALLATION_DISABLED", "external": "INSTALLATION_DISABLED", "gke": "DEFAULT"}
 
@@ -314,3 +317,16 @@ def _gpus(plan: PoolPlan, pool: GkePoolSettings) -> GkeGpus | None:
         if sharing is None
         else GkeGpuSharing(strategy=sharing.strategy, clients=sharing.clients),
     )
+
+
+def gke_arguments(settings: GkeClusterSettings) -> Mapping[str, ChartValues]:
+    """Return what settings pass on to the cloud unchanged, by pool; "" is the cluster."""
+    found: dict[str, object] = {}
+    if settings.create is not None and settings.create.encryption_key is not None:
+        found["databaseEncryption"] = {"state": "ENCRYPTED", "keyName": settings.create.encryption_key}
+    if settings.create is not None and settings.create.logs:
+        found["loggingConfig"] = {"enableComponents": ["SYSTEM_COMPONENTS", *settings.create.logs]}
+    accounts = {name: pool.service_account for name, pool in settings.pools.items()}
+    accounts[SYSTEM_POOL] = settings.system_pool.service_account
+    nodes = {name: {"nodeConfig": {"serviceAccount": one}} for name, one in accounts.items() if one}
+    return {"": found, **nodes}

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from dra_fleet.clouds.settings import CommonClusterSettings, CreatedPoolSettings
+from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
 from dra_fleet.kubernetes.devices.base import camel
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
@@ -13,6 +13,10 @@ from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, Setting
 
 Zone = Annotated[
     str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", description="Zone, such as us-central1-a")
+]
+ServiceAccount = Annotated[
+    OrOutput[Annotated[str, Field(pattern=r"^[^@ ]+@[^@ ]+\.gserviceaccount\.com$")]],
+    Field(description="Email of the nodes' service account; without it, Compute Engine's default one"),
 ]
 Consume = Literal["NO_RESERVATION", "ANY_RESERVATION", "SPECIFIC_RESERVATION", "ANY_RESERVATION_THEN_FAIL"]
 
@@ -132,6 +136,7 @@ class GkePoolSettings(CreatedPoolSettings):
     ] = None
     dranet: Annotated[bool, Field(description="GKE's own DRA driver for the machine's network cards")] = False
     additional_networks: Annotated[tuple[str, ...], Field(description="Further networks of the nodes")] = ()
+    service_account: ServiceAccount | None = None
     disk_gib: Annotated[int, Field(description="Boot disk, GiB", ge=10, le=65536)] = 100
     auto_repair: Annotated[bool, Field(description="GKE replaces nodes that fail")] = True
     upgrade: GkePoolUpgrade = GkePoolUpgrade()
@@ -157,6 +162,22 @@ class CreateGkeCluster(SettingsModel):
     private_nodes: Annotated[
         bool, Field(description="Nodes without public addresses; images from elsewhere then need Cloud NAT")
     ] = False
+
+    encryption_key: Annotated[
+        OrOutput[
+            Annotated[
+                str,
+                Field(pattern=r"^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$"),
+            ]
+        ]
+        | None,
+        Field(description="Cloud KMS key that encrypts Secrets in etcd: projects/…/cryptoKeys/NAME"),
+    ] = None
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/view-logs (2026-11-25)
+    logs: Annotated[
+        tuple[Literal["WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"], ...],
+        Field(description="Logs besides SYSTEM_COMPONENTS; without it, GKE's default"),
+    ] = ()
 
 
 class AdoptGkeCluster(SettingsModel):
@@ -215,6 +236,7 @@ class GkeSystemPool(SettingsModel):
     ] = "e2-standard-4"
     nodes: NodeRange = NodeRange(min=1, max=3)
     zones: Annotated[tuple[Zone, ...], Field(description="Zones; without it, those of the location")] = ()
+    service_account: ServiceAccount | None = None
 
 
 class ComputeClassSettings(SettingsModel):
@@ -225,7 +247,7 @@ class ComputeClassSettings(SettingsModel):
     ]
 
 
-class GkeClusterSettings(CommonClusterSettings):
+class GkeClusterSettings(CreatedClusterSettings):
     """A cluster in Google Cloud: created by this stack, or adopted."""
 
     cloud: Literal["gke"]

@@ -15,6 +15,7 @@ from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.operators import unserved
 from dra_fleet.fleet.plan import advertisers
+from dra_fleet.fleet.plan.additions import plan_additions
 from dra_fleet.fleet.plan.advertisers import check_stated
 from dra_fleet.fleet.plan.claims import (
     claim_specs,
@@ -157,6 +158,7 @@ def _plan_cluster(
         queues=queues,
         kubeconfig=cloud.kubeconfig(cluster),
         adopts=cloud.adopts(cluster),
+        additions=plan_additions(name, settings, findings),
     )
 
 

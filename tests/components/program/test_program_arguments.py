@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "unknown argument of a pool": case(
         lambda: pool(maximum=3),
-        "ExistingCluster lab: pools.h100.maximum is not an argument; allowed: max; 13 are known; ",
+        "ExistingCluster lab: pools.h100.maximum is not an argument; allowed: max; 15 are known; ",
         "fix: did you mean max?",
     ),
     "output for a number of nodes": case(
@@ -160,9 +160,9 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "setting of another cloud": case(
         lambda: aks(pools={"a10": {**A10, "options": {"auto_repair": True}}}),
         "AksCluster studio: pools.a10.auto_repair is no key where cloud is aks; got: autoRepair; ",
-        "allowed: advertise, capacity_reservation_group, devices, gpu_driver, gpu_instance_profile, ",
-        "gpu_management, labels, machine, nodes, os_sku, priority, sharing, spot, taints, type, ",
-        "upgrade, zones; ",
+        "allowed: advertise, capacity_reservation_group, devices, extra, gpu_driver, ",
+        "gpu_instance_profile, gpu_management, labels, machine, nodes, os_sku, priority, sharing, spot, ",
+        "subnet, tags, taints, type, upgrade, zones; ",
         "fix: remove it; it is one where cloud is gke",
     ),
 }

@@ -82,7 +82,7 @@ def nvidia(cluster: dra.ExistingCluster) -> dra.NvidiaDriver:
     return dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0")
 
 
-CLOUDS: dict[str, tuple[Callable[[], Any], dict[str, Any], dict[str, Any], str]] = {
+CLOUDS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any], str]] = {
     "aks": (
         aks,
         {

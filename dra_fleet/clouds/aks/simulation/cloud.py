@@ -39,7 +39,11 @@ from dra_fleet.clouds.aks.simulation.managed_clusters import (
     require_group,
 )
 from dra_fleet.clouds.aks.simulation.pool_nodes import NODE_IMAGE, count_of, driver_choice, size_of
-from dra_fleet.clouds.aks.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
+from dra_fleet.clouds.aks.simulation.pool_rules import (
+    refuse_beyond_limits,
+    refuse_invalid,
+    refuse_other_network,
+)
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CheckedInputs, TypeNotCoveredError, at
 from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand, answer
@@ -148,6 +152,8 @@ class AgentPools:
         others = [
             pool for pool in self._clusters.pools_everywhere() if (pool["cluster"], pool["pool"]) != mine
         ]
+        beside = [{**pool, "name": pool["pool"]} for pool in others if pool["cluster"] == mine[0]]
+        refuse_other_network([*beside, {**inputs, "name": name}])
         region = str(cluster["state"]["location"])
         refuse_beyond_limits(inputs, others, region, self._account.limits, had=had)
 

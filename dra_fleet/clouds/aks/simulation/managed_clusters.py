@@ -22,7 +22,11 @@ from dra_fleet.clouds.aks.simulation.account import (
     refuse_jump,
 )
 from dra_fleet.clouds.aks.simulation.pool_nodes import machines
-from dra_fleet.clouds.aks.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
+from dra_fleet.clouds.aks.simulation.pool_rules import (
+    refuse_beyond_limits,
+    refuse_invalid,
+    refuse_other_network,
+)
 from dra_fleet.model.specs import stable_uuid
 from dra_fleet.rehearsal.clouds.account import free_name
 from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, at, is_unknown
@@ -256,6 +260,7 @@ class ManagedClusters:
         present = self._account.find(CLUSTER, record["id"])
         had = {pool["name"]: pool for pool in own_pools(present)} if present else {}
         others = [pool for pool in self.pools_everywhere() if pool["cluster"] != record["id"].lower()]
+        refuse_other_network(pools)
         for pool in pools:
             refuse_invalid(str(pool["name"]), pool)
             name = str(pool["name"])

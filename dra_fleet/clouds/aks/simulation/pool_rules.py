@@ -57,6 +57,24 @@ def refuse_invalid(name: str, pool: Properties) -> None:
         parse_taint(taint)
 
 
+def refuse_other_network(pools: Iterable[Properties]) -> None:
+    """Check that all pools of a cluster, or none, are in subnets, and those of one virtual network.
+
+    Raises:
+        CloudRefusal: AKS does not take it: https://github.com/Azure/AKS/issues/2927 (2022-05-04) and
+            https://learn.microsoft.com/azure/aks/node-pool-unique-subnet#limitations (2026-11-25).
+    """
+    subnets = {str(pool.get("name")): str(pool.get("vnetSubnetID") or "") for pool in pools}
+    without = [name for name, subnet in subnets.items() if not subnet]
+    if without and len(without) < len(subnets):
+        raise refuse("InvalidParameter", f"The Agentpool {without[0]} does not have subnet defined.")
+    networks = {subnet.rpartition("/subnets/")[0].lower() for subnet in subnets.values()}
+    if len(networks) > 1:
+        raise refuse(
+            "InvalidParameter", "All subnets of a cluster's agent pools must be in one virtual network."
+        )
+
+
 def _refuse_scaling(name: str, pool: Properties, count: int) -> None:
     low, high = pool.get("minCount"), pool.get("maxCount")
     if not pool.get("enableAutoScaling"):

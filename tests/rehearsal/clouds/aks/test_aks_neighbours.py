@@ -47,7 +47,7 @@ def test_nothing_lies_in_a_group_that_is_not_there(kind: str, aks: Subscription)
     facts = neighbours("aks")[kind]
     inputs = dict.fromkeys(facts.required, "nowhere")
     if "resourceGroupName" not in facts.required:
-        assert aks.make(kind, "it", inputs)["scope"] == "nowhere"
+        assert "nowhere" in aks.make(kind, "it", inputs).values()
         return
     with pytest.raises(CloudRefusal, match="Resource group 'nowhere' could not be found"):
         aks.make(kind, "it", inputs)

@@ -1,0 +1,114 @@
+"""How many nodes the pools of an AKS cluster have now, how many Azure is asked for, and their subnet.
+
+Azure is asked before the cluster is declared, because the cluster holds the system pool's number: each
+update sends it again, and a system pool that the autoscaler has grown must not shrink by it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pulumi
+import pulumi_azure_native.containerservice as aks
+
+from dra_fleet.core.findings.errors import SettingsError, under
+
+from ..adopting import words
+from ..sizing import asked_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.clouds.aks.cluster_plan import AksScale
+
+_ABSENT = re.compile(r'Code="(?:Resource|ResourceGroup)?NotFound"')
+"""The codes by which the plugin itself tells that something is not there.
+
+https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/azure.go
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Live:
+    """Pools of a cluster as Azure has them: nodes by pool, and the subnet of the system pool."""
+
+    counts: Mapping[str, int]
+    subnet: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolSizes:
+    """Asks Azure for the sizes of a cluster's pools, once anything wants to know.
+
+    Attributes:
+        cluster: its name in the stack file.
+        group: the name of its resource group.
+        name: its name in Azure.
+        made: its resource group, None where the cluster is adopted. Azure is not asked in a preview before
+            the group is there.
+        parent: the component that asks.
+        provider: the cluster's.
+    """
+
+    cluster: str
+    group: pulumi.Input[str]
+    name: pulumi.Input[str]
+    made: pulumi.Resource | None
+    parent: pulumi.Resource
+    provider: pulumi.ProviderResource | None
+
+    def wanted(self, pool: str, scale: AksScale) -> pulumi.Input[int]:
+        """How many nodes a pool is asked for.
+
+        Args:
+            pool: its name in Azure.
+            scale: the number at the beginning, and its bounds where it is autoscaled.
+        """
+        bounds = scale.bounds
+        if bounds is None:
+            return scale.count
+        return self._live.apply(lambda live: asked_for(live.counts.get(pool), bounds))
+
+    @property
+    def subnet(self) -> pulumi.Output[str | None]:
+        """The subnet of the system pool; None if AKS made the cluster's network."""
+        return self._live.apply(lambda live: live.subnet)
+
+    @cached_property
+    def _live(self) -> pulumi.Output[_Live]:
+        found = aks.get_managed_cluster_output(
+            resource_group_name=self.group,
+            resource_name=self.name,
+            opts=pulumi.InvokeOutputOptions(
+                parent=self.parent,
+                provider=self.provider,
+                depends_on=None if self.made is None else [self.made],
+            ),
+        )
+        return found.apply(_live_pools).recover(self._nothing)
+
+    def _nothing(self, refused: Exception) -> _Live:
+        """No pool where there is no cluster yet; any other refusal ends the program."""
+        if _ABSENT.search(str(refused)):
+            return _Live(counts={}, subnet=None)
+        if isinstance(refused, pulumi.RunError):
+            raise refused
+        error = SettingsError(
+            path=under("clusters", self.cluster),
+            what="the numbers of nodes that its autoscaled pools have cannot be read",
+            got=words(refused),
+            allowed="a cluster that your login may read",
+            fix="ask for the permission Microsoft.ContainerService/managedClusters/read",
+        )
+        raise pulumi.RunError(str(error)) from refused
+
+
+def _live_pools(cluster: aks.GetManagedClusterResult) -> _Live:
+    pools = cluster.agent_pool_profiles or ()
+    system = [pool.vnet_subnet_id for pool in pools if pool.mode == "System"]
+    return _Live(
+        counts={pool.name: pool.count or 0 for pool in pools}, subnet=next(filter(None, system), None)
+    )
