@@ -27,7 +27,8 @@ PAGES = sorted(
         *(ROOT / "templates").rglob("*.md"),
     ]
 )
-FENCED = re.compile(r"^ *```(?:sh|bash)?\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+SHELLS = {"", "sh", "bash", "console"}
 INLINE = re.compile(r"`((?:\.venv/bin/)?dra-fleet [^`]+)`")
 NEED_NOTHING = (("machines", "drivers", "explain", "completion"), ("prove",))
 """Commands that can be run here: without a stack, and with one."""
@@ -36,7 +37,12 @@ COMMANDS: Any = get_command(app)
 
 def commands(text: str) -> Iterator[str]:
     """The words after `dra-fleet` of each command that a page shows; comments and usage lines are none."""
-    blocks = [line for block in FENCED.findall(text) for line in block.replace("\\\n", " ").splitlines()]
+    blocks = [
+        line
+        for language, block in FENCED.findall(text)
+        if language in SHELLS
+        for line in block.replace("\\\n", " ").splitlines()
+    ]
     for line in (*blocks, *INLINE.findall(text.replace("\n", " "))):
         for found in re.findall(
             r"(?:^|[(/&|$] ?)dra-fleet ([a-z][^)|&;<>`]*)", line.partition("#")[0].strip()
