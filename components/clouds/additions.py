@@ -153,7 +153,7 @@ def _merge(
         if present is None or present == defaults.get(name):
             fields[name] = place.resolved(value)
         elif isinstance(value, Mapping) and isinstance(kind, type) and pulumi_types.is_input_type(kind):
-            known = present if isinstance(present, Mapping) else vars(present)
+            known = cast("object", present if isinstance(present, Mapping) else vars(present))
             nested = dict(cast("Mapping[str, Any]", known))
             _merge(nested, cast("Mapping[str, Any]", value), kind, place.below(key), _defaults(kind))
             fields[name] = nested

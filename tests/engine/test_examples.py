@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 HELD = {
-    "s01-aks-vgpu": ("vgpu", "v1.35.6", {"notebooks": 2, "render": 1}),
     "s02-aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
     "s03-aks-strategies": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),
     "s06-eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
@@ -27,32 +26,33 @@ HELD = {
     "s04-gke-cel": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
     "s05-gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
     "s08-ack": ("asia", "v1.36.2-aliyun.1", {"pod1": 2}),
-    "s11-part-of-a-gpu": ("parts", "v1.35.8-gke.1036000", {"notebooks": 3}),
     "s11-shared-gpu": ("shared", "v1.36.3-gke.1089000", {"notebooks": 4}),
     "s09-existing-cluster": ("edge", "v1.36.3", {"render": 4}),
-    "s10-capacity": ("lab", "v1.36.3", {"train": 12}),
-    "s13-topology": ("lab", "v1.36.3", {"train-pair": 8}),
     "s12-sharing": (
         "claimed",
         "v1.36.3",
         {"exclusive": 1, "partitioned": 1, "sliced": 2, "mps": 2, "vgpu": 1},
     ),
     "s16-amd": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
-    "s16-intel": ("lab", "v1.36.3", {"transcode": 8}),
     "s16-network-cards": ("edge", "v1.36.3", {"gateway": 4, "workers": 3}),
     "s16-gke-network-cards": ("train", "v1.36.3-gke.1089000", {"pretrain": 2}),
-    "s16-fpga": ("lab", "v1.36.3", {"radar": 4, "filters": 2}),
     "own-catalogue/own": ("lab", "v1.36.3", {"train": 4}),
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }
 """By example: its cluster, what the cluster's /version says, and the copies of each workload."""
 HELD_AT_LENGTH = {
+    "s10-capacity": ("lab", "v1.36.3", {"train": 12}),
+    "s11-part-of-a-gpu": ("parts", "v1.35.8-gke.1036000", {"notebooks": 3}),
+    "s13-topology": ("lab", "v1.36.3", {"train-pair": 8}),
+    "s16-intel": ("lab", "v1.36.3", {"transcode": 8}),
+    "s16-fpga": ("lab", "v1.36.3", {"radar": 4, "filters": 2}),
+    "s01-aks-vgpu": ("vgpu", "v1.35.6", {"notebooks": 2, "render": 1}),
     "s14-queues": ("lab", "v1.36.3", {"train": 4, "serve": 3, "explore": 1, "sweep": 0}),
     "s12-dynamic-mig": ("lab", "v1.36.3", {"notebooks": 2, "tune": 1, "train": 1}),
     "s17-utilisation": ("lab", "v1.36.3", {"on-parts": 28, "on-whole-gpus": 4}),
     "production": ("training", "v1.35.2-eks-f69f56f", {"train": 1}),
 }
-"""Examples for `make test-full` only: others have their clouds and drivers, or Kueue has to be built."""
+"""Examples for `make test-full` only: other tests rehearse their clouds and drivers, or Kueue must be built."""
 
 
 def test_no_example_is_left_out() -> None:
