@@ -52,7 +52,7 @@ HELD_AT_LENGTH = {
     "s17-utilisation": ("lab", "v1.36.3", {"on-parts": 28, "on-whole-gpus": 4}),
     "production": ("training", "v1.35.2-eks-f69f56f", {"train": 1}),
 }
-"""Examples for `make test-full` only: other tests rehearse their clouds and drivers, or Kueue must be built."""
+"""Examples for `make test-full` only: other tests cover their clouds, or Kueue must be built."""
 
 
 def test_no_example_is_left_out() -> None:
