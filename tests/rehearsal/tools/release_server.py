@@ -25,13 +25,12 @@ class ReleaseServer:
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    cuts: dict[str, int] = field(default_factory=dict[str, int])
-    """How often yet a file's transfer ends in the middle."""
-    resumes: bool = True
+    broken: set[str] = field(default_factory=set[str])
+    """Files whose next transfer ends in the middle."""
     stalls: threading.Event = field(default_factory=threading.Event)
     """Until it is set, a transfer that is cut stands still instead."""
-    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """The name of each file that was asked for, and from which byte on."""
+    asked: list[str] = field(default_factory=list[str])
+    """Names of the requested files."""
 
     def publish(self, release: ReleasedTool, programs: Mapping[str, bytes]) -> None:
         """Serve a release made of these programs, by name, with its checksums."""
@@ -44,25 +43,17 @@ class ReleaseServer:
         """Where a file is served."""
         return f"{self.url}/{_key(file.address)}"
 
-    def content(self, file: ReleasedFile) -> bytes:
-        """What is served."""
-        return self.files[_key(file.address)]
-
     def forge(self, file: ReleasedFile) -> None:
         """Serve something else than what was published."""
         self.files[_key(file.address)] = b"forged"
 
-    def cut(self, file: ReleasedFile, times: int) -> None:
-        """End the file's next transfers in the middle of what was asked for."""
-        self.cuts[_key(file.address)] = times
+    def cut(self, file: ReleasedFile) -> None:
+        """End the file's next transfer in the middle."""
+        self.broken.add(_key(file.address))
 
     def remove(self, address: str) -> None:
         """Serve no such file any more."""
         del self.files[_key(address)]
-
-    def ranges(self, file: ReleasedFile) -> list[str]:
-        """From which byte on a file was asked for, request by request."""
-        return [start for name, start in self.asked if name == file.name]
 
     def _add_checksum(self, file: ReleasedFile, digest: str) -> None:
         key = _key(file.checksum)
@@ -99,27 +90,21 @@ def serving() -> Generator[ReleaseServer]:
         def do_GET(self) -> None:
             # A proxy is asked for whole addresses.
             key = self.path.removeprefix("http://mirror.invalid").lstrip("/")
-            start = (self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").rstrip("-")
-            served.asked.append((key.rpartition("/")[2], start))
+            served.asked.append(key.rpartition("/")[2])
             content = served.files.get(key)
             if content is None:
                 self.send_error(404)
                 return
-            begin = int(start) if served.resumes else 0
-            if begin and begin >= len(content):
-                self.send_error(416)
-                return
-            left = content[begin:]
-            self.send_response(206 if begin else 200)
-            self.send_header("Content-Length", str(len(left)))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            if served.cuts.get(key, 0) > 0:
-                served.cuts[key] -= 1
-                self.wfile.write(left[: len(left) // 2])
+            if key in served.broken:
+                served.broken.remove(key)
+                self.wfile.write(content[: len(content) // 2])
                 self.wfile.flush()
                 served.stalls.wait(5)
                 return
-            self.wfile.write(left)
+            self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
             del format, args

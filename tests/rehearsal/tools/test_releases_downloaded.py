@@ -102,62 +102,32 @@ def test_what_is_not_what_was_published_is_deleted_and_the_run_ends(
     with pytest.raises(ToolsError) as refused:
         ensure()
     said = str(refused.value)
-    assert said.startswith(f"{server.address(HELM)} is not what was published: its sha256 is ")
-    assert said.endswith(
-        "It was deleted and nothing of it is used; try again, or let the tool be built: DRA_FLEET_TOOLS=build"
-    )
+    assert said.startswith(f"{server.address(HELM)} is not the published file: its sha256 is ")
+    assert said.endswith("fix: try again, or build the tool: DRA_FLEET_TOOLS=build")
     assert nothing_is_kept_of(releases.helm(), workshop)
-    assert not list((workshop.cache.root / "downloads").glob("helm*"))
 
 
-def test_a_transfer_that_was_cut_is_gone_on_with(server: ReleaseServer) -> None:
-    server.cut(HELM, 2)
-    assert ensure().helm.read_bytes() == BIG
-    starts = [int(start) for start in server.ranges(HELM)]
-    assert len(starts) == 3
-    assert 0 == starts[0] < starts[1] < starts[2]
-
-
-def test_where_the_server_cannot_go_on_all_is_fetched_again(server: ReleaseServer) -> None:
-    server.resumes = False
-    server.cut(HELM, 1)
-    assert ensure().helm.read_bytes() == BIG
-
-
-def test_a_transfer_that_breaks_off_each_time_is_refused_and_gone_on_with_by_the_next_run(
+def test_transfer_that_breaks_off_leaves_nothing_and_the_next_run_repeats_it(
     server: ReleaseServer, workshop: Workshop
 ) -> None:
-    server.cut(HELM, downloads.TRIES)
+    server.cut(HELM)
     with pytest.raises(ToolsError) as refused:
         ensure()
     said = str(refused.value)
-    assert said.startswith(f"the release of Helm {releases.helm().version} cannot be had: ")
-    assert f"{server.address(HELM)} broke off {downloads.TRIES} times, " in said
+    assert said.startswith(
+        f"the release of Helm {releases.helm().version} cannot be had: {server.address(HELM)}: "
+    )
     assert said.endswith("DRA_FLEET_TOOLS=auto builds what cannot be downloaded")
     assert nothing_is_kept_of(releases.helm(), workshop)
     assert ensure().helm.read_bytes() == BIG
-    assert int(server.ranges(HELM)[-1]) > 0
 
 
-def test_what_is_left_of_another_transfer_does_no_harm(server: ReleaseServer, workshop: Workshop) -> None:
-    left = workshop.cache.root / "downloads" / f"{releases.helm().entry}-{HELM.name}"
-    left.parent.mkdir(parents=True)
-    left.write_bytes(b"something else")
-    assert ensure().helm.read_bytes() == BIG
-    assert server.ranges(HELM) == ["14", "0"]
-    assert not left.exists()
-
-
-def test_a_server_that_stands_still_is_given_up(server: ReleaseServer, workshop: Workshop) -> None:
+def test_stalled_transfer_times_out(server: ReleaseServer, workshop: Workshop) -> None:
     workshop.monkeypatch.setattr(downloads, "STALL_SECONDS", 0.3)
-    workshop.monkeypatch.setattr(downloads, "TRIES", 1)
     server.stalls.clear()
-    server.cut(HELM, 1)
+    server.cut(HELM)
     refused = downloads.bring([releases.helm()], workshop.cache, Sources.chosen(), Told())
-    half = len(server.content(HELM)) // 2
-    assert refused == {
-        releases.helm().entry: f"{server.address(HELM)} broke off 1 times, {half:,} bytes came: timed out"
-    }
+    assert refused == {releases.helm().entry: f"{server.address(HELM)}: timed out"}
     assert nothing_is_kept_of(releases.helm(), workshop)
 
 
@@ -183,7 +153,7 @@ def test_two_runs_at_once_download_once(server: ReleaseServer) -> None:
     for run in runs:
         run.join()
     assert found[0] == found[1]
-    assert server.ranges(HELM) == ["0"]
+    assert server.asked.count(HELM.name) == 1
 
 
 @pytest.mark.parametrize("address", [HELM.address, HELM.checksum])
@@ -220,13 +190,3 @@ def test_proxies_are_asked_as_the_variables_say(server: ReleaseServer, workshop:
 )
 def test_a_checksum_is_read_in_every_form_it_is_published_in(text: str, found: str | None) -> None:
     assert published_sha256(text, "a.tar.gz") == found
-
-
-def test_hosts_that_do_not_answer_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
-    assert downloads.silent(["dl.k8s.io"]) == {"dl.k8s.io": "[Errno 111] Connection refused"}
-    monkeypatch.setenv("https_proxy", "ftp://127.0.0.1")
-    [why] = downloads.silent(["dl.k8s.io"]).values()
-    assert why.startswith("proxy or certificates of the environment: ")

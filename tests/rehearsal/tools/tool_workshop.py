@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.rehearsal.reporting import Silent
-from dra_fleet.rehearsal.tools import cache, downloads, sources
+from dra_fleet.rehearsal.tools import cache, sources
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator
 
     import pytest
 
@@ -79,18 +79,16 @@ class Workshop:
             self.put("pulumi-language-python-exec", "")
         return self.put("pulumi", version)
 
-    def allow_downloads(self, reason: str = "no network") -> list[str]:
-        """Tools may be downloaded or built, but no host answers; returns the list of hosts that are asked."""
-        asked: list[str] = []
-
-        def silent(hosts: Iterable[str]) -> dict[str, str]:
-            now = list(hosts)
-            asked.extend(now)
-            return dict.fromkeys(now, reason)
-
+    def allow_downloads(self) -> None:
+        """Allow downloads and builds, but let no host answer."""
         self.monkeypatch.setenv(sources.VARIABLE, "auto")
-        self.monkeypatch.setattr(downloads, "silent", silent)
-        return asked
+        for name in ("all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "HTTPS_PROXY"):
+            self.monkeypatch.delenv(name, raising=False)
+        self.monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+
+    def unreachable(self) -> dict[str, str]:
+        """Return the hosts that did not answer, and why."""
+        return {file.name: file.read_text() for file in sorted((self.cache.root / "refused").glob("*"))}
 
     def builds(self) -> list[str]:
         """What go was asked to build, in order."""
