@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
 from dra_fleet.clouds.eks import CLOUD
-from dra_fleet.clouds.pools import PoolForm
+from dra_fleet.clouds.pools import PoolForm, steps
 from dra_fleet.clouds.resources import (
     CloudDevicePlugin,
     CloudResources,
@@ -149,6 +149,15 @@ https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
 """
 
 
+_AMI: Final = re.compile(
+    r"(?:resolve:ssm:)?/aws/service/(?:eks/optimized-ami/|bottlerocket/aws-k8s-)(\d+\.\d+)[-/].*"
+)
+"""A public parameter of SSM that names the image of a Kubernetes version.
+
+https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+"""
+
+
 # Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 _ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
@@ -194,13 +203,13 @@ def _gpus_told(pool: NodePool) -> Collection[str] | None:
 
 
 def _says_gpus(pool: NodePool) -> bool | None:
-    """A node group whose launch template names the machine tells it by its image."""
+    """Return what the image says if a launch template names the machine; None for a custom image."""
     if not _IS_MANAGED.fullmatch(pool.resource.type):
         return True if pool.get("gpu").flag else gpus_told(pool, _FAMILIES)
     if not pool.get("instanceTypes").absent:
         return None
     image = _image_of(pool)
-    return image is not None and image.nvidia
+    return None if image is None else image.nvidia
 
 
 def _device_plugin(stack: Stack, pool: NodePool) -> CloudDevicePlugin | None:
@@ -279,6 +288,14 @@ RESOURCES = CloudResources(
         # https://www.pulumi.com/registry/packages/eks/api-docs/
         version_field(r"eks:index:(Cluster|NodeGroup(V2)?|ManagedNodeGroup)", "version"),
         version_field(r"eks:index:Cluster", "nodeGroupOptions.version"),
+        # https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+        *(
+            VersionField(types=re.compile(types), path=steps(path), otherwise="", inside=_AMI)
+            for types, path in (
+                (r"aws:ec2/launchTemplate:LaunchTemplate", "imageId"),
+                (r"aws-native:ec2:LaunchTemplate", "launchTemplateData.imageId"),
+            )
+        ),
         VersionField(
             types=re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}"),
             path=("releaseVersion",),
