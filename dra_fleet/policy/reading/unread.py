@@ -42,7 +42,8 @@ _USER_DATA: Final = re.compile(
 """Properties of machines that hold what runs at their start, whatever the cloud."""
 _INSTALLERS: Final = re.compile(
     r"\b(kubeadm (init|join)|get\.(k3s\.io|rke2\.io|k0s\.sh)|k3s (server|agent)"
-    r"|k0s (install|controller|worker)|rke2-(server|agent)|k3sup|microk8s|kubespray|talosctl|kind create cluster|minikube start)\b"
+    r"|k0s (install|controller|worker)|rke2-(server|agent)|k3sup"
+    r"|microk8s|kubespray|talosctl|kind create cluster|minikube start)\b"
 )
 """https://kubernetes.io/docs/setup/production-environment/tools/ and the distributions' own installers."""
 _TEMPLATED: Final = re.compile(r"\{\{")
