@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import tomllib
 from typing import TYPE_CHECKING, Final
@@ -216,13 +217,36 @@ def _device_plugin(stack: Stack, pool: NodePool) -> CloudDevicePlugin | None:
     if makes(pool):
         return device_plugin(stack, pool, _facts().bottlerocket_plugin_switch.since)
     image = _image_of(pool)
-    if image is None or not image.plugin or not pool.get("launchTemplate").absent:
-        return None  # a launch template's user data may turn the plugin off
+    if image is None or not image.plugin:
+        return None
+    if not pool.get("launchTemplate").absent and not _keeps_plugin(stack, pool):
+        return None
     return CloudDevicePlugin(
         title="Bottlerocket's device plugin",
         at=pool.image,
         off="turn it off in a launch template: settings.kubelet-device-plugins.nvidia.enabled = false",
     )
+
+
+def _keeps_plugin(stack: Stack, pool: NodePool) -> bool:
+    """Return whether the user data of a pool's launch template is known and does not turn the plugin off."""
+    for urn in pool.resource.dependencies:
+        template = stack.by_urn.get(urn)
+        if template is None or not any(
+            each.types.fullmatch(template.type) for each in RESOURCES.machine_templates
+        ):
+            continue
+        path = ("userData",) if template.type.startswith("aws:") else ("launchTemplateData", "userData")
+        data = template.get(*path)
+        known = data.peek
+        if data.possible and not isinstance(known, str):
+            return False
+        try:
+            settings = tomllib.loads(base64.b64decode(str(known or ""), validate=True).decode())
+        except ValueError:
+            return False
+        return Value(settings, (), {}).get(*_SWITCH).flag is not False
+    return False
 
 
 def _gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
