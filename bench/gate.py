@@ -3,7 +3,8 @@
 A program with 500 ResourceClaimTemplates, a CRD of 92 KiB and a driver release with 8 KiB of chart values is
 previewed by the real engine, in turns: without a pack, with a pack of one empty policy written with the
 policy SDK (the floor: what the engine takes for having a pack), and with the whole pack; seconds on the wall,
-and of processors for all processes together. This program only declares, so that the floor is high;
+and of processors for all processes together. `dra-fleet gate` is compared with a plain preview of 200 of the
+resources. This program only declares, so that the floor is high;
 `bench/preview.py` measures the same of a real program. Then the pack judges the same resources by itself, as
 the engine would ask it to. Medians of rounds.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 TEMPLATES = 500
+GATED = 200
 CRD_BYTES = 92 * 1024
 VALUES_BYTES = 8 * 1024
 EMPTY = """
@@ -123,8 +126,31 @@ def main() -> None:
     """Print all measurements."""
     rounds, declared = parser(__doc__, ROUNDS).parse_args().rounds, program()
     with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
+        _measure_command(Path(folder), declared[:GATED], rounds)
+    with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
         _measure_previews(Path(folder), declared, rounds)
     _measure_pack(declared, rounds)
+
+
+def _measure_command(folder: Path, declared: Sequence[Declared], rounds: int) -> None:
+    """Compare `dra-fleet gate` with a plain preview of the same program, in turns."""
+    project = OtherProject(folder, tools.ensure())
+    project.declare(declared)
+    command = [str(Path(sys.executable).with_name("dra-fleet")), "gate", "dev", "--cwd", str(project.folder)]
+    taken: list[tuple[float, float]] = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        project.run("preview")
+        plain = time.perf_counter() - started
+        started = time.perf_counter()
+        done = subprocess.run(command, env=project.environment, capture_output=True, text=True, check=False)
+        taken.append((time.perf_counter() - started, plain))
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"the gate failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    gate, plain = (statistics.median(each) for each in zip(*taken, strict=True))
+    print_measured(f"gate / preview of {len(declared)} resources", f"{gate:.2f} s / {plain:.2f} s")
+    ratio = statistics.median(one / other for one, other in taken)
+    print_beside_goal("gate / preview, median of pairs", ratio, 1.3)
 
 
 def _measure_previews(folder: Path, declared: Sequence[Declared], rounds: int) -> None:

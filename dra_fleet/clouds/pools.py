@@ -144,6 +144,12 @@ class NodePool:
             return driver.name in told
         return any(self._is_machine_of(driver, machine.text) for machine in self.machines)
 
+    def has_gpus_in(self, stack: Stack, driver: Driver) -> bool:
+        """Return whether its nodes have a driver's GPUs, a launch template's machine included."""
+        if self.cloud.gpus_told(self) is not None:
+            return self.has_gpus_of(driver)
+        return any(self._is_machine_of(driver, machine.text) for machine in self.machines_in(stack))
+
     def _is_machine_of(self, driver: Driver, name: str | None) -> bool:
         if name is None:
             return False

@@ -10,13 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from dra_fleet.core.declared.values import Value
+
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from dra_fleet.clouds.pools import NodePool, PoolForm
     from dra_fleet.core.declared.resources import Resource, Stack
-    from dra_fleet.core.declared.values import Value
     from dra_fleet.model.hardware import Machine
 
 OtherPools = Literal["none", "plain", "any"]
@@ -43,12 +44,14 @@ class VersionField:
         path: where it says it; `*` stands for each item of a list.
         otherwise: what the cloud chooses where it is not said; empty where another resource says it.
         written: the texts that are versions of Kubernetes, where the field holds others as well.
+        inside: the texts that contain a version, as their first group; others are no versions.
     """
 
     types: re.Pattern[str]
     path: tuple[str, ...]
     otherwise: str
     written: re.Pattern[str] | None = None
+    inside: re.Pattern[str] | None = None
 
     @property
     def required(self) -> bool:
@@ -59,6 +62,9 @@ class VersionField:
         """The versions of a resource; none of another type of resource."""
         found = resource.properties.every(*self.path) if self.types.fullmatch(resource.type) else []
         written = self.written
+        if self.inside is not None:
+            matches = ((each, self.inside.fullmatch(str(each.peek or ""))) for each in found)
+            return [Value(match[1], each.path, {}, secret=each.secret) for each, match in matches if match]
         return [each for each in found if written is None or written.fullmatch(each.text or "")]
 
 

@@ -39,7 +39,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         if nodes.homes.together(first.resource, second.resource):
             yield from _judge_pair(first, second, pools, nodes)
     for pool in pools:
-        chosen_by = [each for each in drivers if pool.has_gpus_of(each.driver) and nodes.chosen(each, pool)]
+        chosen_by = [each for each in drivers if nodes.has_gpus(pool, each) and nodes.chosen(each, pool)]
         plugin = pool.cloud.device_plugin(stack, pool) if chosen_by else None
         if plugin is not None:
             yield from _judge_pool(pool, plugin, [each for each in chosen_by if nodes.tolerated(each, pool)])
@@ -49,7 +49,7 @@ def _judge_pair(
     driver: Advertiser, other: Advertiser, pools: Sequence[NodePool], nodes: Nodes
 ) -> Iterator[Finding]:
     pair = (driver, other)
-    pools = [pool for pool in pools if pool.has_gpus_of(driver.driver)]
+    pools = [pool for pool in pools if nodes.has_gpus(pool, driver)]
     chosen = [pool for pool in pools if all(nodes.chosen(each, pool) for each in pair)]
     shared = sorted(pool.name for pool in chosen if all(nodes.tolerated(each, pool) for each in pair))
     if not shared and (pools or not driver.where.may_meet(other.where)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import tomllib
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
 from dra_fleet.clouds.eks import CLOUD
-from dra_fleet.clouds.pools import PoolForm
+from dra_fleet.clouds.pools import PoolForm, steps
 from dra_fleet.clouds.resources import (
     CloudDevicePlugin,
     CloudResources,
@@ -149,6 +150,15 @@ https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
 """
 
 
+_AMI: Final = re.compile(
+    r"(?:resolve:ssm:)?/aws/service/(?:eks/optimized-ami/|bottlerocket/aws-k8s-)(\d+\.\d+)[-/].*"
+)
+"""A public parameter of SSM that names the image of a Kubernetes version.
+
+https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+"""
+
+
 # Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 _ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
@@ -194,26 +204,49 @@ def _gpus_told(pool: NodePool) -> Collection[str] | None:
 
 
 def _says_gpus(pool: NodePool) -> bool | None:
-    """A node group whose launch template names the machine tells it by its image."""
+    """Return what the image says if a launch template names the machine; None for a custom image."""
     if not _IS_MANAGED.fullmatch(pool.resource.type):
         return True if pool.get("gpu").flag else gpus_told(pool, _FAMILIES)
     if not pool.get("instanceTypes").absent:
         return None
     image = _image_of(pool)
-    return image is not None and image.nvidia
+    return None if image is None else image.nvidia
 
 
 def _device_plugin(stack: Stack, pool: NodePool) -> CloudDevicePlugin | None:
     if makes(pool):
         return device_plugin(stack, pool, _facts().bottlerocket_plugin_switch.since)
     image = _image_of(pool)
-    if image is None or not image.plugin or not pool.get("launchTemplate").absent:
-        return None  # a launch template's user data may turn the plugin off
+    if image is None or not image.plugin:
+        return None
+    if not pool.get("launchTemplate").absent and not _keeps_plugin(stack, pool):
+        return None
     return CloudDevicePlugin(
         title="Bottlerocket's device plugin",
         at=pool.image,
         off="turn it off in a launch template: settings.kubelet-device-plugins.nvidia.enabled = false",
     )
+
+
+def _keeps_plugin(stack: Stack, pool: NodePool) -> bool:
+    """Return whether the user data of a pool's launch template is known and does not turn the plugin off."""
+    for urn in pool.resource.dependencies:
+        template = stack.by_urn.get(urn)
+        if template is None or not any(
+            each.types.fullmatch(template.type) for each in RESOURCES.machine_templates
+        ):
+            continue
+        path = ("userData",) if template.type.startswith("aws:") else ("launchTemplateData", "userData")
+        data = template.get(*path)
+        known = data.peek
+        if data.possible and not isinstance(known, str):
+            return False
+        try:
+            settings = tomllib.loads(base64.b64decode(str(known or ""), validate=True).decode())
+        except ValueError:
+            return False
+        return Value(settings, (), {}).get(*_SWITCH).flag is not False
+    return False
 
 
 def _gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
@@ -279,6 +312,14 @@ RESOURCES = CloudResources(
         # https://www.pulumi.com/registry/packages/eks/api-docs/
         version_field(r"eks:index:(Cluster|NodeGroup(V2)?|ManagedNodeGroup)", "version"),
         version_field(r"eks:index:Cluster", "nodeGroupOptions.version"),
+        # https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+        *(
+            VersionField(types=re.compile(types), path=steps(path), otherwise="", inside=_AMI)
+            for types, path in (
+                (r"aws:ec2/launchTemplate:LaunchTemplate", "imageId"),
+                (r"aws-native:ec2:LaunchTemplate", "launchTemplateData.imageId"),
+            )
+        ),
         VersionField(
             types=re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}"),
             path=("releaseVersion",),

@@ -35,7 +35,7 @@ class Nodes:
     def with_gpus(self, drivers: Sequence[Advertiser]) -> list[NodePool]:
         """Return the pools with GPUs of drivers in their clusters."""
         near = self._near([driver.resource for driver in drivers])
-        return [pool for pool in near if any(pool.has_gpus_of(each.driver) for each in drivers)]
+        return [pool for pool in near if any(pool.has_gpus_in(self._stack, each.driver) for each in drivers)]
 
     def served(self, plugin: DriverPlugin) -> list[NodePool]:
         """The pools whose devices a driver's plugin publishes, if it tolerates their taints."""
@@ -48,7 +48,11 @@ class Nodes:
     def give_out(self, drivers: Sequence[Advertiser], pool: NodePool) -> bool:
         """Whether one of some drivers may run on a pool and give its GPUs out."""
         near = any(self.homes.together(pool.resource, driver.resource) for driver in drivers)
-        return near and any(pool.has_gpus_of(each.driver) and self.chosen(each, pool) for each in drivers)
+        return near and any(self.has_gpus(pool, each) and self.chosen(each, pool) for each in drivers)
+
+    def has_gpus(self, pool: NodePool, advertiser: Advertiser) -> bool:
+        """Return whether a pool has the GPUs that something advertises."""
+        return pool.has_gpus_in(self._stack, advertiser.driver)
 
     def chosen(self, found: Advertiser | DriverPlugin, pool: NodePool) -> bool:
         """Whether the labels of a pool let something run there."""

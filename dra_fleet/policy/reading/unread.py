@@ -5,6 +5,7 @@ A rule that looks for pools finds none in them, and its silence proves nothing.
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,16 @@ _SERVICES: Final = re.compile(
 _ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|(?<![a-z])dra(?![a-z])")
 _OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(v?gpus?|nvidia|neuron|device-plugin|dra|mig)(?![a-z])")
 _NAMING: Final = frozenset({"type", "typeName", "addonName", "chart"})
+_USER_DATA: Final = re.compile(
+    r"(?i)(user|custom|cloudinit)[_-]?(data|config)(Base64|64)?|\w*startup[_-]?script"
+)
+"""Properties of machines that hold what runs at their start, whatever the cloud."""
+_INSTALLERS: Final = re.compile(
+    r"\b(kubeadm (init|join)|get\.(k3s\.io|rke2\.io|k0s\.sh)|k3s (server|agent)"
+    r"|k0s (install|controller|worker)|rke2-(server|agent)|k3sup"
+    r"|microk8s|kubespray|talosctl|kind create cluster|minikube start)\b"
+)
+"""https://kubernetes.io/docs/setup/production-environment/tools/ and the distributions' own installers."""
 _TEMPLATED: Final = re.compile(r"\{\{")
 
 
@@ -79,6 +90,26 @@ def _is_chart_elsewhere(resource: Resource) -> bool:
     return any(installed.missing and is_of_no_driver(installed) for installed in releases(resource)) or any(
         _OF_DEVICES.search(text) or SOCKETS.rpartition("/")[0] in text for _, text in unreadable
     )
+
+
+def _installs_kubernetes(resource: Resource) -> bool:
+    """Return whether the user data of a machine installs Kubernetes, plain or in base64."""
+    texts = (
+        value.peek
+        for value in resource.properties.walk()
+        if value.path and _USER_DATA.fullmatch(str(value.path[-1]))
+    )
+    return any(
+        isinstance(text, str) and (_INSTALLERS.search(text) or _INSTALLERS.search(_decoded(text)))
+        for text in texts
+    )
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode("utf-8", errors="replace")
+    except ValueError:
+        return ""
 
 
 def _has_containers(resource: Resource) -> bool:
@@ -206,6 +237,16 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
             r"[\w-]+:.*:\w*(Kubernetes|Kube|K8s(v\d)?|Cluster(V\d|Instance|RosaHcp|RosaClassic)?|Pool|NodeGroup)"
         ),
         None,
+    ),
+    (
+        "a chart or manifests",
+        r"(?i)(?!kubernetes:|aws|azure|gcp|pulumi:|dra-fleet:)[\w-]+:.*:\w*(helm|chart|manifest)\w*",
+        None,
+    ),
+    (
+        "nodes whose user data installs Kubernetes",
+        r"(?!kubernetes:|pulumi:|dra-fleet:).*",
+        _installs_kubernetes,
     ),
 )
 """What each may hold, the types, and which resources of them; the first that matches counts."""

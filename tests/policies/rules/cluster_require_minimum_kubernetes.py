@@ -93,6 +93,15 @@ CLASSIC = Declared(
 )
 LAST = "agentPoolProfiles[2].orchestratorVersion"
 
+IMAGE = "resolve:ssm:/aws/service/eks/optimized-ami/{}/amazon-linux-2023/x86_64/standard/recommended/image_id"
+TEMPLATE = Declared(
+    type="aws:ec2/launchTemplate:LaunchTemplate", name="c", properties={"imageId": IMAGE.format("1.36")}
+)
+NATIVE_TEMPLATE = Declared(
+    type="aws-native:ec2:LaunchTemplate",
+    name="c",
+    properties={"launchTemplateData": {"imageId": IMAGE.format("1.36")}},
+)
 CASES = (
     *(sample(*each) for each in SAMPLES),
     nested(
@@ -178,5 +187,22 @@ CASES = (
                 unknown="defaultNodePool.orchestratorVersion",
             ),
         ),
+    ),
+    *(
+        RuleCase(
+            passing=(template,),
+            breaks=(
+                Break(
+                    resource="c",
+                    path=path,
+                    value=IMAGE.format("1.33"),
+                    messages=(said(template, f"{'.'.join(path)} is '1.33'", ALLOWED, UPGRADE),),
+                ),
+            ),
+        )
+        for template, path in (
+            (TEMPLATE, ("imageId",)),
+            (NATIVE_TEMPLATE, ("launchTemplateData", "imageId")),
+        )
     ),
 )
