@@ -46,6 +46,7 @@ _INSTALLERS: Final = re.compile(
     r"|microk8s|kubespray|talosctl|kind create cluster|minikube start)\b"
 )
 """https://kubernetes.io/docs/setup/production-environment/tools/ and the distributions' own installers."""
+_SNAPSHOTS: Final = re.compile(r"azure(-native(_\w+)?)?:containerservice[/:].*")
 _TEMPLATED: Final = re.compile(r"\{\{")
 
 
@@ -258,9 +259,13 @@ def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
     """The resources that no rule reads, with what each may hold; components are read by their children."""
     parents = {resource.parent for resource in stack.resources}
     hidden = {**_hiding_drivers(stack), **_unknown_plugins(stack)}
+    snapshots = _of_snapshots(stack)
     for resource in stack.resources:
         is_component = resource.provider is None
         if is_component and resource.urn in parents:
+            continue
+        if resource.urn in snapshots:
+            yield resource, snapshots[resource.urn]
             continue
         what = _may_hold(resource) or hidden.get(resource.urn, "")
         if what and not any(_is_read(stack, each) for each in (resource, *stack.ancestors(resource))):
@@ -291,6 +296,19 @@ def _unknown_plugins(stack: Stack) -> dict[str, str]:
         each.urn: "a device plugin"
         for each in stack.of(POD_TYPES)
         if each.urn not in known and any(reaches_sockets(pods.value) for pods in pod_specs(each))
+    }
+
+
+def _of_snapshots(stack: Stack) -> dict[str, str]:
+    """Find pools that take their Kubernetes version from a snapshot.
+
+    https://learn.microsoft.com/azure/aks/node-pool-snapshot
+    """
+    places = (("creationData", "sourceResourceId"), ("snapshotId",), ("defaultNodePool", "snapshotId"))
+    return {
+        each.urn: "a pool of any Kubernetes version, which its snapshot has"
+        for each in stack.of(_SNAPSHOTS)
+        if any(each.get(*place).possible for place in places)
     }
 
 
