@@ -148,7 +148,11 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
         print_table(console, pools_table(found, f"SIMULATED stack {source.name}", ""), WIDE)
         print_table(console, workloads_table(found), WIDE)
         _tell_plugins(console, found)
+        for sentence in found.other_pods_pending:
+            console.print(sentence, markup=False, soft_wrap=True)
     _exit_for(found)
+    if found.other_pods_pending:
+        raise typer.Exit(NOT_ALLOCATED)
 
 
 @app.command(
