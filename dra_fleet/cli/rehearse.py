@@ -115,6 +115,8 @@ def up(
         pools = pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
         print_table(console, pools, WIDE)
         print_table(console, workloads_table(report.status), WIDE)
+        for item in report.engine.findings:
+            console.print(f"policy {item.rule} ({item.level}): {item.message}", markup=False, soft_wrap=True)
         _tell_plugins(console, report.status)
         if timings:
             print_table(console, timings_table(report), WIDE)
@@ -171,6 +173,7 @@ def env(
     json: Json = False,
 ) -> None:
     """Print the shell variables of a rehearsed stack, to run `pulumi` and `kubectl` on it by hand."""
+    from dra_fleet.core.places import project
     from dra_fleet.rehearsal import tools
     from dra_fleet.rehearsal.environment import shell_environment, shell_exports
     from dra_fleet.rehearsal.home import Home
@@ -184,7 +187,7 @@ def env(
     if json:
         print_json(variables)
     else:
-        typer.echo(shell_exports(variables))
+        typer.echo(shell_exports(variables, project()))
 
 
 @app.command(
