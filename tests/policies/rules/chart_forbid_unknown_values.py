@@ -80,7 +80,7 @@ CASES = (
                 {"enabled": False},
                 (
                     "is no value of chart 25.12.0; Helm would ignore it without a word",
-                    f"{SECTION}, {SECTION}.enabled, resources.gpus; 90 are known",
+                    f"{SECTION}, {SECTION}.enabled, resources.gpus; 92 are known",
                     "did you mean resources.computeDomains?",
                 ),
                 known=False,
@@ -98,7 +98,7 @@ CASES = (
                 False,
                 (
                     "is no value of chart v25.10.0; Helm would ignore it without a word",
-                    "driver.enabled, driver.rdma.enabled, driver.env; 279 are known",
+                    "driver.enabled, driver.rdma.enabled, driver.env; 281 are known",
                     "did you mean driver.enabled?",
                 ),
                 known=False,
