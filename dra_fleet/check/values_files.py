@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 
+_STRATEGY = "mig.strategy"
+
+
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
     """No driver's chart of that name and version is known; the message says which are."""
 
@@ -375,6 +378,29 @@ def tell_refusals(subject: Subject, version: ChartVersion, refusals: Iterable[Re
         subject.refuse(refusal, rule="values-refused", severity="warning" if version.judged_by else "error")
 
 
+def _driver_setting(cluster: ClusterInventory, pool: PoolPlan) -> str:
+    """Return the value of `gpuDriver` that a pool has in the stack file of its cloud."""
+    image = clouds.named(cluster.plan.cloud).host_driver.setting
+    return pool.gpu_driver if pool.gpu_driver == "operator" else image or pool.gpu_driver
+
+
+def _check_strategy(subject: Subject, values: ChartValues, pools: Iterable[PoolPlan]) -> None:
+    """Report a MIG strategy on a cluster whose pools all keep whole GPUs: it only names partitions."""
+    strategy = value_at(values, _STRATEGY)
+    layout = value_at(values, "migManager.config.default", default="")
+    divided = any(
+        driver.is_divided(pool.machine, pool.sharing) for pool in pools for driver in drivers.known()
+    )
+    if strategy not in (None, "none") and not layout and not divided:
+        subject.warning(
+            *_path(_STRATEGY),
+            rule="partitions-missing",
+            what="makes no MIG partitions; it only says how partitions are named, and no pool has a layout",
+            got=str(strategy),
+            fix="sharing: {strategy: mig, layout: …} of the pool whose GPUs shall be divided",
+        )
+
+
 def check_operator_values(
     subject: Subject, operator: Operator, version: ChartVersion, cluster: ClusterInventory
 ) -> None:
@@ -387,6 +413,7 @@ def check_operator_values(
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not pools:
         return
+    _check_strategy(subject, values, pools)
     # A plugin that the operator leaves off a pool is one of another pool.
     kept_off = operator.device_plugin_kept_off
     met = [
@@ -422,7 +449,7 @@ def check_operator_values(
             subject.error(
                 *operator.kernel_driver.key.split("."),
                 rule="gpu-driver-owner",
-                what=f"contradicts pool {pool.name} (gpuDriver: {pool.gpu_driver}): "
+                what=f"contradicts pool {pool.name} (gpuDriver: {_driver_setting(cluster, pool)}): "
                 + ("two owners of one GPU driver" if installs else "nobody installs its GPU driver"),
                 got=str(installs).lower(),
                 allowed=str(not installs).lower(),

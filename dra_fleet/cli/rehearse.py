@@ -113,6 +113,8 @@ def up(
         pools = pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
         print_table(console, pools, WIDE)
         print_table(console, workloads_table(report.status), WIDE)
+        for item in report.engine.findings:
+            console.print(f"policy {item.rule} ({item.level}): {item.message}", markup=False, soft_wrap=True)
         _print_failed_plugins(console, report.status)
         if timings:
             print_table(console, timings_table(report), WIDE)
@@ -146,7 +148,11 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
         print_table(console, pools_table(found, f"SIMULATED stack {source.name}", ""), WIDE)
         print_table(console, workloads_table(found), WIDE)
         _print_failed_plugins(console, found)
+        for sentence in found.other_pods_pending:
+            console.print(sentence, markup=False, soft_wrap=True)
     _exit_for(found)
+    if found.other_pods_pending:
+        raise typer.Exit(NOT_ALLOCATED)
 
 
 @app.command(
@@ -165,6 +171,7 @@ def env(
     json: Json = False,
 ) -> None:
     """Print the shell variables that let you run `pulumi` and `kubectl` on a rehearsed stack."""
+    from dra_fleet.core.places import project
     from dra_fleet.rehearsal import tools
     from dra_fleet.rehearsal.environment import shell_environment, shell_exports
     from dra_fleet.rehearsal.home import Home
@@ -178,7 +185,7 @@ def env(
     if json:
         print_json(variables)
     else:
-        typer.echo(shell_exports(variables))
+        typer.echo(shell_exports(variables, project()))
 
 
 @app.command(

@@ -97,6 +97,9 @@ def compiled_modules() -> dict[str, str]:
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Cache.default().root / "bytecode")}
 
 
+_STACK = "PULUMI_STACK"
+
+
 def shell_environment(home: Home, tools: Toolset, selected: tuple[str, Path] | None) -> dict[str, str]:
     """What a shell sets to type `pulumi`: what a rehearsal sets, and the stack itself.
 
@@ -110,13 +113,31 @@ def shell_environment(home: Home, tools: Toolset, selected: tuple[str, Path] | N
         return environment_changes(home, tools)
     stack, directory = selected
     elsewhere = {} if directory == project() else {SELECTED: str(directory)}
-    return {**environment_changes(home, tools), "PULUMI_STACK": stack, **elsewhere}
+    return {**environment_changes(home, tools), _STACK: stack, **elsewhere}
 
 
-def shell_exports(variables: Mapping[str, str]) -> str:
-    """Lines for `eval "$(dra-fleet rehearse env)"`: what to set, and to unset as it is not passed on."""
-    lines = [f"unset {name}" for name in left_behind() if _SHELL_NAME.fullmatch(name)]
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+def shell_exports(variables: Mapping[str, str], folder: Path) -> str:
+    """Return the lines for `eval "$(dra-fleet rehearse env)"`.
+
+    The variables that select a stack and a project are set only for `pulumi` below the project's folder: in
+    the folder of another project, `pulumi` runs that project.
+
+    Args:
+        variables: what the shell exports.
+        folder: the folder of the project.
+    """
+    selecting = {name: variables[name] for name in (_STACK, SELECTED) if name in variables}
+    lines = [f"unset {name}" for name in (*left_behind(), *selecting) if _SHELL_NAME.fullmatch(name)]
+    lines += [
+        f"export {name}={shlex.quote(value)}" for name, value in variables.items() if name not in selecting
+    ]
+    if selecting:
+        chosen = " ".join(f"{name}={shlex.quote(value)}" for name, value in selecting.items())
+        below = f"{shlex.quote(str(folder.resolve()))}/*"
+        lines.append(
+            f'pulumi() {{ case "$(pwd -P)/" in {below}) {chosen} command pulumi "$@" ;; '
+            '*) command pulumi "$@" ;; esac; }'
+        )
     return "\n".join(lines)
 
 

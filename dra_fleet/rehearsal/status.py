@@ -22,7 +22,7 @@ from dra_fleet.clusters.allocation import (
 from dra_fleet.clusters.client import ANSWER_WITHIN
 from dra_fleet.clusters.objects import without_collections
 from dra_fleet.clusters.pending import read_state
-from dra_fleet.clusters.pending.explain import pod_trouble
+from dra_fleet.clusters.pending.explain import explain, pod_trouble
 from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
@@ -30,9 +30,10 @@ from dra_fleet.rehearsal.drivers import plugins_of
 from dra_fleet.rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Mapping
+    from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 
     from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.clusters.pending.state import ClusterState
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
 
@@ -46,6 +47,7 @@ class ClusterJson(AllocationJson):
 
     kubernetes: str
     plugins_not_started: list[str]
+    other_pods_pending: list[str]
 
 
 class StatusJson(TypedDict):
@@ -65,12 +67,14 @@ class ClusterStatus:
         ends: The sets of workloads that its queues may come to run; of a cluster without queues all.
         plugins_not_started: A sentence for each node plugin that does not run: its devices are missing, and
             Helm may count its release as successful all the same.
+        other_pods_pending: A sentence with the cause for each Pending pod that the stack did not declare.
     """
 
     kubernetes: str
     allocation: ClusterAllocation
     ends: tuple[frozenset[str], ...] = ()
     plugins_not_started: tuple[str, ...] = ()
+    other_pods_pending: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -120,6 +124,15 @@ class StackStatus:
             f"cluster {name}: {told}"
             for name, cluster in self.clusters.items()
             for told in cluster.plugins_not_started
+        ]
+
+    @property
+    def other_pods_pending(self) -> list[str]:
+        """The sentences on Pending pods that the stack did not declare, with their clusters."""
+        return [
+            f"cluster {name}: {sentence}"
+            for name, cluster in self.clusters.items()
+            for sentence in cluster.other_pods_pending
         ]
 
     def as_json(self) -> StatusJson:
@@ -193,7 +206,24 @@ async def _read_cluster(cluster: ClusterPlan, api: KubeApi) -> ClusterStatus:
         allocation=allocation,
         ends=ends_of(cluster),
         plugins_not_started=tuple(told for told in plugins if told),
+        other_pods_pending=tuple(other_pods_pending(state, workloads)),
     )
+
+
+def other_pods_pending(state: ClusterState, workloads: Mapping[str, tuple[str, int]]) -> Iterator[str]:
+    """Return a sentence with the cause for each Pending pod that is no workload and no node plugin.
+
+    Args:
+        state: what was read of the cluster.
+        workloads: the stack's workloads by name, with namespace and copies.
+    """
+    declared = {(namespace, name) for name, (namespace, _) in workloads.items()}
+    for pod in state.pods:
+        meta = pod["metadata"]
+        name = meta.get("labels", {}).get(WORKLOAD, "")
+        is_pending = pod.get("status", {}).get("phase", "Pending") == "Pending"
+        if is_pending and (meta["namespace"], name) not in declared and not plugins_of(pod):
+            yield f"pod {meta['namespace']}/{meta['name']} is Pending: {explain(state, pod).sentence}"
 
 
 def ends_of(cluster: ClusterPlan) -> tuple[frozenset[str], ...]:
@@ -245,5 +275,6 @@ def _cluster_json(cluster: ClusterStatus) -> ClusterJson:
     return {
         "kubernetes": cluster.kubernetes,
         "plugins_not_started": list(cluster.plugins_not_started),
+        "other_pods_pending": list(cluster.other_pods_pending),
         **allocation_json(cluster.allocation),
     }

@@ -11,12 +11,12 @@ import yaml
 from typer.testing import CliRunner
 
 from dra_fleet import check as checking
-from dra_fleet.check import FileFinding, ManifestFile
+from dra_fleet.check import FileFinding, ManifestFile, ValuesFile
 from dra_fleet.check.rewriting import corrected, guarded_by_driver, guarded_by_presence, of_type
 from dra_fleet.check.selectors import never_published
 from dra_fleet.cli.main import app
 from dra_fleet.kubernetes.cel import CelDevice, environment
-from tests.check.check_helpers import LAB, check, cluster, plan_on, value_findings
+from tests.check.check_helpers import LAB, ROOT, check, cluster, plan_of, plan_on, value_findings
 from tests.check.test_published_systems import exactly, template
 
 if TYPE_CHECKING:
@@ -277,3 +277,19 @@ def test_a_controller_sent_only_to_a_tainted_pool_is_an_error(tmp_path: Path) ->
     assert any(
         "sends the controller only to pools whose taints it does not tolerate" in text for text in found_there
     )
+
+
+def test_a_mig_strategy_that_makes_no_partitions_is_a_warning() -> None:
+    stack = ROOT / "tests/data/recipes/s2/published-stack.yaml"
+    data = (ROOT / "tests/data/recipes/s2/published-operator-values.yaml").read_bytes()
+    operator = ValuesFile(chart="gpu-operator", version="v25.10.0", name="v.yaml", data=data)
+    texts = [item.what for item in check(plan_of(stack), [], [operator])]
+    assert any(text.startswith("makes no MIG partitions") for text in texts)
+
+
+def test_the_owner_of_a_gpu_driver_is_called_as_in_the_stack_file() -> None:
+    stack = ROOT / "examples/s01-aks-vgpu.yaml"
+    data = b"driver: {enabled: true}\ndevicePlugin: {enabled: false}\n"
+    operator = ValuesFile(chart="gpu-operator", version="v25.10.0", name="v.yaml", data=data)
+    texts = [item.what for item in check(plan_of(stack), [], [operator])]
+    assert any("(gpuDriver: aks)" in text for text in texts)

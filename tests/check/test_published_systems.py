@@ -44,12 +44,14 @@ def operator(text: str, version: str = "v25.10.0", **pool: str) -> list[str]:
     ]
 
 
-def test_s2_s_operator_values_pass_as_published() -> None:
+def test_s2_s_operator_values_make_no_partitions() -> None:
     published = (
         "mig: {strategy: single}\ndevicePlugin: {enabled: false}\ndriver: {enabled: true}\n"
         'toolkit: {env: [{name: ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED, value: "false"}]}\n'
     )
-    assert operator(published, gpuDriver="operator") == []
+    (text,) = operator(published, gpuDriver="operator")
+    assert "mig.strategy: makes no MIG partitions" in text
+    assert operator(published.replace("single", "none"), gpuDriver="operator") == []
 
 
 def test_s3_s_time_slicing_by_the_operator_advertises_what_dra_gives_away() -> None:

@@ -121,7 +121,7 @@ def test_a_shell_that_evaluates_the_exports_has_them_and_no_credential(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BASH_FUNC_greet%%", "() { echo hello; }")
-    exports = shell_exports(shell_environment(home, TOOLS, None))
+    exports = shell_exports(shell_environment(home, TOOLS, None), PROJECT)
     script = f"{exports}\necho $KUBECONFIG; env | grep {CANARY} || echo none"
     shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout == f"{home.kubeconfig}\nnone\n"
@@ -134,6 +134,21 @@ def test_a_shell_has_the_stack_selected_and_its_project_wherever_it_is(home: Hom
     copied = shell_environment(home, TOOLS, ("lab", tmp_path))
     assert own == {**plain, "PULUMI_STACK": "dev"}
     assert copied == {**plain, "PULUMI_STACK": "lab", "PULUMI_OPTION_CWD": str(tmp_path)}
+
+
+def test_pulumi_in_the_folder_of_another_project_runs_that_project(home: Home, tmp_path: Path) -> None:
+    programs, own, other = (tmp_path / name for name in ("bin", "own", "other"))
+    for folder in (programs, own / "deep", other):
+        folder.mkdir(parents=True)
+    pulumi = programs / "pulumi"
+    pulumi.write_text("#!/bin/sh\necho ${PULUMI_STACK:-none} ${PULUMI_OPTION_CWD:-here}\n")
+    pulumi.chmod(0o755)
+    variables = shell_environment(home, TOOLS, ("lab", tmp_path / "copy"))
+    exports = shell_exports({**variables, "PATH": f"{programs}:/usr/bin:/bin"}, own)
+    script = f"{exports}\ncd {own}; pulumi; cd deep; pulumi; cd {other}; pulumi"
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    copy = tmp_path / "copy"
+    assert shown.stdout.splitlines() == [f"lab {copy}", f"lab {copy}", "none here"]
 
 
 def test_a_project_with_a_backend_of_its_own_is_refused(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet.clusters.allocation import ClusterAllocation
-from dra_fleet.rehearsal.status import ClusterStatus, StackStatus, plugin_not_started
+from dra_fleet.clusters.allocation import WORKLOAD, ClusterAllocation
+from dra_fleet.clusters.pending.state import ClusterState
+from dra_fleet.rehearsal.status import ClusterStatus, StackStatus, other_pods_pending, plugin_not_started
 
 
 def plugin(*, ready: bool) -> dict[str, Any]:
@@ -53,3 +54,23 @@ def test_a_stack_whose_plugin_does_not_run_is_not_complete() -> None:
     assert stack().complete
     assert not stack("the plugin of x").complete
     assert stack("the plugin of x").plugins_not_started == ["cluster lab: the plugin of x"]
+
+
+def test_pending_pods_that_the_stack_did_not_declare_are_listed_with_their_cause() -> None:
+    def pod(name: str, phase: str, **labels: str) -> dict[str, Any]:
+        return {
+            "metadata": {"name": name, "namespace": "lab", "labels": labels},
+            "spec": {"containers": [{"name": "c"}], "nodeSelector": {"example.com/pool": "none"}},
+            "status": {"phase": phase},
+        }
+
+    pods = [
+        pod("by-hand", "Pending"),
+        pod("running", "Running"),
+        pod("train-0", "Pending", **{WORKLOAD: "train"}),
+    ]
+    node: dict[str, Any] = {"metadata": {"name": "n1", "labels": {}}, "spec": {}, "status": {}}
+    state = ClusterState(minor="1.36", nodes=[node], pods=pods, slices=[], claims=[])
+    (sentence,) = other_pods_pending(state, {"train": ("lab", 1)})
+    assert sentence.startswith("pod lab/by-hand is Pending: ")
+    assert "example.com/pool" in sentence

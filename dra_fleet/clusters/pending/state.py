@@ -159,7 +159,11 @@ def _some_wait(pods: Iterable[Object], wanted: Mapping[str, tuple[str, int]]) ->
     for pod in pods:
         meta = pod["metadata"]
         place = (meta["namespace"], meta.get("labels", {}).get(WORKLOAD, ""))
-        if place not in places or "deletionTimestamp" in meta:
+        if "deletionTimestamp" in meta:
+            continue
+        if place not in places:
+            if pod.get("status", {}).get("phase", "Pending") == "Pending":
+                return True
             continue
         if pod.get("status", {}).get("phase") != "Running":
             return True

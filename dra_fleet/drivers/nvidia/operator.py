@@ -61,6 +61,7 @@ _CONTROL_PLANE = {
 }
 
 _MIG_CONFIG_MAP = "dra-fleet-mig-config"
+_DEFAULT_LAYOUT = "migManager.config.default"
 
 
 def plan_gpu_operator(
@@ -104,6 +105,7 @@ def plan_gpu_operator(
     final = merged(ours, settings.values)
     if not refusals:
         _check(at, final, pools, host, findings)
+        check_default_layout(at, settings.values, pools, findings)
         check_operator_values(at, ours, final, pools, findings)
         check_partitioning(at, final, [(pool, gpu) for pool, gpu, _ in partitioned(pools)], findings)
     return ReleasePlan(
@@ -242,6 +244,34 @@ def _check(
             got="true",
             allowed="false",
             fix="remove it from values",
+        )
+
+
+def check_default_layout(
+    at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    """Reject a default MIG layout of the operator for pools that declare none.
+
+    The MIG manager divides each GPU of a node without the label, so the proof would count whole GPUs.
+    Source: https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html.
+    """
+    name = str(value_at(final, _DEFAULT_LAYOUT, default="") or "")
+    if name in ("", "all-disabled") or not value_at(final, "migManager.enabled", default=True):
+        return
+    for pool in pools:
+        model = nvidia_facts.gpus().get(pool.machine.gpu or "")
+        if model is None or model.mig is None or isinstance(pool.sharing, MigSharing):
+            continue
+        profile = model.mig.profile(name.removeprefix("all-").replace(".me", "+me"))
+        layout = "…" if profile is None else f"{{{profile.name}: {profile.max_instances}}}"
+        findings.error(
+            *at,
+            "values",
+            _DEFAULT_LAYOUT,
+            what=f"would divide the GPUs of pool {pool.name}, which declares no layout",
+            got=name,
+            allowed="all-disabled",
+            fix=f"pool {pool.name}: sharing: {{strategy: mig, layout: {layout}}}",
         )
 
 

@@ -246,7 +246,7 @@ def _warn_end_of_life(cluster: str, minor: str, findings: Findings) -> None:
 
 
 def check_budget(settings: FleetSettings, clusters: Iterable[ClusterPlan], findings: Findings) -> None:
-    """Refuse a fleet that may cost more than its budget, and name the pools whose cost nobody knows."""
+    """Reject a fleet that may cost more than its budget, in production also one with an unknown price."""
     if settings.budget is None:
         return
     allowed = settings.budget.per_hour
@@ -256,6 +256,13 @@ def check_budget(settings: FleetSettings, clusters: Iterable[ClusterPlan], findi
             name = f"{pool.max_nodes} x {pool.machine.name} in pool {pool.name} of cluster {cluster.name}"
             if pool.machine.price is not None:
                 costs[name] = pool.max_nodes * pool.machine.price.per_hour
+            elif pool.max_nodes and settings.environment == "production":
+                findings.error(
+                    "budget",
+                    what=f"cannot be checked: {name} have no known price",
+                    got=pool.machine.name,
+                    fix="add its price to catalogue.yaml, or remove the budget",
+                )
             elif pool.max_nodes:
                 findings.warnings.append(f"budget: {name} are not counted: no price of that machine is known")
     total = round(sum(costs.values()), 2)

@@ -236,6 +236,18 @@ def test_a_key_that_helm_would_ignore_is_refused() -> None:
     }
 
 
+def test_a_default_layout_of_the_operator_is_refused_for_a_pool_that_declares_none() -> None:
+    fleet = mig()
+    whole = dict(next(iter(cluster(fleet)["pools"].values())))
+    whole.pop("sharing")
+    cluster(fleet)["pools"] = {"whole": whole}
+    fleet["classes"], fleet["claims"], fleet["workloads"] = {}, {}, {}
+    cluster(fleet)["gpuOperator"]["values"] = {"migManager": {"config": {"default": "all-1g.10gb"}}}
+    text = refused(fleet)["clusters.studio.gpuOperator.values.migManager.config.default"]
+    assert text.startswith("would divide the GPUs of pool whole, which declares no layout")
+    assert "fix: pool whole: sharing: {strategy: mig, layout: {1g.10gb: 7}}" in text
+
+
 def test_a_key_that_the_operator_s_chart_lacks_is_refused() -> None:
     fleet = mig()
     cluster(fleet)["gpuOperator"]["values"] = {"migmanager": {"enabled": True}}

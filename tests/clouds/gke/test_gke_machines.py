@@ -33,6 +33,19 @@ PRICES = {
     "g4-standard-96": 9.0,
     "g4-standard-192": 18.0,
     "g4-standard-384": 36.0,
+    "a2-highgpu-1g": 3.67,
+    "a2-highgpu-2g": 7.35,
+    "a2-highgpu-4g": 14.69,
+    "a2-highgpu-8g": 29.39,
+    "a2-megagpu-16g": 55.74,
+    "a3-highgpu-1g": 10.98,
+    "a3-highgpu-2g": 21.96,
+    "a3-highgpu-4g": 43.92,
+    "a3-highgpu-8g": 87.83,
+    "ct5lp-hightpu-1t": 1.2,
+    "ct5lp-hightpu-4t": 4.8,
+    "ct5lp-hightpu-8t": 9.6,
+    "ct5p-hightpu-4t": 16.8,
 }
 """Dollars an hour on demand in us-central1, of https://github.com/dstackai/gpuhunt, which has no others."""
 

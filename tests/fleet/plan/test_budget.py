@@ -70,3 +70,12 @@ def test_machines_that_are_there_already_cost_this_stack_nothing() -> None:
 def test_a_budget_is_a_number_above_nothing(wrong: object) -> None:
     with pytest.raises(SettingsInvalid, match=r"fleet\.budget\.perHour: must be"):
         parse({**vgpu(), "budget": {"perHour": wrong}})
+
+
+def test_in_production_a_machine_without_a_known_price_is_an_error() -> None:
+    fleet = {**budgeted(ultra(), 1), "environment": "production"}
+    with pytest.raises(SettingsInvalid) as refused:
+        make_plan(parse(fleet))
+    [found] = [error for error in refused.value.errors if error.path == "dra-fleet:fleet.budget"]
+    assert found.what.startswith("cannot be checked: ")
+    assert "have no known price" in found.what

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from dra_fleet import drivers
+from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA_DRIVER
 from dra_fleet.drivers.nvidia.labels import (
@@ -287,3 +288,15 @@ def test_installed_version_publishes_the_devices_of_its_time(cluster: AgentClust
 
     cluster.helm("uninstall", *release, "--wait")
     cluster.until("slices gone", (RESOURCE_API, "ResourceSlice"), lambda slices: not slices)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("entry", NVIDIA_DRIVER.facts.versions)
+def test_a_value_that_the_chart_lacks_is_ignored_as_check_reports(
+    tools: Toolset, entry: ChartVersion
+) -> None:
+    (found,) = check_values(entry, {"resources-computeDomains": {"enabled": False}})
+    assert found.path == "resources-computeDomains"
+    given = ("gpuResourcesEnabledOverride=true", "resources-computeDomains.enabled=false")
+    both = [render(tools, chart_of(entry), *given[:number]) for number in (1, 2)]
+    assert both[0] == both[1]
