@@ -153,7 +153,9 @@ def _merge(
         if present is None or present == defaults.get(name):
             fields[name] = place.resolved(value)
         elif isinstance(value, Mapping) and isinstance(kind, type) and pulumi_types.is_input_type(kind):
-            nested = dict(cast("Mapping[str, Any]", present if isinstance(present, Mapping) else vars(present)))
+            nested = dict(
+                cast("Mapping[str, Any]", present if isinstance(present, Mapping) else vars(present))
+            )
             _merge(nested, cast("Mapping[str, Any]", value), kind, place.below(key), _defaults(kind))
             fields[name] = nested
         else:
@@ -167,7 +169,7 @@ def _merge(
 def _defaults(of: type) -> Mapping[str, Any]:
     """Return the values that the SDK's class of arguments sets itself, if none of them is required."""
     needed = [item for item in signature(of).parameters.values() if item.default is Parameter.empty]
-    return {} if needed else vars(of())
+    return {} if needed else cast("dict[str, Any]", vars(of()))
 
 
 def _tag(fields: dict[str, Any], tags: Mapping[str, str]) -> None:

@@ -63,7 +63,7 @@ class Demand:
         settings |= {key: plain(component, key, value) for key, value in others.items() if value is not None}
         claim = template.claim_name
         needs = {"claims": {claim}, "classes": program.classes_of(program.declared["claims"][claim])}
-        program.add("workloads", self.name, settings, component, needs=needs)
+        program.add("demand", self.name, settings, component, needs=needs)
 
 
 def _toleration(toleration: core.TolerationArgs | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.proof.answer.verdicts import Proof
 
-SECTIONS: Final = ("classes", "claims", "workloads")
+SECTIONS: Final = ("classes", "claims", "demand")
 PAUSE: Final = 0.02
 """Seconds between two looks at whether the program has ended."""
 
@@ -97,7 +97,7 @@ class ClusterProgram:
         """Declare a part, after checking it with the parts that it names.
 
         Args:
-            section: `pools`, `drivers`, `classes`, `claims` or `workloads`.
+            section: `pools`, `drivers`, `classes`, `claims` or `demand`.
             name: Its name in that section.
             value: Its settings.
             component: Class and name of the component, for errors.
@@ -189,7 +189,7 @@ class ClusterProgram:
         if self.require() is None:
             what = "declares no pools, so that nothing in it is proved"
             fix = "add pools={…} or a GpuNodePool"
-            if self.environment == "production" and self.declared["workloads"]:
+            if self.environment == "production" and self.declared["demand"]:
                 raise refused(self.component, "", what, fix=fix)
             pulumi.log.warn(str(refused(self.component, "", what, fix=fix)))
 
@@ -264,7 +264,7 @@ class ClusterProgram:
         component, argument = self._place(path)
         lines = [line.strip() for line in text[found.end() :].splitlines()]
         words = "; ".join(lines).replace("nodes.max", "max").replace("nodes.min", "min")
-        if path.startswith("workloads."):
+        if path.startswith("demand."):
             words = re.sub(r"\bcopies\b", "replicas", words)
         return f"{component}: {f'{argument}: ' if argument else ''}{words}"
 

@@ -156,7 +156,7 @@ def test_every_key_of_the_dev_stack_is_explained() -> None:
     [
         ("clusters.pols", "clusters.NAME has no key 'pols'\n  allowed: pools; "),
         ("clusters.lab.pools.a100.node", "clusters.NAME.pools.NAME has no key 'node'\n  allowed: nodes, "),
-        ("workload", "a stack file has no key 'workload'\n  allowed: workloads, "),
+        ("workload", "a stack file has no key 'workload'\n  allowed: workloads; "),
         ("owner.name", "owner has no key 'name'\n  allowed: none is known here"),
     ],
 )
