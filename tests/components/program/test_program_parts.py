@@ -9,7 +9,7 @@ import pytest
 
 import dra_fleet as dra
 from tests.components.program.cluster_programs import lab, template
-from tests.components.program.test_program_clusters import aks, nvidia
+from tests.components.program.test_program_clusters import aks, eks, nvidia
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder
@@ -76,3 +76,30 @@ def test_demand_of_a_queue_is_proved_by_its_quota(recorder: Recorder) -> None:
 
     with pytest.raises(pulumi.RunError, match=r"^Demand single: "):
         recorder.run(program)
+
+
+def test_compute_domain_gives_pods_a_channel(recorder: Recorder) -> None:
+    recorder.preview = True
+
+    def program() -> dra.ComputeDomain:
+        bought = {
+            "capacity": "CAPACITY_BLOCK",
+            "reservation": "cr-0123456789abcdef0",
+            "release": "1.35.2-20260415",
+        }
+        pool: Any = {
+            "machine": "p6e-gb200.36xlarge",
+            "min": 2,
+            "max": 2,
+            "zones": ["us-east-1a"],
+            "options": bought,
+        }
+        cluster = eks(pools={"gb200": pool})
+        dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0")
+        return dra.ComputeDomain("pretrain", cluster=cluster, namespace="ml")
+
+    domain = recorder.run(program)
+    made = recorder.only("kubernetes:resource.nvidia.com/v1beta1:ComputeDomain")
+    name = made.inputs["spec"]["channel"]["resourceClaimTemplate"]["name"]
+    assert domain.pod_claim().resource_claim_template_name == name
+    assert recorder.only(RELEASE).urn in made.dependencies
