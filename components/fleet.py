@@ -26,7 +26,7 @@ from .queue import (
     ResourceFlavorArgs,
 )
 from .release import DriverRelease, DriverReleaseArgs
-from .workload import WorkloadJob, WorkloadJobArgs
+from .workload import WorkloadJob, WorkloadJobArgs, workload_deployment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         QueuePlan,
         WorkloadPlan,
     )
+    from dra_fleet.model.workloads import WorkloadSettings
 
     from .clouds.platform import Platform, SecretReader
 
@@ -127,15 +128,17 @@ def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported
     domains = _domains(platform, plan, identity, there)
     queues = _queues(platform, plan, identity, there)
     for workload in plan.workloads:
+        if workload.runs is None:
+            continue
         named = (
             templates.get(workload.template or ""),
             claims.get(workload.claim or ""),
             domains.get(workload.compute_domain or ""),
             queues.get(workload.queue or ""),
         )
-        WorkloadJob(
+        (WorkloadJob if workload.runs.kind == "Job" else workload_deployment)(
             logical(plan.name, workload.name),
-            _workload_args(workload, identity, templates, claims, domains),
+            _workload_args(workload, identity, templates, claims, domains, runs=workload.runs),
             platform.member_opts(
                 [*platform.installers, *there.needed(workload), *(item for item in named if item is not None)]
             ),
@@ -289,6 +292,8 @@ def _workload_args(
     templates: Mapping[str, ClaimTemplate],
     claims: Mapping[str, Claim],
     domains: Mapping[str, ComputeDomain],
+    *,
+    runs: WorkloadSettings,
 ) -> WorkloadJobArgs:
     return WorkloadJobArgs(
         name=plan.name,
@@ -298,10 +303,7 @@ def _workload_args(
         channel=None if plan.compute_domain is None else domains[plan.compute_domain].template,
         fabric_label="" if plan.compute_domain is None else domains[plan.compute_domain].fabric_label,
         copies=plan.copies,
-        image=plan.image,
-        command=plan.command,
-        cpu=plan.cpu,
-        memory=plan.memory,
+        runs=runs,
         identity=identity,
         node_selector=plan.node_selector,
         tolerations=plan.tolerations,

@@ -1,4 +1,4 @@
-"""A workload: one Job whose pods hold one claim each, all at the same time."""
+"""A workload: a Job or Deployment whose pods hold one claim each, all at the same time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pulumi
+from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.batch import v1 as batch
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.kubernetes.scheduling.taints import Toleration
+    from dra_fleet.model.workloads import EnvironmentSource, VolumeSettings, WorkloadSettings
 
     from .core.identity import Identity
 
@@ -46,10 +48,7 @@ class WorkloadJobArgs:
             and all pods are on one fabric.
         fabric_label: the node label whose value is the fabric's; given with `channel`.
         copies: how many pods run at the same time.
-        image: the container's image.
-        command: what it runs; empty keeps the image's own.
-        cpu: CPU asked for per pod, a quantity.
-        memory: memory asked for and allowed per pod, a quantity.
+        runs: settings of its pods.
         identity: whose it is.
         node_selector: labels of the nodes it may run on.
         tolerations: node taints its pods tolerate.
@@ -63,10 +62,7 @@ class WorkloadJobArgs:
     channel: pulumi.Input[str] | None = None
     fabric_label: str = ""
     copies: int
-    image: pulumi.Input[str]
-    command: Sequence[str] = ()
-    cpu: str
-    memory: str
+    runs: WorkloadSettings
     identity: Identity
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
     tolerations: Sequence[Toleration] = ()
@@ -98,10 +94,42 @@ class WorkloadJob(batch.Job):
         )
 
 
+def workload_deployment(
+    name: str, args: WorkloadJobArgs, opts: pulumi.ResourceOptions | None = None
+) -> apps.Deployment:
+    """Declare a Deployment. A new pod starts after an old one ends, which frees devices.
+
+    Args:
+        name: the resource's logical name.
+        args: as of a Job, without a queue.
+        opts: with the cluster's provider.
+    """
+    labels = args.identity.labels(args.name)
+    return apps.Deployment(
+        name,
+        metadata=meta.ObjectMetaArgs(namespace=args.namespace, labels=labels),
+        spec=apps.DeploymentSpecArgs(
+            replicas=args.copies,
+            selector=meta.LabelSelectorArgs(match_labels=labels),
+            strategy=apps.DeploymentStrategyArgs(
+                type="RollingUpdate",
+                rolling_update=apps.RollingUpdateDeploymentArgs(max_surge=0, max_unavailable=1),
+            ),
+            template=core.PodTemplateSpecArgs(
+                metadata=meta.ObjectMetaArgs(labels=labels), spec=_pod(args, labels)
+            ),
+        ),
+        opts=opts,
+    )
+
+
 def _pod(args: WorkloadJobArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
+    runs = args.runs
     return core.PodSpecArgs(
-        restart_policy="Never",
-        automount_service_account_token=False,
+        restart_policy="Never" if runs.kind == "Job" else None,
+        service_account_name=runs.service_account,
+        automount_service_account_token=None if runs.service_account else False,
+        volumes=[_volume(name, volume) for name, volume in sorted(runs.volumes.items())] or None,
         node_selector=dict(args.node_selector) or None,
         affinity=None if args.channel is None else _one_fabric(labels, args.fabric_label),
         tolerations=[_toleration(toleration) for toleration in args.tolerations] or None,
@@ -120,13 +148,21 @@ def _pod(args: WorkloadJobArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
 
 
 def _container(args: WorkloadJobArgs) -> core.ContainerArgs:
+    runs = args.runs
     return core.ContainerArgs(
         name="main",
-        image=args.image,
-        command=list(args.command) or None,
+        image=runs.image,
+        command=list(runs.command) or None,
+        args=list(runs.args) or None,
+        env=[_variable(name, value) for name, value in sorted(runs.env.items())] or None,
+        volume_mounts=[
+            core.VolumeMountArgs(name=name, mount_path=volume.mount_path, read_only=volume.read_only or None)
+            for name, volume in sorted(runs.volumes.items())
+        ]
+        or None,
         resources=core.ResourceRequirementsArgs(
-            requests={"cpu": args.cpu, "memory": args.memory},
-            limits={"memory": args.memory},
+            requests={"cpu": runs.cpu, "memory": runs.memory, **runs.requests},
+            limits={"memory": runs.memory} if runs.limits is None else dict(runs.limits) or None,
             claims=[
                 core.ResourceClaimArgs(name=name)
                 for name in ((CLAIM,) if args.channel is None else (CLAIM, CHANNEL))
@@ -134,6 +170,30 @@ def _container(args: WorkloadJobArgs) -> core.ContainerArgs:
         ),
         security_context=core.SecurityContextArgs(allow_privilege_escalation=False),
     )
+
+
+def _variable(name: str, value: str | EnvironmentSource) -> core.EnvVarArgs:
+    if isinstance(value, str):
+        return core.EnvVarArgs(name=name, value=value)
+    secret = core.SecretKeySelectorArgs(name=value.secret, key=value.key) if value.secret else None
+    config = core.ConfigMapKeySelectorArgs(name=value.config_map, key=value.key) if value.config_map else None
+    source = core.EnvVarSourceArgs(secret_key_ref=secret, config_map_key_ref=config)
+    return core.EnvVarArgs(name=name, value_from=source)
+
+
+def _volume(name: str, volume: VolumeSettings) -> core.VolumeArgs:
+    if volume.claim:
+        claim = core.PersistentVolumeClaimVolumeSourceArgs(claim_name=volume.claim)
+        return core.VolumeArgs(name=name, persistent_volume_claim=claim)
+    if volume.config_map:
+        return core.VolumeArgs(name=name, config_map=core.ConfigMapVolumeSourceArgs(name=volume.config_map))
+    if volume.secret:
+        return core.VolumeArgs(name=name, secret=core.SecretVolumeSourceArgs(secret_name=volume.secret))
+    empty = volume.empty_dir
+    folder = core.EmptyDirVolumeSourceArgs(
+        medium=empty.medium or None if empty else None, size_limit=empty.size_limit if empty else None
+    )
+    return core.VolumeArgs(name=name, empty_dir=folder)
 
 
 def _one_fabric(labels: Mapping[str, str], fabric_label: str) -> core.AffinityArgs:

@@ -38,6 +38,7 @@ def checked(build: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S,
 
     @functools.wraps(build)
     def constructor(component: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        args, kwargs = _with_keywords(args, kwargs)
         _check_form(type(component).__name__, signature, args, kwargs)
         try:
             build(component, *args, **kwargs)
@@ -219,6 +220,15 @@ def pool_settings(
     return {**settings, **options, "nodes": nodes}
 
 
+def _with_keywords(args: Any, kwargs: Any) -> tuple[Any, Any]:  # noqa: ANN401 - any constructor's
+    """Return `(name, args, opts)`, Pulumi's usual form, as a name and keywords."""
+    if len(args) not in {2, 3} or not (isinstance(args[1], Mapping) or dataclasses.is_dataclass(args[1])):
+        return args, kwargs
+    given = cast("Mapping[str, Any]", args[1] if isinstance(args[1], Mapping) else vars(args[1]))
+    opts = {"opts": args[2]} if len(args) > len(("name", "args")) else {}
+    return args[:1], {**{key: value for key, value in given.items() if value is not None}, **opts, **kwargs}
+
+
 def _check_form(
     kind: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> None:
@@ -235,7 +245,8 @@ def _check_form(
             component,
             "",
             f"takes one argument without a keyword, its {first.name}, this is {len(args)}",
-            fix=f"write the others with their keywords: {', '.join(one.name for one in others)}",
+            fix=f"write the others with their keywords: {', '.join(one.name for one in others)}; "
+            "or write (name, {…}, opts)",
         )
     required = [one.name for one in (first, *others) if one.default is inspect.Parameter.empty]
     missing = [one for one in required[bool(args) :] if one not in kwargs]

@@ -97,6 +97,7 @@ class Cluster(Platform):
         self.namespaces: dict[str, Namespace] = {}
         self.releases: dict[str, DriverRelease] = {}
         self.added_pools: list[pulumi.Resource] = []
+        self.shared: dict[str, pulumi.Resource] = {}
         self._planned: dict[str, ReleasePlan] = {}
         plan = self.program.plan()
         self.own = plan.own
@@ -160,6 +161,22 @@ class Cluster(Platform):
                     fix="declare all pools of a cluster before its drivers",
                 )
         return next((item for item in plan.releases if item.name not in self._planned), None)
+
+    def planned_release(self, component: str, plan: ClusterPlan) -> ReleasePlan:
+        """Return the release of a plan that a component installs.
+
+        Args:
+            component: Class and name of the component that the plan was made for.
+            plan: The plan with it.
+
+        Raises:
+            pulumi.RunError: The release is installed already, or the component changes an earlier one.
+        """
+        release = self.new_release(component, plan)
+        if release is None:
+            what = "installs a chart that another component of the cluster installs already"
+            raise refused(component, "", what)
+        return release
 
     def release_args(
         self, plan: ClusterPlan, release: ReleasePlan, namespace: pulumi.Input[str] | None = None

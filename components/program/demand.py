@@ -13,6 +13,9 @@ from .cluster import Cluster, cluster_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from .compute_domain import ComputeDomain
+    from .queue import Queue
+
 
 class Demand:
     """Pods that use a claim template, or share a claim, at the same time. They are proved and not created.
@@ -27,6 +30,8 @@ class Demand:
         tolerations: The pods' tolerations. Default: none, as in Kubernetes; see `cluster.tolerations()`.
         cpu: CPU request of each pod.
         memory: Memory request of each pod.
+        compute_domain: ComputeDomain that each pod joins.
+        queue: Queue that starts all pods or none.
         accept: Reasons to accept less than certainty in production, such as `{"order": "jobs can wait"}`.
     """
 
@@ -41,6 +46,8 @@ class Demand:
         tolerations: Sequence[core.TolerationArgs | Mapping[str, Any]] = (),
         cpu: str | None = None,
         memory: str | None = None,
+        compute_domain: ComputeDomain | None = None,
+        queue: Queue | None = None,
         accept: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(template, ResourceClaimTemplate | ResourceClaim):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for programs without types
@@ -63,7 +70,13 @@ class Demand:
         settings |= {key: plain(component, key, value) for key, value in others.items() if value is not None}
         claim = template.claim_name
         needs = {"claims": {claim}, "classes": program.classes_of(program.declared["claims"][claim])}
-        program.add("workloads", self.name, settings, component, needs=needs)
+        if compute_domain is not None:
+            settings["computeDomain"] = compute_domain.domain_name
+            needs["computeDomains"] = {compute_domain.domain_name}
+        if queue is not None:
+            settings["queue"] = queue.queue_name
+            needs |= {"clusterQueues": {queue.queue_name}, "classes": set(program.declared["classes"])}
+        program.add("demand", self.name, settings, component, needs=needs)
 
 
 def _toleration(toleration: core.TolerationArgs | Mapping[str, Any]) -> Mapping[str, Any]:

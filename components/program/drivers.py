@@ -62,15 +62,54 @@ class DraDriver(DriverRelease):
         if isinstance(namespace, str):
             settings["namespace"] = namespace
         plan = cluster.program.add("drivers", self.DRIVER or name, settings, component)
-        release = cluster.new_release(component, plan)
-        if release is None:
-            raise refused(
-                component, "", "installs a chart that another driver of the cluster installs already"
-            )
+        release = cluster.planned_release(component, plan)
         args = cluster.release_args(plan, release, namespace)
         super().__init__(
             logical(plan.name, name),
             args,
+            pulumi.ResourceOptions.merge(cluster.member_opts(cluster.before(plan, release)), opts),
+        )
+        cluster.releases[release.name] = self
+
+
+class GpuOperator(DriverRelease):
+    """NVIDIA's GPU operator, with the values that the pools of the cluster need.
+
+    Declare it before drivers. If pools have `gpu_driver="operator"`, use `gpu_operator={…}` of the cluster,
+    because such pools are not accepted without an operator.
+
+    Args:
+        name: Name of the component.
+        cluster: Cluster of a cloud, without `gpu_operator`.
+        version: Exact version of the chart, with its `v`.
+        values: Chart values that replace dra-fleet's values.
+        namespace: A namespace that exists, also as an Output. Default: dra-fleet creates `gpu-operator`.
+        opts: Resource options.
+    """
+
+    @checked
+    def __init__(
+        self,
+        name: str,
+        *,
+        cluster: Cluster,
+        version: str,
+        values: Mapping[str, Any] | None = None,
+        namespace: pulumi.Input[str] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        component = named(self, name)
+        cluster = cluster_of(component, cluster)
+        settings: dict[str, Any] = {"version": plain(component, "version", version)}
+        if values is not None:
+            settings["values"] = plain(component, "values", values)
+        if isinstance(namespace, str):
+            settings["namespace"] = namespace
+        plan = cluster.program.add("operators", "gpuOperator", settings, component)
+        release = cluster.planned_release(component, plan)
+        super().__init__(
+            logical(plan.name, name),
+            cluster.release_args(plan, release, namespace),
             pulumi.ResourceOptions.merge(cluster.member_opts(cluster.before(plan, release)), opts),
         )
         cluster.releases[release.name] = self

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.proof.answer.verdicts import Proof
 
-SECTIONS: Final = ("classes", "claims", "workloads")
+SECTIONS: Final = ("classes", "claims", "computeDomains", "clusterQueues", "demand")
 PAUSE: Final = 0.02
 """Seconds between two looks at whether the program has ended."""
 
+_QUEUES: Final = "clusterQueues"
 _NO_POOL: Final = {
     "none": {
         "machine": {"cpus": 1, "memory": 1},
@@ -68,6 +69,9 @@ class ClusterProgram:
         settings: Settings of the cluster without pools and drivers.
         pools: Settings of its pools.
         drivers: Settings of its drivers.
+        operators: Settings of its operators, by their keys.
+        queues: Settings of all its queues together.
+        namespace: Namespace of its queues.
     """
 
     component: str
@@ -78,6 +82,9 @@ class ClusterProgram:
     settings: Mapping[str, Any]
     pools: dict[str, Any] = field(default_factory=dict[str, Any])
     drivers: dict[str, Any] = field(default_factory=dict[str, Any])
+    operators: dict[str, Any] = field(default_factory=dict[str, Any])
+    queues: dict[str, Any] = field(default_factory=dict[str, Any])
+    namespace: str | None = None
     declared: dict[str, dict[str, Any]] = field(default_factory=lambda: {key: {} for key in SECTIONS})
     _components: dict[str, str] = field(default_factory=dict[str, str])
     _warned: set[str] = field(default_factory=set[str])
@@ -97,7 +104,7 @@ class ClusterProgram:
         """Declare a part, after checking it with the parts that it names.
 
         Args:
-            section: `pools`, `drivers`, `classes`, `claims` or `workloads`.
+            section: `pools`, `drivers`, `operators`, or one of `SECTIONS`.
             name: Its name in that section.
             value: Its settings.
             component: Class and name of the component, for errors.
@@ -184,17 +191,25 @@ class ClusterProgram:
     async def _end(self) -> None:
         while not _program_ended():  # noqa: ASYNC110 - the SDK has no event for it
             await asyncio.sleep(PAUSE)
-        if self._stopped or not any(self.declared.values()):
+        if self._stopped:
+            return
+        if not any(self.declared.values()):
+            self.plan()
             return
         if self.require() is None:
             what = "declares no pools, so that nothing in it is proved"
             fix = "add pools={…} or a GpuNodePool"
-            if self.environment == "production" and self.declared["workloads"]:
+            if self.environment == "production" and self.declared["demand"]:
                 raise refused(self.component, "", what, fix=fix)
             pulumi.log.warn(str(refused(self.component, "", what, fix=fix)))
 
     def _fleet(self, only: Mapping[str, set[str]] | None) -> FleetPlan:
-        cluster = {**self.settings, "pools": self._planned_pools(), "drivers": self.drivers}
+        cluster = {
+            **self.settings,
+            **self.operators,
+            "pools": self._planned_pools(),
+            "drivers": self.drivers,
+        }
         parts = {
             key: {name: value for name, value in kept.items() if only is None or name in only[key]}
             for key, kept in self.declared.items()
@@ -204,23 +219,29 @@ class ClusterProgram:
             "environment": self.environment,
             "kubernetes": self.kubernetes,
             "clusters": {self.name: cluster},
+            **({"namespace": self.namespace} if self.namespace else {}),
+            **({"queues": {**self.queues, _QUEUES: queues}} if (queues := parts.pop(_QUEUES)) else {}),
             **{key: kept for key, kept in parts.items() if kept},
         }
         try:
             plan = make_plan(parse(fleet))
         except SettingsInvalid as invalid:
             raise pulumi.RunError("\n".join(str(self._refused(error)) for error in invalid.errors)) from None
-        self._warn(plan.warnings)
+        if only is None:
+            self._warn(plan.warnings)
         return plan
 
     def _planned_pools(self) -> Mapping[str, Any]:
         return _NO_POOL if not self.pools and self.settings["cloud"] == "existing" else self.pools
 
     def _section(self, section: str) -> dict[str, Any]:
-        return {"pools": self.pools, "drivers": self.drivers, **self.declared}[section]
+        own = {"pools": self.pools, "drivers": self.drivers, "operators": self.operators}
+        return {**own, **self.declared}[section]
 
     def _path(self, section: str, name: str) -> str:
-        return f"{section}.{name}" if section in SECTIONS else f"clusters.{self.name}.{section}.{name}"
+        if section in SECTIONS:
+            return f"queues.{section}.{name}" if section == _QUEUES else f"{section}.{name}"
+        return f"clusters.{self.name}.{name if section == 'operators' else f'{section}.{name}'}"
 
     def _refused(self, error: SettingsError) -> pulumi.RunError:
         component, argument = self._place(error.path.removeprefix(f"{KEY}."))
@@ -264,7 +285,7 @@ class ClusterProgram:
         component, argument = self._place(path)
         lines = [line.strip() for line in text[found.end() :].splitlines()]
         words = "; ".join(lines).replace("nodes.max", "max").replace("nodes.min", "min")
-        if path.startswith("workloads."):
+        if path.startswith("demand."):
             words = re.sub(r"\bcopies\b", "replicas", words)
         return f"{component}: {f'{argument}: ' if argument else ''}{words}"
 

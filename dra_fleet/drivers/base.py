@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.nodes import Object
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.model.settings import GpuOperatorSettings, SettingsModel, Sharing
-    from dra_fleet.model.workloads import WorkloadSettings
+    from dra_fleet.model.workloads import DemandSettings
 
 Order = Literal["by index", "sorted", "random"]
 """How a driver orders its devices in a slice; the scheduler tries them in that order."""
@@ -315,12 +315,12 @@ class Driver(ABC):
         del cluster, settings, pools, releases, findings
         return ()
 
-    def node_labels(self, workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> Mapping[str, str]:
+    def node_labels(self, workload: DemandSettings, pools: Sequence[PoolPlan]) -> Mapping[str, str]:
         """Return the labels that a workload's nodes must have for the driver."""
         del workload, pools
         return {}
 
-    def shared_by(self, workload: WorkloadSettings, settings: FleetSettings) -> str:
+    def shared_by(self, workload: DemandSettings, settings: FleetSettings) -> str:
         """Return the strategy by which a workload's pods share devices without isolation; "" for none."""
         del workload, settings
         return ""

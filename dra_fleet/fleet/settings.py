@@ -13,7 +13,7 @@ from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValu
 from dra_fleet.model.claims import ClaimSettings
 from dra_fleet.model.classes import ClassSettings, QueuesSettings
 from dra_fleet.model.settings import KubernetesMinor, SettingsModel
-from dra_fleet.model.workloads import WorkloadSettings
+from dra_fleet.model.workloads import DemandSettings, WorkloadSettings
 
 _TAG = "cloud"
 
@@ -126,3 +126,15 @@ class FleetSettings(SettingsModel):
     workloads: Annotated[Mapping[DnsLabel, WorkloadSettings], Field(description="By name")] = Field(
         default_factory=dict
     )
+    demand: Annotated[
+        Mapping[DnsLabel, DemandSettings],
+        Field(description="Pods that others deploy, by name: only proved, never created"),
+    ] = Field(default_factory=dict)
+
+    def place(self, workload: str) -> tuple[str, str]:
+        """Return the path of a workload or demand."""
+        return "demand" if workload in self.demand else "workloads", workload
+
+    def with_demand(self) -> "FleetSettings":
+        """Return the settings with all demand among the workloads, as checks and proofs count them."""
+        return self.model_copy(update={"workloads": {**self.demand, **self.workloads}})

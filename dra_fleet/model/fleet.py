@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Sharing,
         TaintSettings,
     )
-    from dra_fleet.model.workloads import WorkloadSettings
+    from dra_fleet.model.workloads import DemandSettings
 
 
 class PoolView(Protocol):
@@ -119,6 +119,10 @@ class FleetSettings(Protocol):
         ...
 
     @property
-    def workloads(self) -> Mapping[str, WorkloadSettings]:
-        """Workloads by name."""
+    def workloads(self) -> Mapping[str, DemandSettings]:
+        """Workloads and demand by name."""
+        ...
+
+    def place(self, workload: str) -> tuple[str, str]:
+        """Return the path of a workload or demand."""
         ...

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.fleet import ClusterSettings
     from dra_fleet.model.hardware import Machine
     from dra_fleet.model.settings import Advertiser, DescribedDevices, KubeconfigSource, Sharing, TextOrOutput
+    from dra_fleet.model.workloads import WorkloadSettings
 
 ChartValues = Mapping[str, Any]
 """Helm values as plain data; None means null and must reach Helm as null."""
@@ -160,6 +161,7 @@ class WorkloadPlan:
     `compute_domain`: the one whose channel each pod claims too.
     `queue`: the one that starts all its pods or none. `quota`: what each pod takes of it.
     `after`: names of the releases that serve its claim.
+    `runs`: the settings of its pods; None for demand, which is proved and not created.
     """
 
     name: str
@@ -167,8 +169,7 @@ class WorkloadPlan:
     template: str | None
     claim: str | None
     copies: int
-    image: str
-    command: tuple[str, ...]
+    runs: WorkloadSettings | None
     node_selector: Mapping[str, str]
     tolerations: tuple[Toleration, ...]
     cpu: str
@@ -178,6 +179,11 @@ class WorkloadPlan:
     queue: str | None = None
     quota: Mapping[str, int] = field(default_factory=dict[str, int])
     after: tuple[str, ...] = ()
+
+    @property
+    def section(self) -> str:
+        """The section of the stack file that declares it."""
+        return "demand" if self.runs is None else "workloads"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +222,7 @@ class ClusterPlan:
     templates: tuple[ClaimTemplatePlan, ...]
     claims: tuple[ClaimPlan, ...]
     workloads: tuple[WorkloadPlan, ...]
+    demand: tuple[WorkloadPlan, ...] = ()
     compute_domains: tuple[ComputeDomainPlan, ...] = ()
     queues: tuple[QueuePlan, ...] = ()
     kubeconfig: KubeconfigSource | None = None

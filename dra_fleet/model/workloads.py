@@ -1,12 +1,13 @@
 """Workloads: copies of one pod that each hold a claim at the same time."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.kubernetes.devices.base import QuantityText
-from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import SettingsModel
 
 Accepted = Literal["order", "unknown", "isolation"]
@@ -25,11 +26,11 @@ class TolerationSettings(SettingsModel):
     ] = None
 
 
-class WorkloadSettings(SettingsModel):
-    """A Job whose pods all run at once."""
+class DemandSettings(SettingsModel):
+    """Pods of others that hold claims of this stack: proved, never created."""
 
     cluster: Annotated[str, Field(description="Cluster of this stack")]
-    claim: Annotated[str, Field(description="Claim of this stack, held by each pod")]
+    claim: Annotated[str, Field(description="Claim of this stack that each pod uses")]
     compute_domain: Annotated[
         str | None,
         Field(
@@ -44,10 +45,6 @@ class WorkloadSettings(SettingsModel):
             description="Queue of this stack, which starts all its pods together or none; without it, at once"
         ),
     ] = None
-    image: Annotated[str, Field(description="Container image", min_length=1)] = DEFAULT_IMAGE
-    command: Annotated[
-        tuple[str, ...], Field(description="The container's command; without it, the image's")
-    ] = ()
     node_selector: Annotated[
         Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes that may run it")
     ] = Field(default_factory=dict)
@@ -65,3 +62,89 @@ class WorkloadSettings(SettingsModel):
             "`isolation` where pods share a device that keeps neither their memory nor their faults apart"
         ),
     ] = Field(default_factory=dict[Accepted, str])
+
+
+class EnvironmentSource(SettingsModel):
+    """A variable's value from a Secret or a ConfigMap of the namespace."""
+
+    secret: Annotated[DnsSubdomain | None, Field(description="Name of the Secret")] = None
+    config_map: Annotated[DnsSubdomain | None, Field(description="Name of the ConfigMap")] = None
+    key: Annotated[str, Field(min_length=1, description="Key in it")]
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.secret is None) == (self.config_map is None):
+            raise refuse("must have exactly one of secret and configMap")
+        return self
+
+
+def _form(value: object) -> str:
+    return "<inline>" if isinstance(value, EnvironmentSource | Mapping) else "<name>"
+
+
+class EmptyDirSettings(SettingsModel):
+    """A folder that lives as long as the pod."""
+
+    medium: Annotated[Literal["", "Memory"], Field(description="Memory: for example for /dev/shm")] = ""
+    size_limit: Annotated[QuantityText | None, Field(description="Size at most")] = None
+
+
+class VolumeSettings(SettingsModel):
+    """A volume of the pod and its path in the container."""
+
+    mount_path: Annotated[str, Field(pattern=r"^/[^:]*$", description="Path in the container")]
+    read_only: Annotated[bool, Field(description="The container cannot write to it")] = False
+    claim: Annotated[DnsSubdomain | None, Field(description="Name of a PersistentVolumeClaim")] = None
+    config_map: Annotated[DnsSubdomain | None, Field(description="Name of a ConfigMap")] = None
+    secret: Annotated[DnsSubdomain | None, Field(description="Name of a Secret")] = None
+    empty_dir: EmptyDirSettings | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if sum(one is not None for one in (self.claim, self.config_map, self.secret, self.empty_dir)) != 1:
+            raise refuse("must have exactly one of claim, configMap, secret and emptyDir")
+        return self
+
+
+class WorkloadSettings(DemandSettings):
+    """A Job or Deployment whose pods all run at once."""
+
+    kind: Annotated[
+        Literal["Job", "Deployment"],
+        Field(description="Job: its pods end. Deployment: Kubernetes replaces pods that end"),
+    ] = "Job"
+    image: Annotated[str, Field(description="Container image", min_length=1)] = DEFAULT_IMAGE
+    command: Annotated[
+        tuple[str, ...], Field(description="The container's command; without it, the image's")
+    ] = ()
+    args: Annotated[tuple[str, ...], Field(description="The command's arguments")] = ()
+    env: Annotated[
+        Mapping[
+            str,
+            Annotated[
+                Annotated[str, Tag("<name>")] | Annotated[EnvironmentSource, Tag("<inline>")],
+                Discriminator(_form),
+            ],
+        ],
+        Field(description="Variables: a text, {secret, key} or {configMap, key}"),
+    ] = Field(default_factory=dict)
+    volumes: Annotated[Mapping[DnsLabel, VolumeSettings], Field(description="Volumes by name")] = Field(
+        default_factory=dict
+    )
+    requests: Annotated[
+        Mapping[LabelKey, QuantityText],
+        Field(description="Further requests of each pod, such as ephemeral-storage"),
+    ] = Field(default_factory=dict)
+    limits: Annotated[
+        Mapping[LabelKey, QuantityText] | None,
+        Field(description="Limits of each pod; without it, the memory request; {} for none"),
+    ] = None
+    service_account: Annotated[
+        DnsSubdomain | None, Field(description="ServiceAccount of the namespace; without it, no token")
+    ] = None
+
+    @model_validator(mode="after")
+    def _gangs_are_jobs(self) -> Self:
+        if self.kind == "Deployment" and self.queue is not None:
+            raise refuse("must be a Job in a queue", at="kind", fix="remove queue, or write kind: Job")
+        return self

@@ -104,9 +104,9 @@ def _prove_cluster(
         _prove_claim(cluster, path, _question(groups, kinds, [pod], placements), findings)
         for (path, _), pod in zip(alone, pods, strict=True)
     ]
-    sound = [item for item in cluster.workloads if claim_of(item) not in broken]
+    sound = [item for item in (*cluster.workloads, *cluster.demand) if claim_of(item) not in broken]
     pod_sets, of_workload = pod_sets_of(cluster, sound, asks, classes)
-    hurt = [item for item in cluster.workloads if claim_of(item) in broken]
+    hurt = [item for item in (*cluster.workloads, *cluster.demand) if claim_of(item) in broken]
     _refuse_placeless(cluster, groups, hurt, pod_sets_of(cluster, hurt, asks, classes), findings)
     of_class = prove_classes(cluster, placements, groups, kinds, missed)
     kinds = kinds_of(groups, pod_sets)
@@ -129,7 +129,7 @@ def _refuse_placeless(
         if barriers and all(barriers.values()):
             reason = "; ".join(f"pool {pool}: {found}" for pool, found in barriers.items())
             findings.refuse(
-                "workloads", item.name, what=f"on cluster {cluster.name}, never: {reason}", fix=""
+                item.section, item.name, what=f"on cluster {cluster.name}, never: {reason}", fix=""
             )
 
 
@@ -253,10 +253,10 @@ def _prove_workloads(
             told.add(answer.excess)
             what = f"on cluster {cluster.name}, in every order some pod waits: {answer.excess}"
             fix = "run fewer copies, or raise nodes.max" + (", or lower the quotas" if queued.of else "")
-            findings.refuse("workloads", item.name, what=what, fix=fix)
+            findings.refuse(item.section, item.name, what=what, fix=fix)
         grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
         growth = must_grow(cluster, question, pod_set, pools) if grows else ()
-        tell(proof, growth, pod_sets[pod_set].claim.required, findings)
+        tell(proof, item.section, growth, pod_sets[pod_set].claim.required, findings)
         proofs.append(proof)
     return proofs
 

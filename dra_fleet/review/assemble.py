@@ -282,7 +282,7 @@ def _pools(plan: FleetPlan) -> Iterator[Shared]:
 
 
 def _workloads(settings: FleetSettings) -> Iterator[Shared]:
-    for name, workload in sorted(settings.workloads.items()):
+    for name, workload in sorted(settings.with_demand().workloads.items()):
         if workload.claim not in settings.claims:
             continue
         strategy = next(

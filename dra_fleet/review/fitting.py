@@ -100,7 +100,9 @@ def workloads(
     plan: FleetPlan, proof: Proof, before: Proof | None, running: Running | None
 ) -> tuple[Workload, ...]:
     """The verdict on each workload; those that do not certainly fit come first."""
-    namespaces = {(c.name, item.name): item.namespace for c in plan.clusters for item in c.workloads}
+    namespaces = {
+        (c.name, item.name): item.namespace for c in plan.clusters for item in (*c.workloads, *c.demand)
+    }
     was: dict[tuple[str, str], Word] = {
         (item.cluster, item.name): item.word for item in (before.workloads if before else ())
     }

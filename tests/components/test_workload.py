@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from components.core.identity import Identity
-from components.workload import WorkloadJob, WorkloadJobArgs
+from components.workload import WorkloadJob, WorkloadJobArgs, workload_deployment
 from dra_fleet.kubernetes.scheduling.taints import Toleration
+from dra_fleet.model.workloads import WorkloadSettings
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder, Registration
+
+
+def running(**more: Any) -> WorkloadSettings:
+    pods = {"cluster": "lab", "claim": "single-gpu", "copies": 4, "cpu": "1", "memory": "1Gi"}
+    return WorkloadSettings.model_validate_json(json.dumps({**pods, **more}))
 
 
 def declare(recorder: Recorder, **changes: Any) -> Registration:
@@ -18,9 +25,7 @@ def declare(recorder: Recorder, **changes: Any) -> Registration:
         "namespace": "ml",
         "template": "single-gpu-0a1b2c3d",
         "copies": 4,
-        "image": "registry.k8s.io/pause:3.10",
-        "cpu": "1",
-        "memory": "1Gi",
+        "runs": running(),
         "identity": Identity(owner="ml-platform"),
     }
     recorder.run(lambda: WorkloadJob("lab-train", WorkloadJobArgs(**{**given, **changes})))
@@ -86,7 +91,12 @@ def test_pods_of_a_compute_domain_claim_a_channel_too_and_follow_the_first_one_s
 def test_it_goes_where_it_is_sent(recorder: Recorder) -> None:
     tolerations = (Toleration(operator="Exists"), Toleration(key="gpu", value="x", effect="NoSchedule"))
     spec = pod(
-        declare(recorder, node_selector={"pool": "h100"}, tolerations=tolerations, command=("sleep", "9"))
+        declare(
+            recorder,
+            node_selector={"pool": "h100"},
+            tolerations=tolerations,
+            runs=running(command=["sleep", "9"]),
+        )
     )
     assert spec["nodeSelector"] == {"pool": "h100"}
     assert spec["tolerations"] == [
@@ -100,3 +110,54 @@ def test_a_changed_job_frees_its_devices_before_the_new_one_asks(recorder: Recor
     job = declare(recorder)
     assert job.delete_before_replace
     assert job.replace_on_changes == ("spec",)
+
+
+def test_deployment_replaces_its_pods_one_by_one_without_more_devices(recorder: Recorder) -> None:
+    args = WorkloadJobArgs(
+        name="serve",
+        namespace="ml",
+        claim="shared",
+        copies=2,
+        runs=running(kind="Deployment"),
+        identity=Identity(owner="ml-platform"),
+    )
+    recorder.run(lambda: workload_deployment("lab-serve", args))
+    spec = recorder.only("kubernetes:apps/v1:Deployment").inputs["spec"]
+    assert spec["replicas"] == 2
+    assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+    assert "restartPolicy" not in spec["template"]["spec"]
+
+
+def test_pods_have_their_own_arguments_variables_volumes_and_limits(recorder: Recorder) -> None:
+    runs = running(
+        image="registry.example.com/train:1",
+        args=["--epochs", "3"],
+        env={"MODE": "fast", "TOKEN": {"secret": "hub", "key": "token"}},
+        volumes={
+            "data": {"mountPath": "/data", "claim": "datasets", "readOnly": True},
+            "shm": {"mountPath": "/scratch", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}},
+        },
+        requests={"ephemeral-storage": "10Gi"},
+        limits={"memory": "16Gi"},
+        serviceAccount="trainer",
+    )
+    spec = pod(declare(recorder, runs=runs))
+    container = spec["containers"][0]
+    assert container["args"] == ["--epochs", "3"]
+    assert container["env"] == [
+        {"name": "MODE", "value": "fast"},
+        {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}},
+    ]
+    assert container["volumeMounts"] == [
+        {"name": "data", "mountPath": "/data", "readOnly": True},
+        {"name": "shm", "mountPath": "/scratch"},
+    ]
+    assert spec["volumes"] == [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "datasets"}},
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}},
+    ]
+    assert container["resources"]["requests"] == {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "10Gi"}
+    assert container["resources"]["limits"] == {"memory": "16Gi"}
+    assert spec["serviceAccountName"] == "trainer"
+    assert "automountServiceAccountToken" not in spec

@@ -64,8 +64,7 @@ def draw(seed: int, namespace: str) -> QueueMix:
             template="",
             claim=None,
             copies=random.choice((1, 1, 2, 2, 3, 4, 5)),
-            image="registry.k8s.io/pause:3.10",
-            command=(),
+            runs=None,
             node_selector={},
             tolerations=(),
             cpu="10m",
@@ -132,7 +131,7 @@ def _job(item: WorkloadPlan, template: str) -> Object:
                     "containers": [
                         {
                             "name": "main",
-                            "image": item.image,
+                            "image": "registry.k8s.io/pause:3.10",
                             "resources": {
                                 "requests": {"cpu": item.cpu, "memory": item.memory},
                                 "claims": [{"name": "gpu"}],

@@ -84,8 +84,8 @@ def test_an_empty_file_is_called_empty(tmp_path: Path, content: str) -> None:
 def test_a_fleet_without_a_value_is_told_with_its_keys(tmp_path: Path) -> None:
     assert refused(tmp_path, FLEET) == (
         "dra-fleet:fleet: must be a mapping\n  at: FILE:2:3\n  got: null\n"
-        "  allowed: a mapping with the keys budget, claims, classes, clusters, computeDomains, environment, "
-        "extends, kubernetes, namespace, owner, queues, tags, workloads"
+        "  allowed: a mapping with the keys budget, claims, classes, clusters, computeDomains, demand, "
+        "environment, extends, kubernetes, namespace, owner, queues, tags, workloads"
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings
     from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
-    from dra_fleet.model.workloads import WorkloadSettings
+    from dra_fleet.model.workloads import DemandSettings
 
 
 def check_compute_domains(settings: FleetSettings, findings: Findings) -> None:
@@ -52,7 +52,7 @@ def check_compute_domains(settings: FleetSettings, findings: Findings) -> None:
             )
     for name, workload in sorted(settings.workloads.items()):
         if workload.compute_domain is not None:
-            _check_member(("workloads", name), workload, settings, findings)
+            _check_member(settings.place(name), workload, settings, findings)
 
 
 def plan_compute_domains(
@@ -94,7 +94,7 @@ def plan_compute_domains(
     )
 
 
-def domain_labels(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
+def domain_labels(workload: DemandSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
     """The labels of the one pool that can join a workload's ComputeDomain; none where there are several."""
     reached = _reached(workload, pools) if workload.compute_domain is not None else []
     if len(reached) != 1:
@@ -108,7 +108,7 @@ def _domains(settings: FleetSettings) -> Mapping[str, ComputeDomainSettings]:
 
 
 def _check_member(
-    at: tuple[str, ...], workload: WorkloadSettings, settings: FleetSettings, findings: Findings
+    at: tuple[str, ...], workload: DemandSettings, settings: FleetSettings, findings: Findings
 ) -> None:
     domain = _domains(settings).get(cast("str", workload.compute_domain))
     if domain is None:
@@ -146,7 +146,7 @@ def _mode(domain: ComputeDomainSettings, releases: Sequence[ReleasePlan]) -> Lit
 
 
 def _check_one_fabric(
-    members: Mapping[str, WorkloadSettings], pools: Sequence[PoolPlan], findings: Findings
+    members: Mapping[str, DemandSettings], pools: Sequence[PoolPlan], findings: Findings
 ) -> None:
     """Pods of a domain follow the first one to its fabric, and two pools are two fabrics."""
     joining = [pool.name for pool in pools if is_multi_node(pool)]
@@ -172,7 +172,7 @@ def _check_one_fabric(
             )
 
 
-def _reached(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
+def _reached(workload: DemandSettings, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
     """The pools of a multi-node fabric to which a workload's pods may go."""
     return [
         pool

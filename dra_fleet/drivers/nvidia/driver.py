@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.nodes import Object, Published
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.model.settings import GpuOperatorSettings, SettingsModel, Sharing
-    from dra_fleet.model.workloads import WorkloadSettings
+    from dra_fleet.model.workloads import DemandSettings
 
 
 # What keeps the holders of devices apart, in words, and what a production stack must not choose silently.
@@ -89,8 +89,7 @@ def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -
         what = f"shares devices by {shared}, which isolates neither memory nor faults"
         if settings.environment == "production":
             findings.error(
-                "workloads",
-                name,
+                *settings.place(name),
                 "claim",
                 what=f"{what}; production needs a reason for that",
                 got=workload.claim,
@@ -101,7 +100,7 @@ def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -
             findings.warnings.append(f"workload {name} {what}")
 
 
-def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+def shared_by(workload: DemandSettings, settings: FleetSettings) -> str:
     """By what the pods of a workload share devices without isolation; empty where they do not.
 
     Args:
@@ -335,11 +334,11 @@ class Nvidia(Driver):
         return compute_domains.plan_compute_domains(cluster, settings, pools, releases, findings)
 
     @override
-    def node_labels(self, workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> Mapping[str, str]:
+    def node_labels(self, workload: DemandSettings, pools: Sequence[PoolPlan]) -> Mapping[str, str]:
         return compute_domains.domain_labels(workload, pools)
 
     @override
-    def shared_by(self, workload: WorkloadSettings, settings: FleetSettings) -> str:
+    def shared_by(self, workload: DemandSettings, settings: FleetSettings) -> str:
         return shared_by(workload, settings)
 
     @override
@@ -385,7 +384,7 @@ class Nvidia(Driver):
 DRIVER: Final = Nvidia()
 
 
-def _holds_parts(workload: WorkloadSettings, settings: FleetSettings) -> bool:
+def _holds_parts(workload: DemandSettings, settings: FleetSettings) -> bool:
     """Whether the NVIDIA driver of the cluster lets other claims hold parts of this one's GPUs."""
     release = settings.clusters[workload.cluster].drivers.get("nvidia")
     if release is None or not value_at(release.values, f"featureGates.{GATE}", default=False):
@@ -401,7 +400,7 @@ def _holds_parts(workload: WorkloadSettings, settings: FleetSettings) -> bool:
     return option not in NO_SHARES and (asked or option != "memory")
 
 
-def _configs(workload: WorkloadSettings, settings: FleetSettings) -> Iterator[OpaqueSettings]:
+def _configs(workload: DemandSettings, settings: FleetSettings) -> Iterator[OpaqueSettings]:
     claim = settings.claims[workload.claim]
     for item in claim.config:
         yield item.opaque

@@ -63,6 +63,7 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
         CatalogueInvalid: The catalogue of one's own is wrong.
     """
     check_own_catalogue()
+    settings = settings.with_demand()
     findings = Findings()
     used, there = clusters_using(settings), classes_there(settings)
     check_references(settings, there, findings)
@@ -153,7 +154,8 @@ def _plan_cluster(
         classes=plan_classes(name, minor, settings, shared.classes, findings),
         templates=templates,
         claims=claims,
-        workloads=workloads,
+        workloads=tuple(item for item in workloads if item.runs),
+        demand=tuple(item for item in workloads if not item.runs),
         compute_domains=domains,
         queues=queues,
         kubeconfig=cloud.kubeconfig(cluster),

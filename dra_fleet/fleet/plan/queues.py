@@ -212,7 +212,7 @@ def check_workload(
     name: str, settings: FleetSettings, domains: Sequence[ComputeDomainPlan], findings: Findings
 ) -> Mapping[str, int] | None:
     """By class the devices that a pod of a queued workload asks for; None where something was refused."""
-    workload, at = settings.workloads[name], ("workloads", name)
+    workload, at = settings.workloads[name], settings.place(name)
     known: Mapping[str, ClusterQueueSettings] = settings.queues.cluster_queues if settings.queues else {}
     queue = known.get(workload.queue or "")
     if settings.queues is None or queue is None:
@@ -268,7 +268,7 @@ def _has_quota(
     name: str, asked: Mapping[str, int], settings: FleetSettings, queues: QueuesSettings, findings: Findings
 ) -> bool:
     """Whether a gang's devices are all counted, and not more than its queue can ever have."""
-    workload, at = settings.workloads[name], ("workloads", name)
+    workload, at = settings.workloads[name], settings.place(name)
     queue_name = workload.queue or ""
     queue = queues.cluster_queues[queue_name]
     named = counted_as(queues)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet import drivers
 from dra_fleet.drivers.common.values import value_at
@@ -11,6 +11,7 @@ from dra_fleet.fleet.plan.queues import quota_of
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.classes import IntentClass
 from dra_fleet.model.plan import WorkloadPlan
+from dra_fleet.model.workloads import DEFAULT_IMAGE, DemandSettings, WorkloadSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.claims import ClaimSettings
     from dra_fleet.model.plan import ComputeDomainPlan, PoolPlan, ReleasePlan
-    from dra_fleet.model.workloads import TolerationSettings, WorkloadSettings
+    from dra_fleet.model.workloads import TolerationSettings
 
 
 _WEBHOOK: Final = "webhook.enabled"
@@ -30,9 +31,13 @@ https://github.com/kubernetes-sigs/dra-example-driver/blob/main/deployments/helm
 def check_references(
     settings: FleetSettings, there: Mapping[str, frozenset[str]], findings: Findings
 ) -> None:
-    """Refuse workloads that name a cluster or a claim that does not exist, or that cannot meet."""
-    for name, workload in sorted(settings.workloads.items()):
-        at = ("workloads", name)
+    """Refuse workloads and demand that name a cluster or a claim that does not exist, or that cannot meet."""
+    workloads = cast("Mapping[str, DemandSettings]", settings.workloads)
+    for name in sorted(settings.demand.keys() & workloads.keys()):
+        if isinstance(workloads[name], WorkloadSettings):
+            findings.error("demand", name, what="is also the name of a workload", got=name)
+    for name, workload in sorted(workloads.items()):
+        at = settings.place(name)
         if workload.cluster not in settings.clusters:
             findings.unknown(
                 *at,
@@ -41,6 +46,13 @@ def check_references(
                 got=workload.cluster,
                 known=list(settings.clusters),
             )
+        if (
+            isinstance(workload, WorkloadSettings)
+            and workload.image == DEFAULT_IMAGE
+            and settings.environment != "development"
+        ):
+            what = f"{DEFAULT_IMAGE}, the default, does nothing, and its pods hold devices; name your image"
+            findings.doubt(*at, "image", what=what)
         if workload.claim not in settings.claims:
             findings.unknown(
                 *at,
@@ -55,7 +67,7 @@ def check_references(
 
 def _check_meeting(
     at: tuple[str, ...],
-    workload: WorkloadSettings,
+    workload: DemandSettings,
     settings: FleetSettings,
     there: frozenset[str],
     findings: Findings,
@@ -100,7 +112,7 @@ def plan_workloads(
 
 def _plan_workload(
     name: str,
-    workload: WorkloadSettings,
+    workload: DemandSettings,
     settings: FleetSettings,
     pools: Sequence[PoolPlan],
     releases: Sequence[ReleasePlan],
@@ -115,8 +127,7 @@ def _plan_workload(
         template=None if claim.shared else workload.claim,
         claim=workload.claim if claim.shared else None,
         copies=workload.copies,
-        image=workload.image,
-        command=workload.command,
+        runs=workload if isinstance(workload, WorkloadSettings) else None,
         node_selector=_node_selector(workload, pools),
         tolerations=tainted if workload.tolerations is None else _tolerations(workload.tolerations),
         cpu=workload.cpu,
@@ -129,7 +140,7 @@ def _plan_workload(
     )
 
 
-def _node_selector(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
+def _node_selector(workload: DemandSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
     """The labels that a workload asks of its nodes, and those that drivers need there for it."""
     chosen = dict(workload.node_selector)
     for driver in drivers.known():

@@ -106,12 +106,17 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
 
 
 def tell(
-    proof: WorkloadProof, growth: Sequence[str], classes: frozenset[str], findings: ProofFindings
+    proof: WorkloadProof,
+    section: str,
+    growth: Sequence[str],
+    classes: frozenset[str],
+    findings: ProofFindings,
 ) -> None:
     """Say what a workload's verdict comes to.
 
     Args:
         proof: The verdict.
+        section: `workloads` or `demand`.
         classes: The classes that its claim cannot do without.
         growth: What must happen to pools before its pods are placed, where the least nodes are too few.
         findings: Collects what is said.
@@ -124,13 +129,13 @@ def tell(
         )
     if proof.word in ("never", "error"):
         what = f"{where}, {proof.word}: {proof.reason}"
-        findings.refuse("workloads", proof.name, what=what, fix=proof.fix, order=proof.order, classes=classes)
+        findings.refuse(section, proof.name, what=what, fix=proof.fix, order=proof.order, classes=classes)
         return
     if proof.word in ACCEPT and findings.strict and not proof.accepted:
         key = ACCEPT[proof.word]
         what = f"{where}, {proof.word}: {proof.reason}, which is not enough in production"
         fix = f"{proof.fix or 'choose what is known'}; or accept it: accept: {{{key}: the reason}}"
-        findings.refuse("workloads", proof.name, what=what, fix=fix, order=proof.order)
+        findings.refuse(section, proof.name, what=what, fix=fix, order=proof.order)
     elif proof.word in ACCEPT:
         accepted = f" (accepted: {proof.accepted})" if proof.accepted else ""
         order = f": {', then '.join(proof.order)}" if proof.order else ""

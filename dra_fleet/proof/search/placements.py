@@ -236,7 +236,7 @@ def steps_for(clusters: Sequence[ClusterPlan]) -> Steps:
     parts = sum(
         len(part)
         for cluster in clusters
-        for part in (cluster.templates, cluster.claims, cluster.workloads, cluster.pools)
+        for part in (cluster.templates, cluster.claims, cluster.workloads, cluster.demand, cluster.pools)
     )
     return Steps(MOST_STEPS_OF_ALL + STEPS_OF_A_PART * parts)
 

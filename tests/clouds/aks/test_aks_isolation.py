@@ -14,7 +14,7 @@ def test_a_production_stack_does_not_share_without_isolation_silently() -> None:
     fleet = vgpu()
     fleet["environment"] = "production"
     fleet["claims"] = {"one": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}, "shared": True}}
-    trial: dict[str, Any] = {"cluster": "studio", "claim": "one", "copies": 2}
+    trial: dict[str, Any] = {"cluster": "studio", "claim": "one", "copies": 2, "image": "trial:1"}
     fleet["workloads"] = {"trial": trial}
     assert refused(fleet) == {
         "workloads.trial.claim": "shares devices by one claim of 2 pods, which isolates neither memory "

@@ -121,7 +121,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "arguments without keywords": case(
         lambda: dra.DraDriver("nvidia", lab(), "0.5.0"),  # pyright: ignore[reportCallIssue]
         "DraDriver nvidia: takes one argument without a keyword, its name, this is 3; ",
-        "fix: write the others with their keywords: cluster, version, values, namespace, described, opts",
+        "fix: write the others with their keywords: cluster, version, values, namespace, described, opts; ",
+        "or write (name, {…}, opts)",
     ),
     "driver before any pool": case(
         lambda: dra.NvidiaDriver("nvidia", cluster=lab(pools=None), version="0.5.0"),
