@@ -160,6 +160,6 @@ def _pod(item: WorkloadPlan, namespace: str, name: str) -> Object:
         "spec": {
             "nodeSelector": dict(item.node_selector),
             "resourceClaims": [{"name": "devices", "resourceClaimTemplateName": item.template}],
-            "containers": [{"name": "main", "image": item.image, "resources": resources}],
+            "containers": [{"name": "main", "image": "example.com/pause", "resources": resources}],
         },
     }
