@@ -198,7 +198,7 @@ def _error(question: Question, pod_set: int) -> tuple[Answer, str] | None:
         found = question.suitability[pod_set, index].error
         if found is not None and group.most:
             ask, miss = found
-            reason, fix = why_unmatched(ask, [miss], 1, f"of pool {group.pool}")
+            reason, fix = why_unmatched(ask.what, [miss], 1, f"of pool {group.pool}")
             return Answer(word="error", reason=reason), fix
     return None
 

@@ -139,7 +139,7 @@ def test_the_dev_stack_takes_less_than_100_lines_of_80_columns_and_loses_no_name
 
 def test_what_does_not_fit_comes_first_and_its_number_last(tmp_path: Path) -> None:
     lines = CliRunner().invoke(app, ["prove", str(broken(tmp_path))]).stdout.splitlines()
-    assert lines[0].startswith("error: dra-fleet:fleet.classes.mig-5g: no device of any cluster")
+    assert lines[0].startswith("error: dra-fleet:fleet.classes.mig-5g: class mig-5g matches 0 of ")
     rows = [line.split() for line in lines]
     assert rows[lines.index("Workloads") + 2] == ["lab", "infer", "partition", "19", "never", "none"]
     assert rows[lines.index("Claims") + 2] == ["lab", "partition", "never", "none"]

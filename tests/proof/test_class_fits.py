@@ -31,7 +31,7 @@ def test_a_class_that_no_device_is_of_is_told_with_clause_value_and_fix() -> Non
     proof = proved(stack({"large": {"driver": "nvidia", "type": "mig", "memory": {"min": "10Gi"}}}))
     assert proof.fits
     [warning] = proof.warnings
-    assert warning.startswith("dra-fleet:fleet.classes.large: no device of any cluster is of this class: ")
+    assert warning.startswith("dra-fleet:fleet.classes.large: class large matches 0 of ")
     assert "memory.compareTo(quantity('10Gi')) >= 0" in warning
     assert warning.endswith(
         "; ask for memory of at most 9728Mi, or choose a machine or layout with other devices"
@@ -46,8 +46,8 @@ def test_a_class_that_a_claim_asks_for_is_told_once_at_the_class() -> None:
         )
     )
     [failure] = proof.failures
-    assert failure.startswith("dra-fleet:fleet.classes.large: no device of any cluster is of this class: ")
-    assert "; needed by claims one\n  fix: ask for memory of at most 9728Mi, or " in failure
+    assert failure.startswith("dra-fleet:fleet.classes.large: class large matches 0 of ")
+    assert "; used by claims one\n  fix: ask for memory of at most 9728Mi, or " in failure
     assert proof.warnings == ()
 
 
@@ -56,8 +56,8 @@ def test_the_highest_value_that_would_do_is_that_of_all_pools() -> None:
     large = {"large": {"driver": "nvidia", "type": "gpu", "memory": {"min": "90Gi"}}}
     claims = {name: {"requests": {"gpu": {"class": "large"}}} for name in ("one", "two")}
     [failure] = proved(fleet(pools, classes=large, claims=claims)).failures
-    assert "of a node of each of the pools large, small: clause" in failure
-    assert "; needed by claims one, two\n  fix: ask for memory of at most 81152Mi, or " in failure
+    assert "of a node of each of the pools large, small: `" in failure
+    assert "; used by claims one, two\n  fix: ask for memory of at most 81152Mi, or " in failure
 
 
 def test_a_class_on_values_that_nobody_knows_is_not_counted() -> None:
@@ -117,7 +117,7 @@ def test_the_json_has_the_documented_keys() -> None:
 def test_the_newest_version_that_would_do_is_that_of_all_pools() -> None:
     new = {"new": {"driver": "nvidia", "computeCapability": {"min": "10.0"}}}
     [failure] = proved(stack(new, {"one": {"requests": {"gpu": {"class": "new"}}}})).failures
-    assert "; the newest device has cudaComputeCapability 9.0.0; needed by claims one\n" in failure
+    assert "; the newest device has cudaComputeCapability 9.0.0; used by claims one\n" in failure
     assert "\n  fix: ask for cudaComputeCapability of at most 9.0.0, or choose a machine or layout" in failure
 
 

@@ -78,9 +78,10 @@ def test_memory_beyond_every_partition_matches_0_of_56_devices_and_says_what_the
     assert proof.headline() == "proof of workloads: there are none"
     assert (claim.word, claim.pools[0].requests, claim.pools[0].devices) == ("never", {"part": 0}, 56)
     assert claim.reason == (
-        "pool mig: request part (class mig-10g) matches 0 of 56 devices of a node: clause "
-        "`device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('10Gi')) >= 0` of class mig-10g, "
-        "selector 0 is false on the nearest one, gpu-0-mig-1g10gb-19-0; the largest device has memory 9728Mi"
+        "pool mig: request part (class mig-10g) matches 0 of 56 devices of a node: "
+        "`device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('10Gi')) >= 0` (class mig-10g, "
+        "selector 0) is false on the nearest device, gpu-0-mig-1g10gb-19-0; "
+        "the largest device has memory 9728Mi"
     )
     assert claim.fix == ("ask for memory of at most 9728Mi, or choose a machine or layout with other devices")
     assert not proof.fits

@@ -70,7 +70,7 @@ def test_a_claim_that_fits_nowhere_is_refused_with_the_clause() -> None:
     assert (review.verdict.decision, review.verdict.exit_code) == ("refuse", 1)
     cell = next(row.cells[1] for row in review.matrices[0].rows if row.claim == "partition")
     assert cell.word == "none"
-    assert "is false on the nearest one" in cell.reason
+    assert "is false on the nearest device" in cell.reason
 
 
 def test_a_wrong_stack_file_is_refused_once_per_error_and_shows_no_fleet() -> None:

@@ -39,9 +39,13 @@ class Missed:
         pools = (
             f"pool {self.pools[0]}" if len(self.pools) == 1 else f"each of the pools {', '.join(self.pools)}"
         )
+        subject = f"class {self.ask.class_name}"
         if not self.misses:
-            return f"the nodes of {pools} publish no devices", "install a driver for them"
-        return why_unmatched(self.ask, self.misses, self.devices, f"of a node of {pools}")
+            return (
+                f"{subject} matches no device: the nodes of {pools} publish none",
+                "install a driver for them",
+            )
+        return why_unmatched(subject, self.misses, self.devices, f"of a node of {pools}", with_place=False)
 
 
 def prove_classes(
@@ -78,7 +82,7 @@ def tell_unmatched(
     clusters: Iterable[ClusterPlan],
     findings: ProofFindings,
 ) -> None:
-    """Tell once of each class that no device of any cluster is of, and not of all that asks for it.
+    """Report each class that matches no device of any cluster once, instead of each claim that uses it.
 
     Args:
         proofs: the classes on all clusters.
@@ -99,12 +103,11 @@ def tell_unmatched(
         if not found or any(fit.matches != 0 for fit in found):
             continue
         reason, fix = missed[name].reason()
-        what = f"no device of any cluster is of this class: {reason}"
-        waiting = findings.without(name)
-        if waiting:
-            findings.refuse("classes", name, what=f"{what}; needed by {waiting}", fix=fix)
+        users = findings.without(name)
+        if users:
+            findings.refuse("classes", name, what=f"{reason}; used by {users}", fix=fix)
         elif name not in asked:
-            findings.warn("classes", name, what=what, fix=fix)
+            findings.warn("classes", name, what=reason, fix=fix)
 
 
 def _anywhere(name: str, classes: Mapping[str, Object]) -> PodSet:
@@ -150,6 +153,8 @@ def _fit(pod_set: PodSet, group: NodeGroup, placements: Placements) -> tuple[Cla
         return ClassFit(pool=group.pool, matches=len(matched.certain), devices=devices), ask, ()
     reason, fix = "its nodes publish no devices", "install a driver for them"
     if devices:
-        reason, fix = why_unmatched(ask, matched.misses, devices, "of a node")
+        reason, fix = why_unmatched(
+            f"class {ask.class_name}", matched.misses, devices, "of a node", with_place=False
+        )
     fit = ClassFit(pool=group.pool, matches=0, devices=devices, reason=reason, fix=fix)
     return fit, ask, matched.misses

@@ -82,7 +82,7 @@ def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:
             if not any(one.certain for _, one in found):
                 ask, one = found[0]
                 where = "that its autoscaler imagines"
-                return why_unmatched(ask, one.misses, len(shape.devices), where)[0]
+                return why_unmatched(ask.what, one.misses, len(shape.devices), where)[0]
     except Undecidable as problem:
         return str(problem)
     return "no node that its autoscaler imagines has all it asks for together"

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.intent import Bound
     from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.proof.answer.verdicts import PoolFit
-    from dra_fleet.proof.demand.asks import Ask
     from dra_fleet.proof.search.matching import Miss
 
 
@@ -48,14 +47,17 @@ def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
     return best[1], f"the {which} device has {bound.identity} {best[0].text}"
 
 
-def why_unmatched(ask: Ask, misses: Sequence[Miss], total: int, where: str) -> tuple[str, str]:
-    """Why a request matches no device of a pool, and the fix.
+def why_unmatched(
+    subject: str, misses: Sequence[Miss], total: int, where: str, *, with_place: bool = True
+) -> tuple[str, str]:
+    """Return why a request or class matches no device of a pool, and the fix.
 
     Args:
-        ask: The request.
-        misses: Of the devices; at least one.
-        total: Devices that were looked at.
-        where: For example "on each node of pool mig".
+        subject: the request or class.
+        misses: one for each device; at least one.
+        total: number of devices.
+        where: for example "of a node of pool mig".
+        with_place: name the class or request, and the number, of the selector.
     """
     miss, value = nearest(misses)
     if miss.outcome == "error":
@@ -64,10 +66,11 @@ def why_unmatched(ask: Ask, misses: Sequence[Miss], total: int, where: str) -> t
             f"{miss.device.driver} {where} ({miss.message}), which stops scheduling on every node"
         )
         return text, "guard it with device.driver, has() or orValue()"
-    told = f"; {value}" if value else ""
+    place = f" ({miss.place})" if with_place else ""
+    best = f"; {value}" if value else ""
     text = (
-        f"{ask.what} matches 0 of {total} devices {where}: clause `{miss.clause}` of {miss.place} is "
-        f"{miss.outcome} on the nearest one, {miss.device.name}{told}"
+        f"{subject} matches 0 of {total} devices {where}: `{miss.clause}`{place} is {miss.outcome} on the "
+        f"nearest device, {miss.device.name}{best}"
     )
     return text, _fix(miss, value)
 

@@ -110,7 +110,7 @@ def _kind_fit(question: Question, pod_set: int, number: int) -> _KindFit:
         reason = found.doubt
     elif found.error is not None:
         ask, miss = found.error
-        reason, fix = why_unmatched(ask, [miss], 1, "of a node")
+        reason, fix = why_unmatched(ask.what, [miss], 1, "of a node")
         count = 0
     else:
         count, price, reason = _filled(question, pod_set, group, found)
@@ -222,7 +222,7 @@ def _too_few(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
         return "", ""
     total, matched = len(shape.devices), len(one.certain)
     if not matched:
-        return why_unmatched(ask, one.misses, total, "of a node")
+        return why_unmatched(ask.what, one.misses, total, "of a node")
     return (
         f"{ask.what} wants {ask.count} devices of one node, and {matched} of its {total} match",
         f"ask for {matched} at most, or choose a machine with more of them",

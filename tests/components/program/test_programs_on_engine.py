@@ -112,7 +112,7 @@ def test_program_is_deployed_unchanged_and_deleted(program: Program) -> None:
         (
             '{"min": "40Gi"}',
             '{"min": "1Ti"}',
-            "error: DeviceClass at-least-40g: no device of any cluster is of this class: request device",
+            "error: DeviceClass at-least-40g: class at-least-40g matches 0 of 8 devices of a node of pool",
         ),
         (
             'type="gpu"',
