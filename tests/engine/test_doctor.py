@@ -144,7 +144,7 @@ def test_a_user_without_rights_is_told_in_the_servers_words(
     seen = doctor(cluster, stack_file(tmp_path, cluster), "--json", KUBECONFIG=str(tmp_path / "kubeconfig"))
 
     assert seen.code == 1
-    assert problems(seen) == ["the API server refuses: Unauthorized"]
+    assert problems(seen) == ["the API server rejects the request: Unauthorized"]
 
 
 def test_a_missing_credential_plugin_is_named(cluster: SimulatedCluster, tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ def test_check_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     manifest = tmp_path / "claim.yaml"
     manifest.write_text(MANIFEST, encoding="utf-8")
     done = run(installed, "check", str(manifest), "--stack", str(STACK))
-    assert done.returncode == 1
-    assert "no-such-class" in done.stdout
+    assert done.returncode == 0
+    assert "[class-not-judged]" in done.stdout
     assert done.stderr == ""
 
 
@@ -119,7 +119,7 @@ def test_a_command_whose_packages_are_missing_says_what_to_install(installed: Pa
     done = run(installed, "rehearse", "status")
     assert done.returncode == 1
     assert done.stderr == (
-        "error: the package platformdirs is missing, which this command needs; "
+        "error: this command requires the package platformdirs, which is not installed; "
         "fix: pip install 'dra-fleet[all]'\n"
     )
 

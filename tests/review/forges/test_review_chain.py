@@ -180,7 +180,7 @@ def test_what_the_run_of_a_later_push_wrote_is_left_as_it_is(
     later = dict(host.texts)
     code, said = review(forge(host.address, tmp_path, run="99"), "same")
     assert code == 0
-    assert "\nno comment: a later run wrote one meanwhile; this review is among the run's artifacts\n" in said
+    assert "\nno comment: a later run wrote one; see this review in the artifacts of this run\n" in said
     assert host.texts == later
 
 
