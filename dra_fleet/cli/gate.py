@@ -19,7 +19,7 @@ from dra_fleet.cli.output import (
     stderr_console,
     stdout_console,
 )
-from dra_fleet.core.places import SELECTED
+from dra_fleet.core.places import SELECTED, rehearsed_copy
 from dra_fleet.policy.presets import Preset  # noqa: TC001 - typer reads annotations at run time
 
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ def gate(  # noqa: PLR0917 - Typer names them
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """
+    if cwd is None and stack is not None:
+        cwd = rehearsed_copy()
     _refuse_usage(stack, events, cwd, judge_again=judge_again, baseline=baseline, write=write_baseline)
     with _fails_closed(json=json):
         from dra_fleet.policy.gate.apart import load

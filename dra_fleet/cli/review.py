@@ -14,7 +14,7 @@ from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import print_json, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
 from dra_fleet.core.findings.errors import ExpectedError
-from dra_fleet.core.places import SELECTED
+from dra_fleet.core.places import SELECTED, rehearsed_copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -242,7 +242,12 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     # Read the file first: the preview takes a minute.
     saved = _saved(running)
     request = ReviewRequest.of(
-        stack, against=against, events=events, out=out, directory=cwd, packs=policy_pack or ()
+        stack,
+        against=against,
+        events=events,
+        out=out,
+        directory=cwd or rehearsed_copy(),
+        packs=policy_pack or (),
     )
     pipeline = Pipeline.posting(request.name) if post else None
     with reporting() as reporter, saved or ClusterHolders(request.name, reporter.step) as holders:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,9 @@ ROOT: Final = PACKAGE.parent
 PROJECT_FILE: Final = "Pulumi.yaml"
 SELECTED: Final = "PULUMI_OPTION_CWD"
 """The engine's own variable for the project it works on; `rehearse env` selects a copy of a stack by it."""
+
+REHEARSED: Final = "DRA_FLEET_REHEARSED"
+"""A project's folder and its rehearsed copy, which `gate` and `review` use below that folder."""
 
 
 class NoProjectError(ExpectedError):
@@ -33,6 +37,12 @@ def nearest_project() -> Path | None:
     here = Path.cwd()
     folders = (here, *here.parents, ROOT)
     return next((folder for folder in folders if (folder / PROJECT_FILE).is_file()), None)
+
+
+def rehearsed_copy() -> Path | None:
+    """Return the copy that `rehearse env` selects for the working directory, if there is one."""
+    folder, _, copy = os.environ.get(REHEARSED, "").partition(os.pathsep)
+    return Path(copy) if copy and Path.cwd().resolve().is_relative_to(folder) else None
 
 
 def project() -> Path:

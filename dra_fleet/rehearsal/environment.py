@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.core.places import PROJECT_FILE, SELECTED, project
+from dra_fleet.core.places import PROJECT_FILE, REHEARSED, SELECTED, project
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.passed_on import AUTHORITIES, OUTSIDE, left_behind, outside_variables, passed_on
 from dra_fleet.rehearsal.registry.charts import proxy_port
@@ -131,6 +131,9 @@ def shell_exports(variables: Mapping[str, str], folder: Path) -> str:
     lines += [
         f"export {name}={shlex.quote(value)}" for name, value in variables.items() if name not in selecting
     ]
+    if SELECTED in selecting:
+        rehearsed = os.pathsep.join((str(folder.resolve()), selecting[SELECTED]))
+        lines.append(f"export {REHEARSED}={shlex.quote(rehearsed)}")
     if selecting:
         chosen = " ".join(f"{name}={shlex.quote(value)}" for name, value in selecting.items())
         below = f"{shlex.quote(str(folder.resolve()))}/*"
