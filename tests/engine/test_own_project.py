@@ -74,9 +74,10 @@ def test_a_new_project_is_rehearsed_reviewed_and_gated_by_the_installed_package(
 def test_the_start_page_holds_word_for_word_with_the_installed_package(own_rehearsed: Rehearsed) -> None:
     """Its commands, in an environment that has the wheel and what the extras bring, and nothing else."""
     page = (PROJECT / "docs" / "start.md").read_text(encoding="utf-8")
-    environment, packages, *commands = page.split("```")[1].strip().splitlines()
+    steps = page.partition("## Steps")[2].partition("## ")[0].split("```")[1::2]
+    environment, packages, *commands = [line.strip() for step in steps for line in step.strip().splitlines()]
     assert environment == "python3 -m venv .venv && source .venv/bin/activate"
-    assert packages.startswith("pip install 'dra-fleet[rehearse,review]' ")
+    assert packages == "pip install 'dra-fleet[rehearse,review]'"
     wheel = built("wheel", PROJECT, own_rehearsed.files / "wheel")
     pins = ("-c", str(PROJECT / "requirements.lock"))
     folder = own_rehearsed.files / ".venv"
