@@ -13,7 +13,7 @@ MODULE = ast.parse((ROOT / "components" / "fleet.py").read_text(encoding="utf-8"
 
 def named(table: str) -> list[str]:
     """The names in the first column of a table of the page."""
-    rows = PAGE.partition(f"| {table} | Is |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    rows = PAGE.partition(f"| {table} | Content |\n")[2].partition("\n\n")[0].splitlines()[1:]
     return [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
 
 
@@ -33,4 +33,4 @@ def test_the_page_names_what_is_exported_of_a_cluster() -> None:
     )
     (told,) = (node.value for node in made.body if isinstance(node, ast.Return))
     assert isinstance(told, ast.Dict)
-    assert named("Of a cluster") == [key.value for key in told.keys if isinstance(key, ast.Constant)]
+    assert named("Field of a cluster") == [key.value for key in told.keys if isinstance(key, ast.Constant)]
