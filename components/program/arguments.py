@@ -104,6 +104,15 @@ def plain(component: str, argument: str, value: object) -> Any:  # noqa: ANN401 
     raise refused(component, argument, f"is {_article(value)}", allowed="a plain value, a mapping or a list")
 
 
+def settings_of(component: str, given: Mapping[str, object]) -> dict[str, Any]:
+    """Return the arguments that are given, as JSON by their settings keys.
+
+    Raises:
+        pulumi.RunError: A value, or a part of it, is an Output or another object.
+    """
+    return {key_of(key): plain(component, key, value) for key, value in given.items() if value is not None}
+
+
 def key_of(argument: str) -> str:
     """Return the settings key of an argument: `nodeSelector` of `node_selector`."""
     return camel(argument) if "_" in argument else argument

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pulumi
 from pulumi_kubernetes.core import v1 as core
 
 from .. import compute_domain
 from ..core.identity import logical
-from .arguments import checked, named, plain
+from .arguments import checked, named, settings_of
 from .cluster import cluster_of
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ class ComputeDomain(compute_domain.ComputeDomain):
         component = named(self, name)
         cluster = cluster_of(component, cluster)
         given = {"channels": channels, "numNodes": num_nodes, "template": template}
-        settings: dict[str, Any] = {
-            key: plain(component, key, value) for key, value in given.items() if value is not None
-        }
+        settings = settings_of(component, given)
         program = cluster.program
         plan = program.add("computeDomains", name, {**settings, "cluster": program.name}, component)
         (planned,) = (item for item in plan.compute_domains if item.name == name)

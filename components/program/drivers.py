@@ -8,13 +8,24 @@ import pulumi
 
 from ..core.identity import logical
 from ..release import DriverRelease
-from .arguments import checked, named, plain, refused
+from .arguments import checked, named, plain, refused, settings_of
 from .cluster import cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .cluster import Cluster
+
+
+def _chart(
+    component: str,
+    version: object,
+    namespace: pulumi.Input[str] | None,
+    **further: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return the settings of a chart; a namespace that is an Output is no setting."""
+    own = {"namespace": namespace} if isinstance(namespace, str) else {}
+    return {"version": plain(component, "version", version), **settings_of(component, further), **own}
 
 
 class DraDriver(DriverRelease):
@@ -54,13 +65,7 @@ class DraDriver(DriverRelease):
                 f"needs the pools of {cluster.program.component}, because the chart's values depend on them",
                 fix="add pools={…} to the cluster, or declare a GpuNodePool before the driver",
             )
-        settings: dict[str, Any] = {"version": plain(component, "version", version)}
-        if values is not None:
-            settings["values"] = plain(component, "values", values)
-        if described is not None:
-            settings["described"] = plain(component, "described", described)
-        if isinstance(namespace, str):
-            settings["namespace"] = namespace
+        settings = _chart(component, version, namespace, values=values, described=described)
         plan = cluster.program.add("drivers", self.DRIVER or name, settings, component)
         release = cluster.planned_release(component, plan)
         args = cluster.release_args(plan, release, namespace)
@@ -100,11 +105,7 @@ class GpuOperator(DriverRelease):
     ) -> None:
         component = named(self, name)
         cluster = cluster_of(component, cluster)
-        settings: dict[str, Any] = {"version": plain(component, "version", version)}
-        if values is not None:
-            settings["values"] = plain(component, "values", values)
-        if isinstance(namespace, str):
-            settings["namespace"] = namespace
+        settings = _chart(component, version, namespace, values=values)
         plan = cluster.program.add("operators", "gpuOperator", settings, component)
         release = cluster.planned_release(component, plan)
         super().__init__(

@@ -11,7 +11,7 @@ from dra_fleet.fleet.queueing.kueue import FLAVOR, NAME, QUEUE_LABEL
 from .. import queue
 from ..core.identity import logical
 from ..release import DriverRelease
-from .arguments import checked, key_of, named, plain, refused
+from .arguments import checked, named, plain, refused, settings_of
 from .cluster import cluster_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Queue(queue.LocalQueue):
         component = named(self, name)
         cluster = cluster_of(component, cluster)
         program = cluster.program
-        of_all = dict(zip(_OF_ALL, (version, device_class_mappings, values), strict=True))
+        of_all: dict[str, object] = dict(zip(_OF_ALL, (version, device_class_mappings, values), strict=True))
         first = not program.queues
         if not first:
             for key in (key for key, value in of_all.items() if value is not None):
@@ -77,9 +77,7 @@ class Queue(queue.LocalQueue):
             for key in _OF_ALL[:2]:
                 if of_all[key] is None:
                     raise refused(component, key, "is required of the first queue of a cluster")
-            program.queues = {
-                key_of(key): plain(component, key, item) for key, item in of_all.items() if item is not None
-            }
+            program.queues = settings_of(component, of_all)
             program.namespace = plain(component, "namespace", namespace)
         given = {
             "nominal_quota": nominal_quota,
@@ -87,9 +85,7 @@ class Queue(queue.LocalQueue):
             "borrowing_limit": borrowing_limit,
             "reclaim_within_cohort": reclaim_within_cohort,
         }
-        settings = {
-            key_of(key): plain(component, key, item) for key, item in given.items() if item is not None
-        }
+        settings = settings_of(component, given)
         needs = {"classes": set(program.declared["classes"])}
         plan = program.add(
             "clusterQueues", name, {**settings, "cluster": program.name}, component, needs=needs
