@@ -127,7 +127,8 @@ def shell_exports(variables: Mapping[str, str], folder: Path) -> str:
         folder: the folder of the project.
     """
     selecting = {name: variables[name] for name in (_STACK, SELECTED) if name in variables}
-    lines = [f"unset {name}" for name in (*left_behind(), *selecting) if _SHELL_NAME.fullmatch(name)]
+    earlier = (*left_behind(), *selecting, REHEARSED)
+    lines = [f"unset {name}" for name in earlier if _SHELL_NAME.fullmatch(name)]
     lines += [
         f"export {name}={shlex.quote(value)}" for name, value in variables.items() if name not in selecting
     ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_fleet.core.places import REHEARSED, rehearsed_copy
 from dra_fleet.rehearsal.environment import (
     WrongBackendError,
     environment,
@@ -149,6 +150,25 @@ def test_pulumi_in_the_folder_of_another_project_runs_that_project(home: Home, t
     shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     copy = tmp_path / "copy"
     assert shown.stdout.splitlines() == [f"lab {copy}", f"lab {copy}", "none here"]
+
+
+def test_later_exports_without_a_copy_forget_the_earlier_copy(home: Home, tmp_path: Path) -> None:
+    own, copy = tmp_path / "own", tmp_path / "copy"
+    with_copy = shell_exports(shell_environment(home, TOOLS, ("lab", copy)), own)
+    without = shell_exports(shell_environment(home, TOOLS, ("dev", PROJECT)), PROJECT)
+    script = f"{with_copy}\necho ${REHEARSED}\n{without}\necho ${{{REHEARSED}:-none}}"
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout.splitlines() == [f"{own}:{copy}", "none"]
+
+
+@pytest.mark.parametrize(("folder", "selected"), [("own", True), ("own/deep", True), ("other", False)])
+def test_rehearsed_copy_is_selected_below_its_project(
+    folder: str, selected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.setenv(REHEARSED, f"{tmp_path / 'own'}:{tmp_path / 'copy'}")
+    monkeypatch.chdir(tmp_path / folder)
+    assert rehearsed_copy() == (tmp_path / "copy" if selected else None)
 
 
 def test_a_project_with_a_backend_of_its_own_is_refused(tmp_path: Path) -> None:
