@@ -12,7 +12,7 @@ import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from dra_fleet.core.findings.engine_events import streaming_environment
 from dra_fleet.core.interrupts import heeding_interrupts
@@ -108,17 +108,7 @@ def started(asked: AskedPolicies, folder: Path, seconds: float = SECONDS) -> Pat
 def resources_in_state(stack: str, directory: Path) -> Sequence[Mapping[str, Any]]:
     """The resources that a stack has, as the engine keeps them; none where it cannot tell."""
     command = ["pulumi", "stack", "export", "--non-interactive", "--stack", stack]
-    environment = streaming_environment(os.environ)
-    process = subprocess.Popen(
-        command,
-        cwd=directory,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+    process = _start(command, directory, subprocess.DEVNULL)
     try:
         text, _ = process.communicate(timeout=_EXPORT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -131,6 +121,20 @@ def resources_in_state(stack: str, directory: Path) -> Sequence[Mapping[str, Any
     return deployment.get("resources") or ()
 
 
+def _start(command: list[str], directory: Path, errors: IO[str] | int) -> subprocess.Popen[str]:
+    """Start the engine in a session of its own, which `end_session` ends."""
+    return subprocess.Popen(
+        command,
+        cwd=directory,
+        env=streaming_environment(os.environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        start_new_session=True,
+    )
+
+
 def _run(
     command: list[str],
     directory: Path,
@@ -139,19 +143,9 @@ def _run(
     save: Path | None,
     on_event: Callable[[Mapping[str, Any]], None] | None,
 ) -> Record:
-    environment = streaming_environment(os.environ)
     with said.open("w", encoding="utf-8") as errors:
         with heeding_interrupts():
-            process = subprocess.Popen(
-                command,
-                cwd=directory,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                start_new_session=True,
-            )
+            process = _start(command, directory, errors)
         try:
             record = read_record(_lines(process, save), "the preview", on_event)
             code = process.wait()

@@ -5,7 +5,6 @@ A patch is applied by server-side apply: https://kubernetes.io/docs/reference/us
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from dra_fleet.core.declared.resources import Resource
 
 _SUFFIX: Final = "Patch"
-_PATCH: Final = re.compile(rf"kubernetes:.*{_SUFFIX}")
 _BY_NAME: Final = frozenset(
     {"containers", "initContainers", "ephemeralContainers", "env", "volumes", "resourceClaims", "claims"}
 )
@@ -41,7 +39,7 @@ def patched(resources: Sequence[Resource]) -> list[Resource]:
         found = [
             number
             for number, each in enumerate(merged)
-            if key[1] and each.type == key[0] and (each.type, *_name(each)) == key
+            if key[1] and each.type == key[0] and _name(each) == key[1:]
         ]
         near = [number for number in found if _provider(merged[number]) == _provider(patch)]
         for number in near or (found if len(found) == 1 else []):
@@ -55,7 +53,6 @@ def _merged(target: Resource, patch: Resource) -> Resource:
         target,
         read=lambda: cast("Mapping[str, object]", properties),
         read_outputs=None,
-        unknowns=target.unknowns,
         remembered={},
     )
 
