@@ -77,10 +77,9 @@ def check(cluster: str, where: str, arguments: Mapping[str, Any], of: type) -> N
     for key, value in arguments.items():
         at = f"{where}.{key}"
         if key not in known:
-            hint = "; ".join(
-                filter(None, (f"allowed: {choices(key, names.values())}", mistyped(key, names.values())))
-            )
-            raise pulumi.RunError(f"cluster {cluster}: {at} is not an argument of {of.__name__}; {hint}")
+            hints = (f"allowed: {choices(key, names.values())}", mistyped(key, names.values()))
+            what = f"cluster {cluster}: {at} is not an argument of {of.__name__}"
+            raise pulumi.RunError("; ".join(filter(None, (what, *hints))))
         _check_value(cluster, at, value, types.get(known[key]))
 
 

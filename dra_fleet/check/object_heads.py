@@ -78,17 +78,14 @@ def _check_kind(item: FileObject) -> None:
             fix=f"apiVersion: {GROUP}/{version}",
         )
         return
-    instead = _REMOVED.get(item.kind)
-    item.subject.error(
-        "kind",
-        rule="object-refused",
-        what=f"unknown kind of {GROUP}"
-        if instead is None
-        else f"{GROUP} has no such kind since Kubernetes 1.32",
-        got=item.kind,
-        allowed=choices(item.kind, KINDS),
-        fix=f"kind: {instead}" if instead else mistyped(item.kind, KINDS) if instead is None else "remove it",
-    )
+    if item.kind in _REMOVED:
+        what = f"{GROUP} has no such kind since Kubernetes 1.32"
+        instead = _REMOVED[item.kind]
+        fix = f"kind: {instead}" if instead else "remove it"
+    else:
+        what, fix = f"unknown kind of {GROUP}", mistyped(item.kind, KINDS)
+    allowed = choices(item.kind, KINDS)
+    item.subject.error("kind", rule="object-refused", what=what, got=item.kind, allowed=allowed, fix=fix)
 
 
 def _check_metadata(item: FileObject) -> None:

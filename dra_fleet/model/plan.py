@@ -193,12 +193,10 @@ class Additions:
     Attributes:
         tags: Tags of all its resources; labels on Google Cloud.
         arguments: Further arguments of its main resource, under the provider's names.
-        extra: Those of the arguments that `extra` sets and no rule checks.
     """
 
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     arguments: ChartValues = field(default_factory=dict[str, Any])
-    extra: ChartValues = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, kw_only=True)

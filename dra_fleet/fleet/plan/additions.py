@@ -48,10 +48,10 @@ def plan_additions(name: str, settings: FleetSettings, findings: Findings) -> Ma
         found[pool] = _additions(tagged, own.get(pool, {}), one.extra, cloud.tag_rule, findings)
     for key in own.keys() - found.keys():
         found[key] = Additions(tags=found[""].tags, arguments=own[key])
-    for key, one in sorted(found.items()):
-        if one.extra:
+    for key, extra in sorted({"": cluster.extra, **{pool: one.extra for pool, one in pools.items()}}.items()):
+        if extra:
             at = ("clusters", name, *(("pools", key) if key else ()), "extra")
-            findings.doubt(*at, what=f"not checked by any rule: {', '.join(sorted(one.extra))}")
+            findings.doubt(*at, what=f"not checked by any rule: {', '.join(sorted(extra))}")
     return found
 
 
@@ -78,4 +78,4 @@ def _additions(
             got=str(len(tags)),
             allowed=f"at most {rule.most} on one resource",
         )
-    return Additions(tags=tags, arguments=merged(arguments, extra), extra=extra)
+    return Additions(tags=tags, arguments=merged(arguments, extra))
