@@ -122,7 +122,7 @@ def resources_in_state(stack: str, directory: Path) -> Sequence[Mapping[str, Any
 
 
 def _start(command: list[str], directory: Path, errors: IO[str] | int) -> subprocess.Popen[str]:
-    """Start the engine in a session of its own, which `end_session` ends."""
+    """Start the engine in a new session, which `end_session` ends."""
     return subprocess.Popen(
         command,
         cwd=directory,
