@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
@@ -19,7 +20,7 @@ from .stack_outputs import THIS_PROGRAM, StackOutputs
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
 
-    from dra_fleet.model.plan import Additions, ClusterPlan
+    from dra_fleet.model.plan import Additions, ClusterPlan, PoolPlan
 
     from .additions import Resources
 
@@ -30,6 +31,19 @@ SecretReader = Callable[[str], pulumi.Output[str]]
 
 ClusterMade = pulumi.CustomResource | tuple[pulumi.Input[str], ...]
 """The cluster that this program makes, or the names by which one that is adopted is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterArgs:
+    """Arguments of a component that creates or adopts a cluster of a cloud.
+
+    Attributes:
+        plan: plan of the cluster, with its settings and its pools.
+        logins: those of the whole program, where there is one.
+    """
+
+    plan: ClusterPlan
+    logins: Logins | None = None
 
 
 class Platform(pulumi.ComponentResource, ABC):
@@ -50,8 +64,8 @@ class Platform(pulumi.ComponentResource, ABC):
     installers: Sequence[pulumi.Resource] = ()
     """What gives nodes their GPU driver: releases and workloads come after it."""
 
-    add_pool: Callable[[Any, str, pulumi.Resource], pulumi.Resource] | None = None
-    """Declares one pool of a later plan, with the plan, the pool's name and its parent."""
+    add_pool: Callable[[ClusterPlan, PoolPlan, pulumi.Resource], pulumi.Resource] | None = None
+    """Declares a pool of a later plan of the cluster, with its parent."""
 
     MAIN: ClassVar[Resources | None] = None
     """The resource of a cluster; None if its cloud creates none."""
@@ -107,6 +121,15 @@ class Platform(pulumi.ComponentResource, ABC):
             main = cls.POOL if key else cls.MAIN
             if main is not None:
                 check(plan.name, f"pools.{key}.extra" if key else "extra", added.arguments, main[1])
+
+    @classmethod
+    def beside_pools(cls, plan: ClusterPlan) -> object:
+        """Return what other resources than pools take from a plan's pools.
+
+        A pool that changes it cannot be added once those resources are declared.
+        """
+        del plan
+        return None
 
     def pool_opts(self, pool: str) -> pulumi.ResourceOptions:
         """Return the options that add a pool's tags and arguments to its resources."""

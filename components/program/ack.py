@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..clouds.ack import cluster as ack
+from ..clouds.platform import ClusterArgs
 from .arguments import checked, named
 from .cluster import Cluster
 
@@ -97,5 +98,5 @@ class AckCluster(Cluster, ack.AckCluster):
             adopt=adopt,
             extra=extra,
         )
-        ack.AckCluster.__init__(self, name, ack.AckClusterArgs(plan=self.own, additions=plan.additions), opts)
+        ack.AckCluster.__init__(self, name, ClusterArgs(plan=plan), opts)
         self.begin(plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..clouds.aks import cluster as aks
+from ..clouds.platform import ClusterArgs
 from .arguments import checked, named
 from .cluster import Cluster
 
@@ -100,5 +101,5 @@ class AksCluster(Cluster, aks.AksCluster):
             adopt=adopt,
             extra=extra,
         )
-        aks.AksCluster.__init__(self, name, aks.AksClusterArgs(plan=self.own, additions=plan.additions), opts)
+        aks.AksCluster.__init__(self, name, ClusterArgs(plan=plan), opts)
         self.begin(plan)

@@ -33,7 +33,6 @@ class Cluster(Platform):
     Attributes:
         program: The settings that the program has declared so far.
         identity: Labels of everything in the cluster.
-        own: What the cloud is asked for, of the type that only its component knows.
     """
 
     CLOUD: str
@@ -41,7 +40,6 @@ class Cluster(Platform):
 
     program: ClusterProgram
     identity: Identity
-    own: Any
 
     def prepare(
         self,
@@ -100,7 +98,7 @@ class Cluster(Platform):
         self.shared: dict[str, pulumi.Resource] = {}
         self._planned: dict[str, ReleasePlan] = {}
         plan = self.program.plan()
-        self.own = plan.own
+        self._beside_pools = self.beside_pools(plan)
         self.check_additions(plan)
         return plan
 
@@ -117,7 +115,7 @@ class Cluster(Platform):
         self.new_release(component, plan)
         self.check_additions(plan)
         self.additions = plan.additions
-        if _beside_pools(plan.own) != _beside_pools(self.own):
+        if self.beside_pools(plan) != self._beside_pools:
             raise refused(
                 component,
                 "",
@@ -267,15 +265,6 @@ def _pools(component: str, pools: object, resolved: Callable[[str, str, object],
         )  # fmt: skip
     found = cast("Mapping[str, object]", pools)
     return {name: pool_settings(component, f"pools.{name}", pool, resolved) for name, pool in found.items()}
-
-
-def _beside_pools(own: object) -> dict[str, object]:
-    """Return the fields of a cloud's plan of a cluster without its pools."""
-    return (
-        {}
-        if own is None
-        else {key: value for key, value in vars(own).items() if key not in {"pools", "groups"}}
-    )
 
 
 def _written(toleration: Toleration) -> core.TolerationArgs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..clouds.eks import cluster as eks
+from ..clouds.platform import ClusterArgs
 from .arguments import checked, named
 from .cluster import Cluster
 
@@ -106,5 +107,5 @@ class EksCluster(Cluster, eks.EksCluster):
             adopt=adopt,
             extra=extra,
         )
-        eks.EksCluster.__init__(self, name, eks.EksClusterArgs(plan=self.own, additions=plan.additions), opts)
+        eks.EksCluster.__init__(self, name, ClusterArgs(plan=plan), opts)
         self.begin(plan)

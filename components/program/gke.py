@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..clouds.gke import cluster as gke
+from ..clouds.platform import ClusterArgs
 from .arguments import checked, named
 from .cluster import Cluster
 
@@ -103,5 +104,5 @@ class GkeCluster(Cluster, gke.GkeCluster):
             adopt=adopt,
             extra=extra,
         )
-        gke.GkeCluster.__init__(self, name, gke.GkeClusterArgs(plan=self.own, additions=plan.additions), opts)
+        gke.GkeCluster.__init__(self, name, ClusterArgs(plan=plan), opts)
         self.begin(plan)

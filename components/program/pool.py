@@ -91,5 +91,6 @@ class GpuNodePool(pulumi.ComponentResource):
             pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=cluster), opts),
         )
         if cluster.add_pool is not None:
-            cluster.added_pools.append(cluster.add_pool(plan.own, name, self))
+            pool_plan = next(item for item in plan.pools if item.name == name)
+            cluster.added_pools.append(cluster.add_pool(plan, pool_plan, self))
         self.register_outputs({})

@@ -209,13 +209,6 @@ class Cloud(ABC, Generic[SettingsT_co]):
         del settings
         return None
 
-    def plan_cluster(
-        self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
-    ) -> object:
-        """Return the desired cluster and node pools with final names, which only the component reads."""
-        del name, settings, minor, pools
-        return None
-
     def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
         """Return provider arguments that settings pass on unchanged, by pool; "" is the cluster.
 

@@ -205,7 +205,6 @@ class ClusterPlan:
 
     `kubeconfig`: where it comes from, None where the program makes one of what the cloud tells.
     `adopts`: the name in its cloud of a cluster that was there before the stack.
-    `own`: what its cloud is asked for, a frozen value of the cloud's own that only its component reads.
     `additions`: of its pools by name, and of the cluster itself under "".
     """
 
@@ -225,7 +224,6 @@ class ClusterPlan:
     queues: tuple[QueuePlan, ...] = ()
     kubeconfig: KubeconfigSource | None = None
     adopts: TextOrOutput | None = None
-    own: object = None
     additions: Mapping[str, Additions] = field(default_factory=dict[str, Additions])
 
 

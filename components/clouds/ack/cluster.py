@@ -6,20 +6,24 @@ Nothing secret gets into the state: the kubeconfig asks `ack-ram-tool` for each 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_alicloud
 from pulumi_alicloud import cs, vpc
 
+from dra_fleet.clouds.ack import CLOUD
+from dra_fleet.clouds.ack.plan import node_pool_name, version_of, zones_of
+from dra_fleet.clouds.ack.resources import SYSTEM_POOL
 from dra_fleet.core.findings.errors import SettingsError, under
+from dra_fleet.model.specs import POOL
 
 from ...core.identity import logical
 from ..adopting import readable
 from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
-from ..platform import Platform, cluster_opts
+from ..platform import ClusterArgs, Platform, cluster_opts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,15 +34,21 @@ if TYPE_CHECKING:
         ManagedKubernetesConnection,
     )
 
-    from dra_fleet.clouds.ack.cluster_plan import AckClusterPlan, AckCreation, AckNetworkPlan, AckPoolPlan
-    from dra_fleet.model.plan import Additions, ClusterPlan
+    from dra_fleet.clouds.ack.settings import (
+        AckAccess,
+        AckClusterSettings,
+        AckNetwork,
+        AckPoolSettings,
+        AckSystemPool,
+        AdoptAck,
+        CreateAck,
+    )
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
     from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 
-# The plan of an ACK cluster as the SDK's typed arguments, field by field. Nothing is decided here.
-#
 # Source: https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/developer-reference/
 
 _ADDONS = ("terway-eniip", "csi-plugin", "csi-provisioner")
@@ -47,27 +57,33 @@ _ADDONS = ("terway-eniip", "csi-plugin", "csi-provisioner")
 _SERVICES = "172.16.0.0/16"
 
 
+_SYSTEM_DISK = 120
+"""GiB."""
+
+
 def cluster_arguments(
-    plan: AckClusterPlan, creation: AckCreation, vswitches: Sequence[pulumi.Input[str]]
+    plan: ClusterPlan, create: CreateAck, access: AckAccess, vswitches: Sequence[pulumi.Input[str]]
 ) -> cs.ManagedKubernetesArgs:
     """The arguments of a ManagedKubernetes.
 
     Args:
-        plan: the whole cluster's.
-        creation: what is asked for of one that is created.
+        plan: the cluster's.
+        create: the settings of one that is created.
+        access: the settings of its API server.
         vswitches: those of its nodes and pods.
     """
+    settings = CLOUD.own(plan.settings)
     return cs.ManagedKubernetesArgs(
         name=plan.name,
-        version=plan.version,
-        cluster_spec=creation.edition,
+        version=version_of(settings, plan.kubernetes),
+        cluster_spec=settings.edition,
         profile="Default",
         vswitch_ids=list(vswitches),
         pod_vswitch_ids=list(vswitches),
         service_cidr=_SERVICES,
         proxy_mode="ipvs",
-        new_nat_gateway=creation.network is not None,
-        slb_internet_enabled=creation.public,
+        new_nat_gateway=create.network is not None,
+        slb_internet_enabled=access.public,
         # It cannot be turned off again: pods get roles of RAM by their service accounts.
         enable_rrsa=True,
         # The client's key would be in the state.
@@ -76,35 +92,66 @@ def cluster_arguments(
     )
 
 
+def system_arguments(
+    system: AckSystemPool, cluster: pulumi.Input[str], vswitches: Mapping[str, pulumi.Input[str]]
+) -> cs.NodePoolArgs:
+    """The arguments of the node pool of the cluster's own pods.
+
+    Args:
+        system: its settings.
+        cluster: the cluster's id.
+        vswitches: those of its zones, by zone.
+    """
+    return cs.NodePoolArgs(
+        cluster_id=cluster,
+        node_pool_name=SYSTEM_POOL,
+        instance_types=[system.machine],
+        vswitch_ids=[vswitches[zone] for zone in sorted(vswitches)],
+        image_type="AliyunLinux3",
+        runtime_name="containerd",
+        desired_size=_fixed(system.nodes.min, system.nodes.max),
+        scaling_config=_scaling(system.nodes.min, system.nodes.max, "cpu"),
+        labels=[cs.NodePoolLabelArgs(key=POOL, value=SYSTEM_POOL)],
+        taints=[],
+        spot_strategy="NoSpot",
+        multi_az_policy="BALANCE",
+        system_disk_category="cloud_essd",
+        system_disk_size=_SYSTEM_DISK,
+        management=cs.NodePoolManagementArgs(enable=True, auto_repair=True),
+        force_delete=True,
+    )
+
+
 def pool_arguments(
-    pool: AckPoolPlan, cluster: pulumi.Input[str], vswitches: Mapping[str, pulumi.Input[str]]
+    plan: PoolPlan,
+    pool: AckPoolSettings,
+    zones: Sequence[str],
+    cluster: pulumi.Input[str],
+    vswitches: Mapping[str, pulumi.Input[str]],
 ) -> cs.NodePoolArgs:
     """The arguments of a NodePool.
 
     Args:
-        pool: the node pool's plan.
+        plan: the node pool's.
+        pool: its settings.
+        zones: the zones of its nodes.
         cluster: the cluster's id.
         vswitches: the cluster's by zone.
     """
-    grows = pool.least < pool.most
+    kind = "gpu" if plan.machine.gpus else "cpu"
     return cs.NodePoolArgs(
         cluster_id=cluster,
-        node_pool_name=pool.name,
-        instance_types=[pool.instance_type],
-        vswitch_ids=[vswitches[zone] for zone in pool.zones],
+        node_pool_name=node_pool_name(plan, pool),
+        instance_types=[plan.machine.name],
+        vswitch_ids=[vswitches[zone] for zone in zones],
         image_type=pool.image,
         runtime_name="containerd",
-        # A number of nodes beside the autoscaler's bounds is refused.
-        desired_size=None if grows else str(pool.least),
-        scaling_config=cs.NodePoolScalingConfigArgs(
-            enable=True, min_size=pool.least, max_size=pool.most, type=pool.kind
-        )
-        if grows
-        else None,
-        labels=[cs.NodePoolLabelArgs(key=key, value=value) for key, value in sorted(pool.labels.items())],
+        desired_size=_fixed(plan.min_nodes, plan.max_nodes),
+        scaling_config=_scaling(plan.min_nodes, plan.max_nodes, "spot" if pool.spot else kind),
+        labels=[cs.NodePoolLabelArgs(key=key, value=value) for key, value in sorted(plan.labels.items())],
         taints=[
             cs.NodePoolTaintArgs(key=taint.key, value=taint.value or None, effect=taint.effect)
-            for taint in pool.taints
+            for taint in plan.taints
         ],
         spot_strategy="SpotAsPriceGo" if pool.spot else "NoSpot",
         multi_az_policy="BALANCE",
@@ -114,11 +161,23 @@ def pool_arguments(
             private_pool_options_match_criteria="Target", private_pool_options_id=pool.reservation
         ),
         system_disk_category="cloud_essd",
-        system_disk_size=pool.disk_gib,
+        system_disk_size=pool.disk,
         management=cs.NodePoolManagementArgs(enable=True, auto_repair=True),
         # Without it a pool that has nodes cannot be deleted, nor one that another replaces.
         force_delete=True,
     )
+
+
+def _fixed(least: int, most: int) -> str | None:
+    """The number of nodes; beside the autoscaler's bounds it is refused."""
+    return str(least) if least == most else None
+
+
+def _scaling(least: int, most: int, kind: str) -> cs.NodePoolScalingConfigArgs | None:
+    """The autoscaler's bounds; `kind`: what it calls the machines."""
+    if least == most:
+        return None
+    return cs.NodePoolScalingConfigArgs(enable=True, min_size=least, max_size=most, type=kind)
 
 
 # The kubeconfig of an ACK cluster: its address and authority, and a login that holds no secret.
@@ -157,7 +216,7 @@ _ZONE_BITS = 3
 
 
 def small_network(
-    name: str, wanted: AckNetworkPlan, opts: pulumi.ResourceOptions
+    name: str, wanted: AckNetwork, opts: pulumi.ResourceOptions
 ) -> Mapping[str, pulumi.Input[str]]:
     """Declare the VPC and its vSwitches, whose ids by zone are returned.
 
@@ -189,21 +248,6 @@ _MINUTES = 15
 
 
 @dataclass(frozen=True, kw_only=True)
-class AckClusterArgs:
-    """What an ACK cluster takes.
-
-    Attributes:
-        plan: what Alibaba Cloud is asked for.
-        logins: those of the whole program, where there is one.
-        additions: tags and arguments of its pools by name, and of the cluster under "".
-    """
-
-    plan: AckClusterPlan
-    logins: Logins | None = None
-    additions: Mapping[str, Additions] = field(default_factory=dict[str, "Additions"])
-
-
-@dataclass(frozen=True, kw_only=True)
 class _AckPlace:
     """A cluster as its node pools see it. `after`: what must be there before pods run in it.
 
@@ -224,47 +268,46 @@ class AckCluster(Platform):
     MAIN = (cs.ManagedKubernetes, cs.ManagedKubernetesArgs)
     POOL = (cs.NodePool, cs.NodePoolArgs)
 
-    def __init__(self, name: str, args: AckClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
+        settings = CLOUD.own(plan.settings)
+        create, access, adopt, region = settings.create, settings.access, settings.adopt, settings.region
         super().__init__(
             name,
             {
                 "cloud": "ack",
-                "kubernetes": plan.version,
-                "region": plan.region,
-                "adopted": plan.creates is None,
+                "kubernetes": version_of(settings, plan.kubernetes),
+                "region": region,
+                "adopted": adopt is not None,
             },
             opts,
-            args.additions,
+            plan.additions,
         )
         alibaba = pulumi_alicloud.Provider(
             logical(name, "alicloud"),
-            region=plan.region,
-            account_id=plan.account,
-            opts=pulumi.ResourceOptions(parent=self, replacement_trigger=plan.region),
+            region=region,
+            account_id=settings.account,
+            opts=pulumi.ResourceOptions(parent=self, replacement_trigger=region),
         )
-        self.admit(args.logins, self._login(name, plan, alibaba))
+        self.admit(args.logins, self._login(name, settings.account, alibaba))
         # Protected with the component: these options are its own, not those of what lives in the cluster.
         # The provider takes another region for a mere update, and looks there for what it made in the first.
         own = pulumi.ResourceOptions(
-            parent=self, provider=alibaba, depends_on=self._after, replacement_trigger=plan.region
+            parent=self, provider=alibaba, depends_on=self._after, replacement_trigger=region
         )
-        place = (
-            self._adopted(name, plan, own)
-            if plan.creates is None
-            else self._created(name, plan, plan.creates, own)
-        )
-        pools = [self._pool(name, pool, place, alibaba) for pool in plan.pools]
-        self.add_pool = lambda later, key, parent: self._pool(
-            name, next(pool for pool in later.pools if pool.key == key), place, alibaba, parent=parent
-        )
+        if adopt is not None:
+            place = self._adopted(name, settings, adopt, own)
+        elif create is not None and access is not None:
+            place = self._created(plan, create, access, own)
+        else:
+            raise TypeError(f"cluster {name} is neither created nor adopted")
+        pools = [self._pool(plan, pool, place, alibaba) for pool in plan.pools]
+        self.add_pool = lambda later, pool, parent: self._pool(later, pool, place, alibaba, parent=parent)
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(
                 id=place.id, endpoint=place.endpoint, authority=self._authority(place, alibaba)
             ).apply(
-                lambda told: login_kubeconfig(
-                    name, told["id"], plan.region, told["endpoint"], told["authority"]
-                )
+                lambda told: login_kubeconfig(name, told["id"], region, told["endpoint"], told["authority"])
             )
         )
         provider = self.enter(
@@ -274,15 +317,14 @@ class AckCluster(Platform):
 
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
-        """Take what Alibaba Cloud is asked for; it needs no secret."""
+        """Return how to declare the cluster; no secret is needed."""
         del secret
-        args = AckClusterArgs(plan=cast("AckClusterPlan", plan.own), logins=logins, additions=plan.additions)
-        return lambda opts: cls(plan.name, args, opts)
+        return lambda opts: cls(plan.name, ClusterArgs(plan=plan, logins=logins), opts)
 
     def _login(
-        self, name: str, plan: AckClusterPlan, alibaba: pulumi_alicloud.Provider
+        self, name: str, account: str | None, alibaba: pulumi_alicloud.Provider
     ) -> pulumi.Output[str] | None:
-        if plan.account is None:
+        if account is None:
             return None
         asked = pulumi_alicloud.get_caller_identity_output(
             opts=pulumi.InvokeOutputOptions(parent=self, provider=alibaba)
@@ -292,14 +334,16 @@ class AckCluster(Platform):
             lambda told: told.account_id,
             name,
             "account",
-            plan.account,
+            account,
             known_as="Alibaba Cloud account",
         )
 
-    def _adopted(self, name: str, plan: AckClusterPlan, own: pulumi.ResourceOptions) -> _AckPlace:
-        adopted = plan.adopts or plan.name
+    def _adopted(
+        self, name: str, settings: AckClusterSettings, adopt: AdoptAck, own: pulumi.ResourceOptions
+    ) -> _AckPlace:
+        region = settings.region
         asked = cs.get_managed_kubernetes_clusters_output(
-            ids=pulumi.Output.from_input(self.elsewhere.text(adopted, "the cluster's id")).apply(
+            ids=pulumi.Output.from_input(self.elsewhere.text(adopt.id, "the cluster's id")).apply(
                 lambda known: [known]
             ),
             enable_details=True,
@@ -308,36 +352,35 @@ class AckCluster(Platform):
         found = readable(
             asked,
             name,
-            known_as=f"ACK cluster {adopted} in region {plan.region}",
-            listing=f"aliyun cs DescribeClustersV1 --region {plan.region}",
+            known_as=f"ACK cluster {adopt.id} in region {region}",
+            listing=f"aliyun cs DescribeClustersV1 --region {region}",
             permission="the permission cs:DescribeClusterDetail",
-        ).apply(lambda told: _only(name, plan, told.clusters))
+        ).apply(lambda told: _only(name, adopt, region, told.clusters))
         return _AckPlace(
             # Its node pools wait for the answer: none is asked for in a cluster that is not there.
             id=found.apply(lambda cluster: cluster.id),
             endpoint=found.apply(lambda cluster: _address(cluster.connections)),
-            vswitches=self.elsewhere.texts(plan.vswitches, _VSWITCH),
+            vswitches=self.elsewhere.texts(adopt.vswitches, _VSWITCH),
             made=None,
             after=[],
         )
 
     def _created(
-        self, name: str, plan: AckClusterPlan, creation: AckCreation, own: pulumi.ResourceOptions
+        self, plan: ClusterPlan, create: CreateAck, access: AckAccess, own: pulumi.ResourceOptions
     ) -> _AckPlace:
-        network = creation.network
         vswitches = (
-            self.elsewhere.texts(plan.vswitches, _VSWITCH)
-            if network is None
-            else small_network(name, network, own)
+            self.elsewhere.texts(create.vswitches, _VSWITCH)
+            if create.network is None
+            else small_network(plan.name, create.network, own)
         )
         cluster = cs.ManagedKubernetes(
-            name,
-            cluster_arguments(plan, creation, [vswitches[zone] for zone in sorted(vswitches)]),
+            plan.name,
+            cluster_arguments(plan, create, access, [vswitches[zone] for zone in sorted(vswitches)]),
             opts=cluster_opts(own),
         )
         system = cs.NodePool(
-            logical(name, creation.system.key),
-            pool_arguments(creation.system, cluster.id, vswitches),
+            logical(plan.name, SYSTEM_POOL),
+            system_arguments(CLOUD.own(plan.settings).system_pool, cluster.id, vswitches),
             opts=own,
         )
         return _AckPlace(
@@ -350,8 +393,8 @@ class AckCluster(Platform):
 
     def _pool(
         self,
-        name: str,
-        pool: AckPoolPlan,
+        cluster: ClusterPlan,
+        plan: PoolPlan,
         place: _AckPlace,
         alibaba: pulumi_alicloud.Provider,
         *,
@@ -364,10 +407,12 @@ class AckCluster(Platform):
             depends_on=place.after,
             replace_on_changes=["nodePoolName"],
         )
+        settings = CLOUD.own(cluster.settings)
+        pool = settings.pools[plan.name]
         return cs.NodePool(
-            logical(name, pool.key),
-            pool_arguments(pool, place.id, place.vswitches),
-            opts=self.child_opts(pulumi.ResourceOptions.merge(opts, self.pool_opts(pool.key))),
+            logical(cluster.name, plan.name),
+            pool_arguments(plan, pool, zones_of(pool, settings), place.id, place.vswitches),
+            opts=self.child_opts(pulumi.ResourceOptions.merge(opts, self.pool_opts(plan.name))),
         )
 
     def _authority(self, place: _AckPlace, alibaba: pulumi_alicloud.Provider) -> pulumi.Output[str]:
@@ -382,17 +427,17 @@ class AckCluster(Platform):
 
 
 def _only(
-    name: str, plan: AckClusterPlan, found: Sequence[GetManagedKubernetesClustersClusterResult]
+    name: str, adopt: AdoptAck, region: str, found: Sequence[GetManagedKubernetesClustersClusterResult]
 ) -> GetManagedKubernetesClustersClusterResult:
     """The cluster of an id; the cloud lists none where there is none."""
     if found:
         return found[0]
     error = SettingsError(
         path=under("clusters", name, "adopt"),
-        what=f"ACK has no such cluster in region {plan.region}",
-        got=str(plan.adopts),
+        what=f"ACK has no such cluster in region {region}",
+        got=str(adopt.id),
         allowed="a cluster that is there and that your login may read",
-        fix=f"look for it with `aliyun cs DescribeClustersV1 --region {plan.region}`",
+        fix=f"look for it with `aliyun cs DescribeClustersV1 --region {region}`",
     )
     raise pulumi.RunError(str(error))
 

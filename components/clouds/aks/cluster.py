@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
@@ -19,31 +19,36 @@ from pulumi_azure_native import monitor, resources
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
+from dra_fleet.clouds.aks import CLOUD
+from dra_fleet.clouds.aks.plan import agent_pool_name, physical_name
+from dra_fleet.clouds.aks.resources import SPOT
+
 from ...core.identity import logical
 from ..adopting import readable
 from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
-from ..platform import Platform, cluster_opts
+from ..platform import ClusterArgs, Platform, cluster_opts
 from .sizes import PoolSizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from dra_fleet.clouds.aks.cluster_plan import (
-        AksClusterPlan,
-        AksCreation,
-        AksPoolPlan,
-        AksSystemPoolPlan,
-        AksWindowPlan,
+    from dra_fleet.clouds.aks.settings import (
+        AdoptCluster,
+        AksAccess,
+        AksClusterSettings,
+        AksPoolSettings,
+        AksUpgrades,
+        CreateCluster,
+        MaintenanceWindow,
+        SystemPool,
     )
-    from dra_fleet.model.plan import Additions, ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
     from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
 
 
-# The plan of an AKS cluster, declared field by field with typed arguments. Nothing is decided here.
-#
 # Resources are declared here, not their Args: of AgentPoolArgs and ManagedClusterArgs the SDK unpacks
 # `resource_name` onto its own parameter of that name.
 # Source: https://learn.microsoft.com/en-us/rest/api/aks/ (2025-09-01).
@@ -65,10 +70,9 @@ class PoolHome:
 
 
 def declare_cluster(
-    name: str,
     group: pulumi.Input[str],
-    plan: AksClusterPlan,
-    creation: AksCreation,
+    plan: ClusterPlan,
+    access: AksAccess,
     *,
     system_nodes: pulumi.Input[int],
     identity: pulumi.Input[str] | None,
@@ -78,27 +82,26 @@ def declare_cluster(
     """The control plane with its system pool.
 
     Args:
-        name: logical.
         group: the name of its resource group.
-        plan: the whole cluster's.
-        creation: what is asked for of one that is created.
+        plan: the cluster's.
+        access: the settings of its API server.
         system_nodes: how many nodes its system pool is asked for.
         identity: id of a user-assigned identity.
         subnet: id of the subnet of its system pool.
         opts: parent and provider.
     """
+    settings = CLOUD.own(plan.settings)
+    long_term = settings.long_term_support
     return aks.ManagedCluster(
-        name,
+        plan.name,
         resource_group_name=group,
         resource_name_=plan.name,
-        location=plan.region,
-        dns_prefix=creation.dns_prefix,
+        location=settings.region,
+        dns_prefix=physical_name("dnsPrefix", plan.name),
         kubernetes_version=plan.kubernetes,
         identity=_identity(identity),
-        sku=aks.ManagedClusterSKUArgs(
-            name=creation.sku, tier="Premium" if creation.long_term_support else "Standard"
-        ),
-        support_plan="AKSLongTermSupport" if creation.long_term_support else "KubernetesOfficial",
+        sku=aks.ManagedClusterSKUArgs(name=settings.sku, tier="Premium" if long_term else "Standard"),
+        support_plan="AKSLongTermSupport" if long_term else "KubernetesOfficial",
         disable_local_accounts=True,
         enable_rbac=True,
         oidc_issuer_profile=aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
@@ -106,67 +109,78 @@ def declare_cluster(
             workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
         ),
         auto_upgrade_profile=aks.ManagedClusterAutoUpgradeProfileArgs(
-            upgrade_channel=creation.upgrade_channel, node_os_upgrade_channel=creation.node_image_channel
+            upgrade_channel=settings.upgrades.kubernetes,
+            node_os_upgrade_channel=settings.upgrades.node_image,
         ),
         network_profile=aks.ContainerServiceNetworkProfileArgs(
             network_plugin="azure", network_plugin_mode="overlay", network_dataplane="cilium"
         ),
         auto_scaler_profile=aks.ManagedClusterPropertiesAutoScalerProfileArgs(
-            expander="priority" if plan.priorities else "random"
+            expander="priority" if _priorities(plan) else "random"
         ),
-        agent_pool_profiles=[_system_pool(plan.kubernetes, creation.system, system_nodes, subnet)],
+        agent_pool_profiles=[_system_pool(plan.kubernetes, settings.system_pool, system_nodes, subnet)],
         aad_profile=aks.ManagedClusterAADProfileArgs(
-            managed=True, enable_azure_rbac=True, admin_group_object_ids=list(creation.admin_groups) or None
+            managed=True, enable_azure_rbac=True, admin_group_object_ids=list(access.admin_groups) or None
         ),
         api_server_access_profile=aks.ManagedClusterAPIServerAccessProfileArgs(
-            enable_private_cluster=creation.private,
-            authorized_ip_ranges=list(creation.authorized_ranges) or None,
+            enable_private_cluster=access.private,
+            authorized_ip_ranges=list(access.authorized_ranges) or None,
         ),
         opts=opts,
     )
 
 
 def declare_pool(
-    name: str, home: PoolHome, pool: AksPoolPlan, count: pulumi.Input[int], opts: pulumi.ResourceOptions
+    name: str,
+    home: PoolHome,
+    plan: PoolPlan,
+    pool: AksPoolSettings,
+    *,
+    count: pulumi.Input[int],
+    opts: pulumi.ResourceOptions,
 ) -> aks.AgentPool:
     """A pool of GPU nodes.
 
     Args:
         name: logical.
         home: the cluster it is added to.
-        pool: what is asked for.
+        plan: the pool's.
+        pool: its settings.
         count: how many nodes.
         opts: parent and provider, and what must be there before it.
     """
-    least, most = pool.scale.bounds or (None, None)
+    grows = plan.min_nodes < plan.max_nodes
     return aks.AgentPool(
         name,
         resource_group_name=home.group,
         resource_name_=home.cluster,
-        agent_pool_name=pool.name,
+        agent_pool_name=agent_pool_name(plan, pool),
         mode="User",
         type=pool.type,
-        vm_size=pool.vm_size,
-        os_type=pool.os_type,
+        vm_size=plan.machine.name,
+        os_type="Windows" if pool.os_sku.startswith("Windows") else "Linux",
         os_sku=pool.os_sku,
         orchestrator_version=home.kubernetes,
         count=count,
-        enable_auto_scaling=pool.scale.bounds is not None,
-        min_count=least,
-        max_count=most,
+        enable_auto_scaling=grows,
+        min_count=plan.min_nodes if grows else None,
+        max_count=plan.max_nodes if grows else None,
         scale_down_mode="Delete",
-        node_labels=dict(pool.labels),
-        node_taints=[f"{taint.key}={taint.value}:{taint.effect}" for taint in pool.taints],
+        # AKS puts the label and the taint of spot nodes there itself, and refuses its own prefix.
+        node_labels={key: value for key, value in plan.labels.items() if key != SPOT},
+        node_taints=[
+            f"{taint.key}={taint.value}:{taint.effect}" for taint in plan.taints if taint.key != SPOT
+        ],
         availability_zones=list(pool.zones) or None,
         vnet_subnet_id=home.subnet,
-        gpu_profile=None
-        if pool.gpu_driver is None
-        else aks.GPUProfileArgs(driver="Install" if pool.gpu_driver else "None"),
+        gpu_profile=aks.GPUProfileArgs(driver="Install" if pool.gpu_driver == "aks" else "None")
+        if plan.machine.gpus
+        else None,
         gpu_instance_profile=pool.gpu_instance_profile,
         capacity_reservation_group_id=pool.capacity_reservation_group,
         upgrade_settings=aks.AgentPoolUpgradeSettingsArgs(
-            max_surge=pool.upgrade.surge,
-            max_unavailable=pool.upgrade.unavailable,
+            max_surge=pool.upgrade.surge or "0",
+            max_unavailable="0" if pool.upgrade.surge else pool.upgrade.unavailable or "1",
             drain_timeout_in_minutes=pool.upgrade.drain_timeout,
             undrainable_node_behavior="Cordon",
         ),
@@ -177,7 +191,19 @@ def declare_pool(
     )
 
 
-def window_arguments(window: AksWindowPlan) -> aks.MaintenanceWindowArgs:
+def maintenance_windows(upgrades: AksUpgrades) -> dict[str, aks.MaintenanceWindowArgs]:
+    """The window of each kind of automatic upgrade that is on, by AKS's name of that kind."""
+    window = upgrades.window
+    if window is None:
+        return {}
+    kinds = {
+        "aksManagedAutoUpgradeSchedule": upgrades.kubernetes != "none",
+        "aksManagedNodeOSUpgradeSchedule": upgrades.node_image != "None",
+    }
+    return {name: _window(window) for name, on in kinds.items() if on}
+
+
+def _window(window: MaintenanceWindow) -> aks.MaintenanceWindowArgs:
     """A weekly window in UTC."""
     return aks.MaintenanceWindowArgs(
         schedule=aks.ScheduleArgs(
@@ -225,21 +251,6 @@ _PRIORITIES = "cluster-autoscaler-priority-expander"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AksClusterArgs:
-    """What an AKS cluster takes.
-
-    Attributes:
-        plan: what Azure is asked for.
-        logins: those of the whole program, where there is one.
-        additions: tags and arguments of its pools by name, and of the cluster under "".
-    """
-
-    plan: AksClusterPlan
-    logins: Logins | None = None
-    additions: Mapping[str, Additions] = field(default_factory=dict[str, "Additions"])
-
-
-@dataclass(frozen=True, kw_only=True)
 class _AksPlace:
     """Which cluster it is in Azure, how its users get in, and what must be there before pools are added."""
 
@@ -258,60 +269,67 @@ class AksCluster(Platform):
     MAIN = (aks.ManagedCluster, aks.ManagedClusterArgs)
     POOL = (aks.AgentPool, aks.AgentPoolArgs)
 
-    def __init__(self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
+        settings = CLOUD.own(plan.settings)
+        create, access, adopt = settings.create, settings.access, settings.adopt
         super().__init__(
             name,
             {
                 "cloud": "aks",
                 "kubernetes": plan.kubernetes,
-                "region": plan.region,
-                "adopted": plan.creates is None,
+                "region": settings.region,
+                "adopted": adopt is not None,
             },
             opts,
-            args.additions,
+            plan.additions,
         )
         azure = pulumi_azure_native.Provider(
             logical(name, "azure"),
-            location=plan.region,
-            subscription_id=plan.subscription,
+            location=settings.region,
+            subscription_id=settings.subscription,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        if plan.creates is None:
-            place = self._adopted(name, plan, azure)
+        if adopt is not None:
+            place = self._adopted(name, settings, adopt, azure)
             self.admit(args.logins, place.user.apply(lambda _: name))
+        elif create is not None and access is not None:
+            self.admit(args.logins, self._login(name, settings.subscription, azure))
+            place = self._created(plan, create, access, azure)
         else:
-            self.admit(args.logins, self._login(name, plan, azure))
-            place = self._created(name, plan, plan.creates, azure)
-        pools = [self._pool(name, plan, pool, place, azure) for pool in plan.pools]
-        self.add_pool = lambda later, key, parent: self._pool(
-            name, later, next(pool for pool in later.pools if pool.key == key), place, azure, parent=parent
-        )
+            raise TypeError(f"cluster {name} is neither created nor adopted")
+        pools = [self._pool(plan, pool, place, azure) for pool in plan.pools]
+        self.add_pool = lambda later, pool, parent: self._pool(later, pool, place, azure, parent=parent)
+        login = "azurecli" if access is None else access.login
         kubeconfig = pulumi.Output.secret(
-            place.user.apply(lambda user: login_kubeconfig(name, _encoded(user), plan.login))
+            place.user.apply(lambda user: login_kubeconfig(name, _encoded(user), login))
         )
         provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *pools])
-        self._priorities(name, plan)
+        self._declare_priorities(plan)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
-        """Take what Azure is asked for; it needs no secret."""
+        """Return how to declare the cluster; no secret is needed."""
         del secret
-        args = AksClusterArgs(plan=cast("AksClusterPlan", plan.own), logins=logins, additions=plan.additions)
-        return lambda opts: cls(plan.name, args, opts)
+        return lambda opts: cls(plan.name, ClusterArgs(plan=plan, logins=logins), opts)
+
+    @classmethod
+    def beside_pools(cls, plan: ClusterPlan) -> object:
+        """Return the priorities of the pools, which the autoscaler reads."""
+        return _priorities(plan)
 
     def _login(
-        self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider
+        self, name: str, subscription: str | None, azure: pulumi_azure_native.Provider
     ) -> pulumi.Output[str] | None:
         """Ask for its tags, which every subscription has.
 
         https://learn.microsoft.com/rest/api/resources/tags/get-at-scope
         """
-        if plan.subscription is None:
+        if subscription is None:
             return None
         asked = resources.get_tag_at_scope_output(
-            scope=f"/subscriptions/{plan.subscription}",
+            scope=f"/subscriptions/{subscription}",
             opts=pulumi.InvokeOutputOptions(parent=self, provider=azure),
         )
         return of_account(
@@ -319,57 +337,59 @@ class AksCluster(Platform):
             lambda tags: tags.id.split("/")[2].lower(),
             name,
             "subscription",
-            plan.subscription,
+            subscription,
             known_as="Azure subscription",
         )
 
     def _created(
-        self, name: str, plan: AksClusterPlan, creation: AksCreation, azure: pulumi_azure_native.Provider
+        self,
+        plan: ClusterPlan,
+        create: CreateCluster,
+        access: AksAccess,
+        azure: pulumi_azure_native.Provider,
     ) -> _AksPlace:
+        name, settings = plan.name, CLOUD.own(plan.settings)
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=azure, depends_on=self._after)
         group = resources.ResourceGroup(
             logical(name, "group"),
-            resource_group_name=self.elsewhere.text(plan.resource_group, "the name of its resource group"),
-            location=plan.region,
+            resource_group_name=self.elsewhere.text(create.resource_group, "the name of its resource group"),
+            location=settings.region,
             opts=opts,
         )
-        sizes = PoolSizes(
-            cluster=name, group=group.name, name=plan.name, made=group, parent=self, provider=azure
-        )
-        system_nodes = sizes.wanted(SYSTEM_POOL, creation.system.scale)
+        sizes = PoolSizes(cluster=name, group=group.name, name=name, made=group, parent=self, provider=azure)
+        nodes = settings.system_pool.nodes
         cluster = declare_cluster(
-            name,
             group.name,
             plan,
-            creation,
-            system_nodes=system_nodes,
-            identity=self.elsewhere.given(creation.identity, _RESOURCE),
-            subnet=self.elsewhere.given(creation.subnet, _RESOURCE),
+            access,
+            system_nodes=sizes.wanted(SYSTEM_POOL, nodes.min, nodes.max),
+            identity=self.elsewhere.given(create.identity, _RESOURCE),
+            subnet=self.elsewhere.given(create.subnet, _RESOURCE),
             opts=cluster_opts(opts),
         )
-        if creation.logs is not None:
+        if create.logs is not None:
             monitor.DiagnosticSetting(
                 logical(name, "logs"),
                 name="dra-fleet",
                 resource_uri=cluster.id,
-                workspace_id=self.elsewhere.text(creation.logs.workspace, _RESOURCE),
+                workspace_id=self.elsewhere.text(create.logs.workspace, _RESOURCE),
                 logs=[
                     monitor.DiagnosticsLogSettingsArgs(category=category, enabled=True)
-                    for category in creation.logs.categories
+                    for category in create.logs.categories
                 ],
                 opts=self.child_opts(pulumi.ResourceOptions(provider=azure)),
             )
         windows = [
             aks.MaintenanceConfiguration(
-                logical(name, window.name),
+                logical(name, kind),
                 resource_group_name=group.name,
                 resource_name_=cluster.name,
-                config_name=window.name,
-                maintenance_window=window_arguments(window),
+                config_name=kind,
+                maintenance_window=window,
                 opts=self.child_opts(pulumi.ResourceOptions(provider=azure)),
             )
-            for window in creation.windows
+            for kind, window in maintenance_windows(settings.upgrades).items()
         ]
         after = [cluster, *windows]
         user = self._user(group.name, cluster.name, azure, after)
@@ -377,14 +397,19 @@ class AksCluster(Platform):
             group=group.name, name=cluster.name, sizes=sizes, user=user, cluster=cluster, after=after
         )
 
-    def _adopted(self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider) -> _AksPlace:
-        adopted = plan.adopts or plan.name
-        group = self.elsewhere.text(plan.resource_group, "the name of its resource group")
-        known = self.elsewhere.text(adopted, "the cluster's name in Azure")
+    def _adopted(
+        self,
+        name: str,
+        settings: AksClusterSettings,
+        adopt: AdoptCluster,
+        azure: pulumi_azure_native.Provider,
+    ) -> _AksPlace:
+        group = self.elsewhere.text(adopt.resource_group, "the name of its resource group")
+        known = self.elsewhere.text(adopt.name, "the cluster's name in Azure")
         user = readable(
             self._user(group, known, azure, ()),
             name,
-            known_as=f"AKS cluster {adopted} in resource group {plan.resource_group}",
+            known_as=f"AKS cluster {adopt.name} in resource group {adopt.resource_group}",
             listing="az aks list --output table",
             permission='the role "Azure Kubernetes Service Cluster User Role" on it',
         )
@@ -396,7 +421,7 @@ class AksCluster(Platform):
             name=there,
             sizes=sizes,
             user=user,
-            cluster=(plan.subscription or "", group, known),
+            cluster=(settings.subscription or "", group, known),
             after=[],
         )
 
@@ -417,9 +442,8 @@ class AksCluster(Platform):
 
     def _pool(
         self,
-        name: str,
-        plan: AksClusterPlan,
-        pool: AksPoolPlan,
+        cluster: ClusterPlan,
+        plan: PoolPlan,
         place: _AksPlace,
         azure: pulumi_azure_native.Provider,
         *,
@@ -427,39 +451,49 @@ class AksCluster(Platform):
     ) -> aks.AgentPool:
         # All pools of a cluster are in subnets of one virtual network, or none names a subnet:
         # https://github.com/Azure/AKS/issues/2927 (2022-05-04).
-        own = self.additions.get(pool.key)
-        takes = plan.creates is None and (own is None or "vnetSubnetID" not in own.arguments)
+        own, settings = self.additions.get(plan.name), CLOUD.own(cluster.settings)
+        pool = settings.pools[plan.name]
+        takes = settings.adopt is not None and (own is None or "vnetSubnetID" not in own.arguments)
         return declare_pool(
-            logical(name, pool.key),
+            logical(cluster.name, plan.name),
             PoolHome(
                 group=place.group,
                 cluster=place.name,
-                kubernetes=plan.kubernetes,
+                kubernetes=cluster.kubernetes,
                 subnet=place.sizes.subnet if takes else None,
             ),
+            plan,
             pool,
-            place.sizes.wanted(pool.name, pool.scale),
-            self.child_opts(
+            count=place.sizes.wanted(agent_pool_name(plan, pool), plan.min_nodes, plan.max_nodes),
+            opts=self.child_opts(
                 pulumi.ResourceOptions.merge(
                     pulumi.ResourceOptions(parent=parent, provider=azure, depends_on=list(place.after)),
-                    self.pool_opts(pool.key),
+                    self.pool_opts(plan.name),
                 )
             ),
         )
 
-    def _priorities(self, name: str, plan: AksClusterPlan) -> None:
-        """Which pool the autoscaler grows first, by the pools' names in Azure; nodes' names hold them."""
-        if not plan.priorities:
-            return
-        priorities = {
-            str(priority): [f".*-{pool}-.*" for pool in pools] for priority, pools in plan.priorities.items()
-        }
-        core.ConfigMap(
-            logical(name, "priorities"),
-            metadata=meta.ObjectMetaArgs(name=_PRIORITIES, namespace="kube-system"),
-            data={"priorities": json.dumps(priorities, sort_keys=True)},
-            opts=self.member_opts(),
-        )
+    def _declare_priorities(self, plan: ClusterPlan) -> None:
+        """Which pool the autoscaler grows first; nodes' names hold the pools' names in Azure."""
+        priorities = _priorities(plan)
+        if priorities:
+            core.ConfigMap(
+                logical(plan.name, "priorities"),
+                metadata=meta.ObjectMetaArgs(name=_PRIORITIES, namespace="kube-system"),
+                data={"priorities": json.dumps(priorities, sort_keys=True)},
+                opts=self.member_opts(),
+            )
+
+
+def _priorities(plan: ClusterPlan) -> dict[str, list[str]]:
+    """Patterns of the names of the pools of each priority."""
+    found: dict[str, list[str]] = {}
+    for pool in plan.pools:
+        settings = CLOUD.own(plan.settings).pools[pool.name]
+        if settings.priority is not None:
+            name = f".*-{agent_pool_name(pool, settings)}-.*"
+            found.setdefault(str(settings.priority), []).append(name)
+    return found
 
 
 def _encoded(user: aks.ListManagedClusterUserCredentialsResult) -> str:
@@ -476,15 +510,15 @@ def _identity(identity: pulumi.Input[str] | None) -> aks.ManagedClusterIdentityA
 
 def _system_pool(
     kubernetes: str,
-    system: AksSystemPoolPlan,
+    system: SystemPool,
     count: pulumi.Input[int],
     subnet: pulumi.Input[str] | None,
 ) -> aks.ManagedClusterAgentPoolProfileArgs:
-    least, most = system.scale.bounds or (None, None)
+    least, most = system.nodes.min, system.nodes.max
     return aks.ManagedClusterAgentPoolProfileArgs(
         name=SYSTEM_POOL,
         mode="System",
-        vm_size=system.vm_size,
+        vm_size=system.machine,
         os_type="Linux",
         os_sku="AzureLinux3",
         orchestrator_version=kubernetes,
@@ -492,9 +526,9 @@ def _system_pool(
         vnet_subnet_id=subnet,
         node_taints=["CriticalAddonsOnly=true:NoSchedule"],
         count=count,
-        enable_auto_scaling=system.scale.bounds is not None,
-        min_count=least,
-        max_count=most,
+        enable_auto_scaling=least < most,
+        min_count=least if least < most else None,
+        max_count=most if least < most else None,
     )
 
 

@@ -22,8 +22,6 @@ from ..sizing import asked_for
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.clouds.aks.cluster_plan import AksScale
-
 _ABSENT = re.compile(r'Code="(?:Resource|ResourceGroup)?NotFound"')
 """The codes by which the plugin itself tells that something is not there.
 
@@ -60,17 +58,17 @@ class PoolSizes:
     parent: pulumi.Resource
     provider: pulumi.ProviderResource | None
 
-    def wanted(self, pool: str, scale: AksScale) -> pulumi.Input[int]:
+    def wanted(self, pool: str, least: int, most: int) -> pulumi.Input[int]:
         """How many nodes a pool is asked for.
 
         Args:
             pool: its name in Azure.
-            scale: the number at the beginning, and its bounds where it is autoscaled.
+            least: the fewest nodes.
+            most: the most nodes.
         """
-        bounds = scale.bounds
-        if bounds is None:
-            return scale.count
-        return self._live.apply(lambda live: asked_for(live.counts.get(pool), bounds))
+        if least == most:
+            return least
+        return self._live.apply(lambda live: asked_for(live.counts.get(pool), (least, most)))
 
     @property
     def subnet(self) -> pulumi.Output[str | None]:

@@ -1,4 +1,4 @@
-"""The plan of an EKS cluster as the SDK's typed arguments, field by field. Nothing is decided here.
+"""An EKS cluster and its node groups as the SDK's typed arguments, field by field.
 
 Source: https://docs.aws.amazon.com/eks/latest/APIReference/ and
 https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 
 from pulumi_aws import ec2, eks
 
-from dra_fleet.clouds.eks.plan import SYSTEM_POOL
+from dra_fleet import drivers
+from dra_fleet.clouds.eks import CLOUD
+from dra_fleet.clouds.eks.plan import CUSTOM, SYSTEM_POOL, ami_type, image_of, node_group_name, zones_of
+from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
@@ -21,13 +24,66 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
+    from dra_fleet.clouds.eks.facts import EksImage
+    from dra_fleet.clouds.eks.settings import (
+        EksAccess,
+        EksClusterSettings,
+        EksPoolSettings,
+        EksSystemPool,
+        EksUpgrade,
+    )
     from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
     from .sizes import GroupSizes
 
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
-_MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
+_CAPACITY_BLOCK = "CAPACITY_BLOCK"
+_GRAVITON = ("g.", "gd.", "gn.", "gb.", "gen.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A node group: the plan of its pool in the plan of its cluster."""
+
+    cluster: ClusterPlan
+    plan: PoolPlan
+
+    @property
+    def settings(self) -> EksClusterSettings:
+        """The settings of the cluster."""
+        return CLOUD.own(self.cluster.settings)
+
+    @property
+    def pool(self) -> EksPoolSettings:
+        """The settings of the pool."""
+        return self.settings.pools[self.plan.name]
+
+    @property
+    def name(self) -> str:
+        """The name in AWS."""
+        return node_group_name(self.plan, self.pool, self.settings)
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The zones of the nodes."""
+        return zones_of(self.pool, self.settings)
+
+    @property
+    def image(self) -> EksImage | None:
+        """What is known of the AMI type; None for an image of one's own."""
+        return image_of(self.plan.machine, self.pool)
+
+    @property
+    def cards(self) -> tuple[str | None, ...] | None:
+        """The kind of each network card, None for a usual one; no cards where AWS chooses.
+
+        The first one carries the node's address, the others nothing but EFA.
+        """
+        cards = drivers.traits(self.plan.machine).network_cards
+        if not self.pool.efa or cards is None:
+            return None
+        return (None if cards.first else "efa", *("efa-only" for _ in range(1, cards.first + cards.count)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,46 +107,47 @@ class GroupHome:
 
 
 def cluster_arguments(
-    plan: EksClusterPlan,
-    creation: EksCreation,
+    plan: ClusterPlan,
+    access: EksAccess,
     role: pulumi.Input[str],
     subnets: Sequence[pulumi.Input[str]],
 ) -> eks.ClusterArgs:
     """The arguments of a Cluster.
 
     Args:
-        plan: the whole cluster's.
-        creation: what is asked for of one that is created.
+        plan: the cluster's.
+        access: the settings of its API server.
         role: the role of its control plane.
         subnets: those that its control plane reaches its nodes in.
     """
+    settings = CLOUD.own(plan.settings)
     return eks.ClusterArgs(
         name=plan.name,
         role_arn=role,
-        vpc_config=_network(subnets, creation),
+        vpc_config=_network(subnets, access),
         version=plan.kubernetes,
         access_config=eks.ClusterAccessConfigArgs(
             authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
         ),
-        upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=creation.support),
+        upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=settings.support),
         bootstrap_self_managed_addons=False,
-        compute_config=eks.ClusterComputeConfigArgs(enabled=True) if creation.auto_mode else None,
+        compute_config=eks.ClusterComputeConfigArgs(enabled=True) if settings.auto_mode else None,
     )
 
 
-def system_arguments(plan: EksClusterPlan, creation: EksCreation, home: GroupHome) -> eks.NodeGroupArgs:
-    """The arguments of the system node group."""
-    system = creation.system
+def system_arguments(system: EksSystemPool, minor: str, home: GroupHome) -> eks.NodeGroupArgs:
+    """The arguments of the system node group; `minor` is the cluster's Kubernetes version."""
+    arm = f"{system.machine.partition('.')[0]}.".endswith(_GRAVITON)
     return eks.NodeGroupArgs(
         cluster_name=home.cluster,
         node_role_arn=home.role,
         subnet_ids=list(home.subnets),
         node_group_name=SYSTEM_POOL,
-        version=plan.kubernetes,
-        ami_type=system.ami_type,
+        version=minor,
+        ami_type=f"AL2023_{'ARM_64' if arm else 'x86_64'}_STANDARD",
         capacity_type="ON_DEMAND",
-        instance_types=[system.instance_type],
-        scaling_config=_scale(home.sizes, SYSTEM_POOL, system.least, system.most),
+        instance_types=[system.machine],
+        scaling_config=_scale(home.sizes, SYSTEM_POOL, system.nodes.min, system.nodes.max),
         labels={POOL: SYSTEM_POOL},
         taints=[eks.NodeGroupTaintArgs(key="CriticalAddonsOnly", value="true", effect="NO_SCHEDULE")],
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
@@ -99,36 +156,35 @@ def system_arguments(plan: EksClusterPlan, creation: EksCreation, home: GroupHom
 
 
 def group_arguments(
-    group: EksGroupPlan, home: GroupHome, template: eks.NodeGroupLaunchTemplateArgs
+    group: Group, home: GroupHome, template: eks.NodeGroupLaunchTemplateArgs
 ) -> eks.NodeGroupArgs:
     """The arguments of a NodeGroup."""
+    plan, pool = group.plan, group.pool
+    kind = ami_type(plan.machine, pool)
     return eks.NodeGroupArgs(
         cluster_name=home.cluster,
         node_role_arn=home.role,
         subnet_ids=list(home.subnets),
         node_group_name=group.name,
         launch_template=template,
-        version=group.version,
-        release_version=group.release,
-        ami_type=group.ami_type,
-        capacity_type=group.capacity,
-        scaling_config=_scale(home.sizes, group.name, group.least, group.most),
-        labels=dict(group.labels),
+        # An image of one's own has its release in it.
+        version=None if kind == CUSTOM or pool.release else group.cluster.kubernetes,
+        release_version=pool.release,
+        ami_type=kind,
+        capacity_type=pool.capacity,
+        scaling_config=_scale(home.sizes, group.name, plan.min_nodes, plan.max_nodes),
+        labels=dict(plan.labels),
         taints=[
             eks.NodeGroupTaintArgs(key=taint.key, value=taint.value or None, effect=_EFFECTS[taint.effect])
-            for taint in group.taints
+            for taint in plan.taints
         ],
-        update_config=eks.NodeGroupUpdateConfigArgs(
-            max_unavailable=group.upgrade.unavailable,
-            max_unavailable_percentage=group.upgrade.percent,
-            update_strategy=group.upgrade.strategy,
-        ),
-        node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=group.repair),
+        update_config=_upgrade(pool.upgrade),
+        node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=pool.repair),
     )
 
 
 def template_arguments(
-    group: EksGroupPlan,
+    group: Group,
     groups: Sequence[pulumi.Input[str]],
     placement: pulumi.Input[str] | None,
     user_data: pulumi.Input[str] | None,
@@ -136,28 +192,30 @@ def template_arguments(
     """The arguments of a LaunchTemplate.
 
     Args:
-        group: the node group's plan.
+        group: the node group.
         groups: the security groups of its network cards.
         placement: the name of its placement group.
         user_data: what its nodes are told.
     """
+    pool, image = group.pool, group.image
     target = ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
-        capacity_reservation_id=group.reservation
+        capacity_reservation_id=pool.reservation
     )
-    market = _MARKETS.get(group.capacity)
+    # Bottlerocket keeps its system and the containers on two disks.
+    disk = "/dev/xvdb" if image is not None and image.system == "bottlerocket" else "/dev/xvda"
     return ec2.LaunchTemplateArgs(
-        instance_type=group.instance_type,
-        image_id=group.image_id,
+        instance_type=group.plan.machine.name,
+        image_id=pool.image.id if isinstance(pool.image, OwnImage) else None,
         update_default_version=True,
         user_data=user_data,
         # Of a spot group EKS asks for spot machines itself, and refuses a template that does.
-        instance_market_options=ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type=market)
-        if market == _MARKETS["CAPACITY_BLOCK"]
+        instance_market_options=ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")
+        if pool.capacity == _CAPACITY_BLOCK
         else None,
         capacity_reservation_specification=ec2.LaunchTemplateCapacityReservationSpecificationArgs(
             capacity_reservation_target=target
         )
-        if group.reservation
+        if pool.reservation
         else None,
         network_interfaces=None if group.cards is None else _cards(group.cards, groups),
         placement=None if placement is None else ec2.LaunchTemplatePlacementArgs(group_name=placement),
@@ -166,9 +224,9 @@ def template_arguments(
         ),
         block_device_mappings=[
             ec2.LaunchTemplateBlockDeviceMappingArgs(
-                device_name=group.disk_device,
+                device_name=disk,
                 ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-                    volume_size=group.disk_gib,
+                    volume_size=pool.disk,
                     volume_type="gp3",
                     encrypted="true",
                     delete_on_termination="true",
@@ -183,12 +241,12 @@ def plugin_off() -> str:
     return _encoded("[settings.kubelet-device-plugins.nvidia]\nenabled = false\n")
 
 
-def joining(told: Joining, group: EksGroupPlan) -> str:
+def joining(told: Joining, plan: PoolPlan) -> str:
     """What an image of one's own is told, as user data. EKS adds nothing to it, not even labels."""
-    labels = ",".join(f"{key}={value}" for key, value in group.labels.items())
+    labels = ",".join(f"{key}={value}" for key, value in plan.labels.items())
     flags = [f"--node-labels={labels}"]
-    if group.taints:
-        flags.append(f"--register-with-taints={','.join(_written(taint) for taint in group.taints)}")
+    if plan.taints:
+        flags.append(f"--register-with-taints={','.join(_written(taint) for taint in plan.taints)}")
     config = {
         "apiVersion": "node.eks.aws/v1alpha1",
         "kind": "NodeConfig",
@@ -209,9 +267,19 @@ def joining(told: Joining, group: EksGroupPlan) -> str:
     )
 
 
-def _network(subnets: Sequence[pulumi.Input[str]], creation: EksCreation) -> eks.ClusterVpcConfigArgs:
+def _upgrade(upgrade: EksUpgrade) -> eks.NodeGroupUpdateConfigArgs:
+    """How many nodes may be missing during an upgrade: a number, or a part in percent."""
+    part = upgrade.unavailable
+    return eks.NodeGroupUpdateConfigArgs(
+        max_unavailable=None if part.endswith("%") else int(part),
+        max_unavailable_percentage=int(part[:-1]) if part.endswith("%") else None,
+        update_strategy=upgrade.strategy,
+    )
+
+
+def _network(subnets: Sequence[pulumi.Input[str]], access: EksAccess) -> eks.ClusterVpcConfigArgs:
     """Where the control plane is reached from."""
-    ranges = list(creation.public_ranges)
+    ranges = list(access.public_ranges)
     return eks.ClusterVpcConfigArgs(
         subnet_ids=list(subnets),
         endpoint_private_access=True,

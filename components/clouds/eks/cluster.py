@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_aws
 from pulumi_aws import ec2, eks, iam
 
+from dra_fleet.clouds.eks import CLOUD
+from dra_fleet.clouds.eks.plan import placed_together
+from dra_fleet.clouds.eks.settings import OwnImage
+
 from ...core.identity import logical
 from ..adopting import readable
 from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
-from ..platform import Platform, cluster_opts
+from ..platform import ClusterArgs, Platform, cluster_opts
 from .arguments import (
+    Group,
     GroupHome,
     Joining,
     cluster_arguments,
@@ -34,8 +39,8 @@ from .sizes import GroupSizes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan, EksNetworkPlan
-    from dra_fleet.model.plan import Additions, ClusterPlan
+    from dra_fleet.clouds.eks.settings import AdoptEks, CreateEks, EksAccess, EksClusterSettings, SmallNetwork
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
     from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
@@ -84,7 +89,7 @@ class Network:
     ready: list[pulumi.Resource]
 
 
-def small_network(name: str, wanted: EksNetworkPlan, opts: pulumi.ResourceOptions) -> Network:
+def small_network(name: str, wanted: SmallNetwork, opts: pulumi.ResourceOptions) -> Network:
     """Declare the VPC and all that is in it.
 
     Args:
@@ -231,21 +236,6 @@ _AFTER_NODES = ("coredns", "eks-node-monitoring-agent")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EksClusterArgs:
-    """What an EKS cluster takes.
-
-    Attributes:
-        plan: what AWS is asked for.
-        logins: those of the whole program, where there is one.
-        additions: tags and arguments of its pools by name, and of the cluster under "".
-    """
-
-    plan: EksClusterPlan
-    logins: Logins | None = None
-    additions: Mapping[str, Additions] = field(default_factory=dict[str, "Additions"])
-
-
-@dataclass(frozen=True, kw_only=True)
 class _EksPlace:
     """A cluster as its node groups see it. `after`: what must be there before a node can join."""
 
@@ -269,42 +259,41 @@ class EksCluster(Platform):
     MAIN = (eks.Cluster, eks.ClusterArgs)
     POOL = (eks.NodeGroup, eks.NodeGroupArgs)
 
-    def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
+        settings = CLOUD.own(plan.settings)
+        create, access, adopt, region = settings.create, settings.access, settings.adopt, settings.region
         super().__init__(
             name,
             {
                 "cloud": "eks",
                 "kubernetes": plan.kubernetes,
-                "region": plan.region,
-                "adopted": plan.creates is None,
+                "region": region,
+                "adopted": adopt is not None,
             },
             opts,
-            args.additions,
+            plan.additions,
         )
         aws = pulumi_aws.Provider(
             logical(name, "aws"),
-            region=plan.region,
-            allowed_account_ids=None if plan.account is None else [plan.account],
+            region=region,
+            allowed_account_ids=None if settings.account is None else [settings.account],
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.admit(args.logins, self._login(name, plan, aws))
+        self.admit(args.logins, self._login(name, settings.account, aws))
         # Protected with the component: these options are its own, not those of what lives in the cluster.
         own = pulumi.ResourceOptions(parent=self, provider=aws, depends_on=self._after)
-        place = (
-            self._adopted(name, plan, own)
-            if plan.creates is None
-            else self._created(name, plan, plan.creates, own)
-        )
-        groups = [self._group(name, group, place, aws) for group in plan.groups]
-        self.add_pool = lambda later, key, parent: self._group(
-            name, next(group for group in later.groups if group.key == key), place, aws, parent=parent
-        )
+        if adopt is not None:
+            place = self._adopted(name, settings, adopt, own)
+        elif create is not None and access is not None:
+            place = self._created(plan, create, access, own)
+        else:
+            raise TypeError(f"cluster {name} is neither created nor adopted")
+        groups = [self._group(plan, pool, place, aws) for pool in plan.pools]
+        self.add_pool = lambda later, pool, parent: self._group(later, pool, place, aws, parent=parent)
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(name=place.name, endpoint=place.endpoint, authority=place.authority).apply(
-                lambda told: login_kubeconfig(
-                    name, told["name"], plan.region, told["endpoint"], told["authority"]
-                )
+                lambda told: login_kubeconfig(name, told["name"], region, told["endpoint"], told["authority"])
             )
         )
         provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *groups])
@@ -312,89 +301,91 @@ class EksCluster(Platform):
 
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
-        """Take what AWS is asked for; it needs no secret."""
+        """Return how to declare the cluster; no secret is needed."""
         del secret
-        args = EksClusterArgs(plan=cast("EksClusterPlan", plan.own), logins=logins, additions=plan.additions)
-        return lambda opts: cls(plan.name, args, opts)
+        return lambda opts: cls(plan.name, ClusterArgs(plan=plan, logins=logins), opts)
 
-    def _login(self, name: str, plan: EksClusterPlan, aws: pulumi_aws.Provider) -> pulumi.Output[str] | None:
-        if plan.account is None:
+    def _login(self, name: str, account: str | None, aws: pulumi_aws.Provider) -> pulumi.Output[str] | None:
+        if account is None:
             return None
         asked = pulumi_aws.get_caller_identity_output(
             opts=pulumi.InvokeOutputOptions(parent=self, provider=aws)
         )
         return of_account(
-            asked, lambda told: told.account_id, name, "account", plan.account, known_as="AWS account"
+            asked, lambda told: told.account_id, name, "account", account, known_as="AWS account"
         )
 
-    def _adopted(self, name: str, plan: EksClusterPlan, own: pulumi.ResourceOptions) -> _EksPlace:
-        adopted = plan.adopts or plan.name
-        known = self.elsewhere.text(adopted, "the cluster's name in AWS")
+    def _adopted(
+        self, name: str, settings: EksClusterSettings, adopt: AdoptEks, own: pulumi.ResourceOptions
+    ) -> _EksPlace:
+        region = settings.region
+        known = self.elsewhere.text(adopt.name, "the cluster's name in AWS")
         asked = eks.get_cluster_output(
             name=known, opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider)
         )
         found = readable(
             asked,
             name,
-            known_as=f"EKS cluster {adopted} in region {plan.region}",
-            listing=f"aws eks list-clusters --region {plan.region}",
+            known_as=f"EKS cluster {adopt.name} in region {region}",
+            listing=f"aws eks list-clusters --region {region}",
             permission="the permission eks:DescribeCluster",
         )
-        given = self.elsewhere.given(plan.node_role, _ROLE)
+        given = self.elsewhere.given(adopt.node_role, _ROLE)
         nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, given, own)
         # Its node groups wait for the answer: none is asked for in a cluster that is not there.
         there = found.apply(lambda _: known)
         return _EksPlace(
             name=there,
             sizes=GroupSizes(cluster=there, made=None, parent=self, provider=own.provider),
-            subnets=self.elsewhere.texts(plan.subnets, _SUBNET),
+            subnets=self.elsewhere.texts(adopt.subnets, _SUBNET),
             node_role=nodes.arn,
             vpc=found.vpc_config.vpc_id,
             security_group=found.vpc_config.cluster_security_group_id,
             endpoint=found.endpoint,
             authority=found.certificate_authorities[0].data,
             service_range=found.kubernetes_network_configs[0].service_ipv4_cidr,
-            cluster=(plan.region, known),
+            cluster=(region, known),
             after=nodes.attached,
         )
 
     def _created(
-        self, name: str, plan: EksClusterPlan, creation: EksCreation, own: pulumi.ResourceOptions
+        self, plan: ClusterPlan, create: CreateEks, access: EksAccess, own: pulumi.ResourceOptions
     ) -> _EksPlace:
+        name, settings = plan.name, CLOUD.own(plan.settings)
         network = (
-            Network(subnets=self.elsewhere.texts(plan.subnets, _SUBNET), ready=[])
-            if creation.network is None
-            else small_network(name, creation.network, own)
+            Network(subnets=self.elsewhere.texts(create.subnets, _SUBNET), ready=[])
+            if create.network is None
+            else small_network(name, create.network, own)
         )
-        own_role = self.elsewhere.given(creation.cluster_role, _ROLE)
+        own_role = self.elsewhere.given(create.cluster_role, _ROLE)
         control = role(logical(name, "cluster"), "eks.amazonaws.com", CLUSTER_POLICIES, own_role, own)
-        given = self.elsewhere.given(plan.node_role, _ROLE)
+        given = self.elsewhere.given(create.node_role, _ROLE)
         nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, given, own)
         subnets = [network.subnets[zone] for zone in sorted(network.subnets)]
         cluster = eks.Cluster(
             name,
-            cluster_arguments(plan, creation, control.arn, subnets),
+            cluster_arguments(plan, access, control.arn, subnets),
             opts=pulumi.ResourceOptions.merge(
                 cluster_opts(own), pulumi.ResourceOptions(depends_on=[*control.attached, *network.ready])
             ),
         )
-        admins = administrators(name, cluster.name, creation.admins, own)
-        first = [self._addon(name, addon, creation, cluster, own) for addon in _BEFORE_NODES]
+        admins = administrators(name, cluster.name, access.admins, own)
+        first = [self._addon(name, addon, settings, cluster, own) for addon in _BEFORE_NODES]
         joinable = [cluster, *nodes.attached, *network.ready, *first]
         sizes = GroupSizes(cluster=cluster.name, made=cluster, parent=self, provider=own.provider)
         system = eks.NodeGroup(
             logical(name, "system"),
             system_arguments(
-                plan,
-                creation,
+                settings.system_pool,
+                plan.kubernetes,
                 GroupHome(cluster=cluster.name, role=nodes.arn, subnets=subnets, sizes=sizes),
             ),
             opts=pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=joinable)),
         )
         after_system = pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=[system]))
-        chosen = sorted(set(creation.addons) - {*_BEFORE_NODES, *_AFTER_NODES})
+        chosen = sorted(set(settings.addons) - {*_BEFORE_NODES, *_AFTER_NODES})
         later = [
-            self._addon(name, addon, creation, cluster, after_system) for addon in (*_AFTER_NODES, *chosen)
+            self._addon(name, addon, settings, cluster, after_system) for addon in (*_AFTER_NODES, *chosen)
         ]
         return _EksPlace(
             name=cluster.name,
@@ -414,7 +405,7 @@ class EksCluster(Platform):
         self,
         name: str,
         addon: str,
-        creation: EksCreation,
+        settings: EksClusterSettings,
         cluster: eks.Cluster,
         opts: pulumi.ResourceOptions,
     ) -> eks.Addon:
@@ -422,7 +413,7 @@ class EksCluster(Platform):
             logical(name, addon),
             cluster_name=cluster.name,
             addon_name=addon,
-            addon_version=creation.addons.get(addon),
+            addon_version=settings.addons.get(addon),
             resolve_conflicts_on_create="OVERWRITE",
             resolve_conflicts_on_update="OVERWRITE",
             opts=opts,
@@ -430,20 +421,22 @@ class EksCluster(Platform):
 
     def _group(
         self,
-        name: str,
-        group: EksGroupPlan,
+        cluster: ClusterPlan,
+        plan: PoolPlan,
         place: _EksPlace,
         aws: pulumi_aws.Provider,
         *,
         parent: pulumi.Resource | None = None,
     ) -> eks.NodeGroup:
-        part = logical(name, group.key)
+        group = Group(cluster=cluster, plan=plan)
+        part = logical(cluster.name, plan.name)
         opts = self.child_opts(
             pulumi.ResourceOptions.merge(
-                pulumi.ResourceOptions(parent=parent, provider=aws), self.pool_opts(group.key)
+                pulumi.ResourceOptions(parent=parent, provider=aws), self.pool_opts(plan.name)
             )
         )
-        placement = ec2.PlacementGroup(part, strategy="cluster", opts=opts) if group.placed_together else None
+        together = placed_together(group.pool)
+        placement = ec2.PlacementGroup(part, strategy="cluster", opts=opts) if together else None
         template = ec2.LaunchTemplate(
             part,
             template_arguments(
@@ -468,13 +461,13 @@ class EksCluster(Platform):
         )
 
     def _security_groups(
-        self, part: str, group: EksGroupPlan, place: _EksPlace, opts: pulumi.ResourceOptions
+        self, part: str, group: Group, place: _EksPlace, opts: pulumi.ResourceOptions
     ) -> list[pulumi.Input[str]]:
         """The security groups of EFA cards: the cluster's, and one that allows all traffic to itself."""
         if group.cards is None:
             return []
-        if group.security_group is not None:
-            return [place.security_group, group.security_group]
+        if group.pool.security_group is not None:
+            return [place.security_group, group.pool.security_group]
         made = ec2.SecurityGroup(
             logical(part, "efa"),
             description="EFA: all traffic between the nodes of one pool",
@@ -486,16 +479,18 @@ class EksCluster(Platform):
         return [place.security_group, made.id]
 
 
-def _user_data(group: EksGroupPlan, place: _EksPlace) -> pulumi.Input[str] | None:
+def _user_data(group: Group, place: _EksPlace) -> pulumi.Input[str] | None:
     """What the nodes are told; the images of EKS know how to join by themselves."""
-    if group.image_id is not None:
+    if isinstance(group.pool.image, OwnImage):
         return pulumi.Output.all(
             cluster=place.name,
             endpoint=place.endpoint,
             authority=place.authority,
             service_range=place.service_range,
-        ).apply(lambda told: joining(Joining(**told), group))
-    return plugin_off() if group.turns_plugin_off else None
+        ).apply(lambda told: joining(Joining(**told), group.plan))
+    image = group.image
+    leaves_out = image is not None and image.plugin and not (group.plan.by_plugin or group.pool.device_plugin)
+    return plugin_off() if leaves_out else None
 
 
 def _routes(

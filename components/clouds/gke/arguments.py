@@ -1,39 +1,44 @@
-"""The plan of a GKE cluster as the SDK's typed arguments, field by field. Nothing is decided here.
+"""A GKE cluster and its pools as the SDK's typed arguments, field by field.
 
 Source: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING
 
 from pulumi_gcp import container
 
-from dra_fleet.clouds.gke.cluster_plan import SYSTEM_POOL
+from dra_fleet.clouds.gke import CLOUD
+from dra_fleet.clouds.gke.plan import AUTOMATIC, SYSTEM_POOL, pool_name, zones_of
 
 if TYPE_CHECKING:
     import pulumi
 
-    from dra_fleet.clouds.gke.cluster_plan import (
-        GkeClusterPlan,
-        GkeCreation,
-        GkeGpus,
-        GkeMaintenance,
-        GkePoolPlan,
-        GkeScale,
-        GkeSurge,
-        GkeSystemPoolPlan,
+    from dra_fleet.clouds.gke.settings import (
+        CreateGkeCluster,
+        GkeAccess,
+        GkeClusterSettings,
+        GkePoolSettings,
+        GkePoolUpgrade,
+        GkeWindow,
     )
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 _RESERVATION_KEY = "compute.googleapis.com/reservation-name"
+_DRIVERS = {"installer": "INSTALLATION_DISABLED", "external": "INSTALLATION_DISABLED", "gke": "DEFAULT"}
+_MONDAY = dt.date(2026, 1, 5)
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 """What a node may do is decided by IAM, not by scopes: https://cloud.google.com/compute/docs/access/service-accounts"""
 
 
 def cluster_arguments(
-    plan: GkeClusterPlan,
-    creation: GkeCreation,
+    plan: ClusterPlan,
+    create: CreateGkeCluster,
+    access: GkeAccess,
+    *,
     network: pulumi.Input[str],
     subnetwork: pulumi.Input[str] | None,
 ) -> container.ClusterArgs:
@@ -41,17 +46,20 @@ def cluster_arguments(
 
     Args:
         plan: of the cluster.
-        creation: of the cluster, whose networks may be outputs of another stack.
-        network: the one that is meant.
-        subnetwork: the one that is meant.
+        create: the settings of one that is created.
+        access: the settings of its API server.
+        network: the network of its nodes.
+        subnetwork: their subnetwork.
     """
+    settings = CLOUD.own(plan.settings)
+    window = settings.upgrades.window
     return container.ClusterArgs(
         name=plan.name,
-        project=plan.project,
-        location=plan.location,
-        min_master_version=creation.version,
-        release_channel=container.ClusterReleaseChannelArgs(channel=creation.channel),
-        maintenance_policy=None if creation.maintenance is None else _maintenance(creation.maintenance),
+        project=settings.project,
+        location=settings.location,
+        min_master_version=settings.version or plan.kubernetes,
+        release_channel=container.ClusterReleaseChannelArgs(channel=settings.upgrades.channel),
+        maintenance_policy=None if window is None else _maintenance(window),
         # Pools are resources of their own; GKE cannot make a cluster without its default one.
         remove_default_node_pool=True,
         initial_node_count=1,
@@ -61,17 +69,17 @@ def cluster_arguments(
         subnetwork=subnetwork,
         networking_mode="VPC_NATIVE",
         ip_allocation_policy=container.ClusterIpAllocationPolicyArgs(),
-        datapath_provider=creation.datapath,
-        enable_multi_networking=creation.multi_networked or None,
+        datapath_provider=settings.datapath,
+        enable_multi_networking=has_networks(settings) or None,
         workload_identity_config=container.ClusterWorkloadIdentityConfigArgs(
-            workload_pool=f"{plan.project}.svc.id.goog"
+            workload_pool=f"{settings.project}.svc.id.goog"
         ),
         private_cluster_config=container.ClusterPrivateClusterConfigArgs(
-            enable_private_nodes=creation.private_nodes
+            enable_private_nodes=create.private_nodes
         ),
         control_plane_endpoints_config=container.ClusterControlPlaneEndpointsConfigArgs(
             dns_endpoint_config=container.ClusterControlPlaneEndpointsConfigDnsEndpointConfigArgs(
-                allow_external_traffic=creation.external
+                allow_external_traffic=access.external
             ),
             ip_endpoints_config=container.ClusterControlPlaneEndpointsConfigIpEndpointsConfigArgs(
                 enabled=False
@@ -80,23 +88,28 @@ def cluster_arguments(
     )
 
 
-def system_pool_arguments(
-    cluster: pulumi.Input[str], plan: GkeClusterPlan, system: GkeSystemPoolPlan
-) -> container.NodePoolArgs:
+def has_networks(settings: GkeClusterSettings) -> bool:
+    """Return whether any pool has networks beside the cluster's."""
+    return any(pool.dranet or pool.additional_networks for pool in settings.pools.values())
+
+
+def system_pool_arguments(cluster: pulumi.Input[str], settings: GkeClusterSettings) -> container.NodePoolArgs:
     """The arguments of the pool of the cluster's own pods."""
-    scale = system.scale
+    system = settings.system_pool
+    least, most = system.nodes.min, system.nodes.max
+    each = _each(least, system.zones, settings)
     return container.NodePoolArgs(
         cluster=cluster,
         name=SYSTEM_POOL,
-        project=plan.project,
-        location=plan.location,
+        project=settings.project,
+        location=settings.location,
         node_locations=list(system.zones) or None,
-        node_count=None if scale.totals else scale.each,
-        initial_node_count=scale.each if scale.totals else None,
-        autoscaling=_autoscaling(scale),
-        management=container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=system.auto_upgrade),
+        node_count=each if least == most else None,
+        initial_node_count=each if least < most else None,
+        autoscaling=_autoscaling(least, most, anywhere=False),
+        management=container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=_has_channel(settings)),
         node_config=container.NodePoolNodeConfigArgs(
-            machine_type=system.machine_type,
+            machine_type=system.machine,
             image_type="COS_CONTAINERD",
             oauth_scopes=_SCOPES,
             workload_metadata_config=container.NodePoolNodeConfigWorkloadMetadataConfigArgs(
@@ -107,77 +120,102 @@ def system_pool_arguments(
 
 
 def pool_arguments(
-    cluster: pulumi.Input[str], plan: GkeClusterPlan, pool: GkePoolPlan
+    cluster: pulumi.Input[str], settings: GkeClusterSettings, plan: PoolPlan
 ) -> container.NodePoolArgs:
     """The arguments of a NodePool."""
-    scale, placement = pool.scale, pool.placement
+    pool = settings.pools[plan.name]
+    placement, upgrade = pool.placement, pool.upgrade
+    least, most = plan.min_nodes, plan.max_nodes
+    each = _each(least, pool.zones, settings)
     return container.NodePoolArgs(
         cluster=cluster,
-        name=pool.name,
-        project=plan.project,
-        location=plan.location,
+        name=pool_name(plan, pool),
+        project=settings.project,
+        location=settings.location,
         node_locations=list(pool.zones) or None,
-        node_count=None if scale.totals else scale.each,
-        initial_node_count=scale.each if scale.totals else None,
-        autoscaling=_autoscaling(scale),
+        node_count=each if least == most else None,
+        initial_node_count=each if least < most else None,
+        autoscaling=_autoscaling(least, most, anywhere=_is_borrowed(pool)),
         management=container.NodePoolManagementArgs(
-            auto_repair=pool.auto_repair, auto_upgrade=pool.auto_upgrade
+            auto_repair=pool.auto_repair,
+            auto_upgrade=_has_channel(settings) if upgrade.auto is None else upgrade.auto,
         ),
-        upgrade_settings=_upgrade(pool.surge),
-        placement_policy=None
-        if placement is None
-        else container.NodePoolPlacementPolicyArgs(
+        upgrade_settings=_upgrade(upgrade),
+        placement_policy=container.NodePoolPlacementPolicyArgs(
             type="COMPACT", policy_name=placement.policy, tpu_topology=placement.topology
-        ),
+        )
+        if placement is not None and (placement.compact or placement.policy)
+        else None,
         queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True) if pool.queued else None,
         network_config=_network(pool),
-        node_config=_nodes(pool),
+        node_config=_nodes(plan, pool),
     )
 
 
-def _nodes(pool: GkePoolPlan) -> container.NodePoolNodeConfigArgs:
+def _nodes(plan: PoolPlan, pool: GkePoolSettings) -> container.NodePoolNodeConfigArgs:
     return container.NodePoolNodeConfigArgs(
-        machine_type=pool.machine_type,
+        machine_type=plan.machine.cloud_type,
         image_type=pool.image,
         disk_size_gb=pool.disk_gib,
         spot=pool.spot or None,
         flex_start=pool.flex_start or None,
         max_run_duration=pool.max_run_duration,
         reservation_affinity=_reservation(pool),
-        guest_accelerators=None if pool.gpus is None else [_accelerator(pool.gpus)],
-        labels=dict(pool.labels),
+        guest_accelerators=_accelerators(plan, pool),
+        labels=dict(plan.labels),
         taints=[
             container.NodePoolNodeConfigTaintArgs(
                 key=taint.key, value=taint.value, effect=_EFFECTS[taint.effect]
             )
-            for taint in pool.taints
+            for taint in plan.taints
+            if taint.key not in AUTOMATIC
         ],
         oauth_scopes=_SCOPES,
         workload_metadata_config=container.NodePoolNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
     )
 
 
-def _maintenance(window: GkeMaintenance) -> container.ClusterMaintenancePolicyArgs:
+def _maintenance(window: GkeWindow) -> container.ClusterMaintenancePolicyArgs:
+    """A weekly window: its first occurrence in UTC, and the RFC 5545 rule by which it comes again."""
+    days = [day[:2].upper() for day in dict.fromkeys(window.days)]
+    start = dt.datetime.combine(_MONDAY, dt.time.fromisoformat(window.start), dt.UTC)
+    written = "%Y-%m-%dT%H:%M:%SZ"
     return container.ClusterMaintenancePolicyArgs(
         recurring_window=container.ClusterMaintenancePolicyRecurringWindowArgs(
-            start_time=window.start, end_time=window.end, recurrence=window.recurrence
+            start_time=start.strftime(written),
+            end_time=(start + dt.timedelta(hours=window.hours)).strftime(written),
+            recurrence=f"FREQ=WEEKLY;BYDAY={','.join(days)}",
         )
     )
 
 
-def _autoscaling(scale: GkeScale) -> container.NodePoolAutoscalingArgs | None:
-    if scale.totals is None:
+def _has_channel(settings: GkeClusterSettings) -> bool:
+    return settings.upgrades.channel != "UNSPECIFIED"
+
+
+def _is_borrowed(pool: GkePoolSettings) -> bool:
+    """Return whether its nodes are spare capacity, in whatever zone has some."""
+    return pool.spot or pool.flex_start or pool.queued
+
+
+def _each(least: int, zones: tuple[str, ...], settings: GkeClusterSettings) -> int:
+    """Return the nodes in every zone at the beginning."""
+    return -(-least // zones_of(zones, settings.location))
+
+
+def _autoscaling(least: int, most: int, *, anywhere: bool) -> container.NodePoolAutoscalingArgs | None:
+    """The bounds of all zones together; `anywhere`: new nodes go to whatever zone has room."""
+    if least == most:
         return None
-    least, most = scale.totals
     return container.NodePoolAutoscalingArgs(
         total_min_node_count=least,
         total_max_node_count=most,
-        location_policy="ANY" if scale.anywhere else "BALANCED",
+        location_policy="ANY" if anywhere else "BALANCED",
     )
 
 
-def _upgrade(surge: GkeSurge | None) -> container.NodePoolUpgradeSettingsArgs:
-    if surge is None:
+def _upgrade(upgrade: GkePoolUpgrade) -> container.NodePoolUpgradeSettingsArgs:
+    if upgrade.strategy == "BLUE_GREEN":
         return container.NodePoolUpgradeSettingsArgs(
             strategy="BLUE_GREEN",
             blue_green_settings=container.NodePoolUpgradeSettingsBlueGreenSettingsArgs(
@@ -187,48 +225,61 @@ def _upgrade(surge: GkeSurge | None) -> container.NodePoolUpgradeSettingsArgs:
             ),
         )
     return container.NodePoolUpgradeSettingsArgs(
-        strategy="SURGE", max_surge=surge.more, max_unavailable=surge.fewer
+        strategy="SURGE", max_surge=upgrade.surge, max_unavailable=upgrade.unavailable
     )
 
 
-def _network(pool: GkePoolPlan) -> container.NodePoolNetworkConfigArgs | None:
-    if not (pool.dranet or pool.networks):
+def _network(pool: GkePoolSettings) -> container.NodePoolNetworkConfigArgs | None:
+    if not (pool.dranet or pool.additional_networks):
         return None
     return container.NodePoolNetworkConfigArgs(
         accelerator_network_profile="auto" if pool.dranet else None,
         additional_node_network_configs=[
             container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs(network=network)
-            for network in pool.networks
+            for network in pool.additional_networks
         ]
         or None,
     )
 
 
-def _reservation(pool: GkePoolPlan) -> container.NodePoolNodeConfigReservationAffinityArgs | None:
-    reserved = pool.reserved
-    if reserved is None:
+def _reservation(pool: GkePoolSettings) -> container.NodePoolNodeConfigReservationAffinityArgs | None:
+    reserved = pool.reservation
+    if reserved is not None:
+        return container.NodePoolNodeConfigReservationAffinityArgs(
+            consume_reservation_type=reserved.consume,
+            key=_RESERVATION_KEY if reserved.names else None,
+            values=list(reserved.names) or None,
+        )
+    if not _is_borrowed(pool):
         return None
-    return container.NodePoolNodeConfigReservationAffinityArgs(
-        consume_reservation_type=reserved.consume,
-        key=_RESERVATION_KEY if reserved.names else None,
-        values=list(reserved.names) or None,
-    )
+    # Such capacity never comes out of a reservation, and Google wants to be told so.
+    return container.NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="NO_RESERVATION")
 
 
-def _accelerator(gpus: GkeGpus) -> container.NodePoolNodeConfigGuestAcceleratorArgs:
-    sharing = gpus.sharing
-    return container.NodePoolNodeConfigGuestAcceleratorArgs(
-        type=gpus.kind,
-        count=gpus.count,
-        gpu_driver_installation_config=None
-        if gpus.driver_version is None
+def _accelerators(
+    plan: PoolPlan, pool: GkePoolSettings
+) -> list[container.NodePoolNodeConfigGuestAcceleratorArgs] | None:
+    """The GPUs of each node, with who installs their driver: without that, GKE does."""
+    machine, sharing = plan.machine, pool.gpu_sharing
+    if not machine.gpus or machine.accelerator is None:
+        return None
+    driver = (
+        None
+        if pool.gpu_driver is None
         else container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs(
-            gpu_driver_version=gpus.driver_version
-        ),
-        gpu_partition_size=gpus.partition_size,
-        gpu_sharing_config=None
-        if sharing is None
-        else container.NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs(
-            gpu_sharing_strategy=sharing.strategy, max_shared_clients_per_gpu=sharing.clients
-        ),
+            gpu_driver_version=_DRIVERS[pool.gpu_driver]
+        )
     )
+    return [
+        container.NodePoolNodeConfigGuestAcceleratorArgs(
+            type=machine.accelerator,
+            count=machine.gpus,
+            gpu_driver_installation_config=driver,
+            gpu_partition_size=pool.gpu_partition_size,
+            gpu_sharing_config=None
+            if sharing is None
+            else container.NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs(
+                gpu_sharing_strategy=sharing.strategy, max_shared_clients_per_gpu=sharing.clients
+            ),
+        )
+    ]

@@ -5,8 +5,8 @@ Nothing secret gets into the state: the kubeconfig asks gke-gcloud-auth-plugin f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_gcp
@@ -17,23 +17,23 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from dra_fleet.clouds.common.machines import short_hash
-from dra_fleet.clouds.gke.cluster_plan import SYSTEM_POOL
+from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.clouds.gke.plan import POOL
+from dra_fleet.clouds.gke.plan import POOL, SYSTEM_POOL, installer_of, is_zone, pool_name, region_of
 
 from ...core.identity import logical
 from ..adopting import readable
 from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
-from ..platform import Platform, cluster_opts
-from .arguments import cluster_arguments, pool_arguments, system_pool_arguments
+from ..platform import ClusterArgs, Platform, cluster_opts
+from .arguments import cluster_arguments, has_networks, pool_arguments, system_pool_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan, GkeCreation, GkePoolPlan
     from dra_fleet.clouds.gke.facts import GkeInstaller
-    from dra_fleet.model.plan import Additions, ClusterPlan
+    from dra_fleet.clouds.gke.settings import AdoptGkeCluster, CreateGkeCluster, GkeAccess, GkeClusterSettings
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
     from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
@@ -136,21 +136,6 @@ _NETWORK = "the name of a network"
 
 
 @dataclass(frozen=True, kw_only=True)
-class GkeClusterArgs:
-    """What a GKE cluster takes.
-
-    Attributes:
-        plan: what Google is asked for.
-        logins: those of the whole program, where there is one.
-        additions: tags and arguments of its pools by name, and of the cluster under "".
-    """
-
-    plan: GkeClusterPlan
-    logins: Logins | None = None
-    additions: Mapping[str, Additions] = field(default_factory=dict[str, "Additions"])
-
-
-@dataclass(frozen=True, kw_only=True)
 class _GkePlace:
     """Which cluster it is in GKE, what Google tells of it, and what must be there before pools are added."""
 
@@ -167,126 +152,143 @@ class GkeCluster(Platform):
     MAIN = (container.Cluster, container.ClusterArgs)
     POOL = (container.NodePool, container.NodePoolArgs)
 
-    def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
+        settings = CLOUD.own(plan.settings)
+        create, access, adopt, location = settings.create, settings.access, settings.adopt, settings.location
         super().__init__(
             name,
             {
                 "cloud": "gke",
                 "kubernetes": plan.kubernetes,
-                "project": plan.project,
-                "location": plan.location,
-                "adopted": plan.creates is None,
+                "project": settings.project,
+                "location": location,
+                "adopted": adopt is not None,
             },
             opts,
-            args.additions,
+            plan.additions,
         )
         google = pulumi_gcp.Provider(
             logical(name, "google"),
-            project=plan.project,
-            region=plan.region,
-            zone=plan.zone,
+            project=settings.project,
+            region=region_of(location),
+            zone=location if is_zone(location) else None,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.admit(args.logins, self._login(name, plan, google))
-        place = (
-            self._adopted(name, plan, google)
-            if plan.creates is None
-            else self._created(name, plan, plan.creates, google)
-        )
-        pools = [self._pool(name, plan, pool, place, google) for pool in plan.pools]
-        self.add_pool = lambda later, key, parent: self._pool(
-            name, later, next(pool for pool in later.pools if pool.key == key), place, google, parent=parent
-        )
+        self.admit(args.logins, self._login(name, settings.project, google))
+        if adopt is not None:
+            place = self._adopted(name, settings, adopt, google)
+        elif create is not None and access is not None:
+            place = self._created(plan, create, access, google)
+        else:
+            raise TypeError(f"cluster {name} is neither created nor adopted")
+        pools = [self._pool(plan, pool, place, google) for pool in plan.pools]
+        self.add_pool = lambda later, pool, parent: self._pool(later, pool, place, google, parent=parent)
         kubeconfig = pulumi.Output.secret(place.found.apply(lambda found: _login(name, found)))
         provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *pools])
-        self.installers = self._installers(name, plan)
-        self._compute_classes(name, plan)
+        self.installers = self._installers(plan)
+        self._compute_classes(plan)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
-        """Take what Google is asked for; it needs no secret."""
+        """Return how to declare the cluster; no secret is needed."""
         del secret
-        args = GkeClusterArgs(plan=cast("GkeClusterPlan", plan.own), logins=logins, additions=plan.additions)
-        return lambda opts: cls(plan.name, args, opts)
+        return lambda opts: cls(plan.name, ClusterArgs(plan=plan, logins=logins), opts)
 
-    def _login(self, name: str, plan: GkeClusterPlan, google: pulumi_gcp.Provider) -> pulumi.Output[str]:
+    @classmethod
+    def beside_pools(cls, plan: ClusterPlan) -> object:
+        """Return the pools of each driver installer, and whether the cluster has several networks."""
+        return _installed(plan), has_networks(CLOUD.own(plan.settings))
+
+    def _login(self, name: str, project: str, google: pulumi_gcp.Provider) -> pulumi.Output[str]:
         asked = organizations.get_project_output(
-            project_id=plan.project, opts=pulumi.InvokeOutputOptions(parent=self, provider=google)
+            project_id=project, opts=pulumi.InvokeOutputOptions(parent=self, provider=google)
         )
         return of_account(
             asked,
-            lambda project: project.project_id or "",
+            lambda found: found.project_id or "",
             name,
             "project",
-            plan.project,
+            project,
             known_as="Google Cloud project",
         )
 
     def _created(
-        self, name: str, plan: GkeClusterPlan, creation: GkeCreation, google: pulumi_gcp.Provider
+        self, plan: ClusterPlan, create: CreateGkeCluster, access: GkeAccess, google: pulumi_gcp.Provider
     ) -> _GkePlace:
+        settings = CLOUD.own(plan.settings)
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=google, depends_on=self._after)
-        network = self.elsewhere.text(creation.network, _NETWORK)
-        subnetwork = self.elsewhere.given(creation.subnetwork, _NETWORK)
         cluster = container.Cluster(
-            name, cluster_arguments(plan, creation, network, subnetwork), opts=cluster_opts(opts)
+            plan.name,
+            cluster_arguments(
+                plan,
+                create,
+                access,
+                network=self.elsewhere.text(create.network, _NETWORK),
+                subnetwork=self.elsewhere.given(create.subnetwork, _NETWORK),
+            ),
+            opts=cluster_opts(opts),
         )
         system = container.NodePool(
-            logical(name, SYSTEM_POOL),
-            system_pool_arguments(cluster.name, plan, creation.system),
+            logical(plan.name, SYSTEM_POOL),
+            system_pool_arguments(cluster.name, settings),
             opts=self._pool_opts(google, [cluster], SYSTEM_POOL),
         )
         # GKE taints GPU nodes by itself only where other nodes are there already.
         after = [cluster, system]
-        found = self._found(cluster.name, plan, google, after)
+        found = self._found(cluster.name, settings, google, after)
         return _GkePlace(name=cluster.name, found=found, cluster=cluster, after=after)
 
-    def _adopted(self, name: str, plan: GkeClusterPlan, google: pulumi_gcp.Provider) -> _GkePlace:
-        adopted = plan.adopts or plan.name
-        known = self.elsewhere.text(adopted, "the cluster's name in GKE")
+    def _adopted(
+        self,
+        name: str,
+        settings: GkeClusterSettings,
+        adopt: AdoptGkeCluster,
+        google: pulumi_gcp.Provider,
+    ) -> _GkePlace:
+        project, location = settings.project, settings.location
+        known = self.elsewhere.text(adopt.name, "the cluster's name in GKE")
         found = readable(
-            self._found(known, plan, google, ()),
+            self._found(known, settings, google, ()),
             name,
-            known_as=f"GKE cluster {adopted} in {plan.location} of project {plan.project}",
-            listing=f"gcloud container clusters list --project {plan.project}",
+            known_as=f"GKE cluster {adopt.name} in {location} of project {project}",
+            listing=f"gcloud container clusters list --project {project}",
             permission="the permission container.clusters.get",
         )
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
         there = found.apply(lambda _: known)
-        return _GkePlace(name=there, found=found, cluster=(plan.project, plan.location, known), after=[])
+        return _GkePlace(name=there, found=found, cluster=(project, location, known), after=[])
 
     def _found(
         self,
         name: pulumi.Input[str],
-        plan: GkeClusterPlan,
+        settings: GkeClusterSettings,
         google: pulumi_gcp.Provider,
         after: Sequence[pulumi.Resource],
     ) -> pulumi.Output[container.GetClusterResult]:
         """Ask Google where the API server is, each time: its address is no part of what was declared."""
         return container.get_cluster_output(
             name=name,
-            location=plan.location,
-            project=plan.project,
+            location=settings.location,
+            project=settings.project,
             opts=pulumi.InvokeOutputOptions(parent=self, provider=google, depends_on=list(after)),
         )
 
     def _pool(
         self,
-        name: str,
-        plan: GkeClusterPlan,
-        pool: GkePoolPlan,
+        cluster: ClusterPlan,
+        plan: PoolPlan,
         place: _GkePlace,
         google: pulumi_gcp.Provider,
         *,
         parent: pulumi.Resource | None = None,
     ) -> container.NodePool:
         return container.NodePool(
-            logical(name, pool.key),
-            pool_arguments(place.name, plan, pool),
-            opts=self._pool_opts(google, place.after, pool.key, parent),
+            logical(cluster.name, plan.name),
+            pool_arguments(place.name, CLOUD.own(cluster.settings), plan),
+            opts=self._pool_opts(google, place.after, plan.name, parent),
         )
 
     def _pool_opts(
@@ -305,28 +307,41 @@ class GkeCluster(Platform):
         )
         return self.child_opts(pulumi.ResourceOptions.merge(options, self.pool_opts(pool)))
 
-    def _installers(self, name: str, plan: GkeClusterPlan) -> list[pulumi.Resource]:
+    def _installers(self, plan: ClusterPlan) -> list[pulumi.Resource]:
         """The driver installers: one for each kind of node."""
         opts = self.member_opts()
         return [
-            driver_installer(logical(name, f"driver-{installer}"), installer, pools, opts)
-            for installer, pools in sorted(plan.installers.items())
+            driver_installer(logical(plan.name, f"driver-{installer}"), installer, pools, opts)
+            for installer, pools in sorted(_installed(plan).items())
         ]
 
-    def _compute_classes(self, name: str, plan: GkeClusterPlan) -> None:
+    def _compute_classes(self, plan: ClusterPlan) -> None:
         """Which pool the autoscaler grows first, by the pools' names in GKE."""
-        for compute_class, pools in sorted(plan.compute_classes.items()):
+        settings = CLOUD.own(plan.settings)
+        names = {pool.name: pool_name(pool, settings.pools[pool.name]) for pool in plan.pools}
+        for compute_class, wanted in sorted(settings.compute_classes.items()):
             apiextensions.CustomResource(
-                logical(name, f"compute-class-{compute_class}"),
+                logical(plan.name, f"compute-class-{compute_class}"),
                 api_version="cloud.google.com/v1",
                 kind="ComputeClass",
                 metadata=meta.ObjectMetaArgs(name=compute_class),
                 spec={
-                    "priorities": [{"nodepools": [pool]} for pool in pools],
+                    "priorities": [{"nodepools": [names[pool]]} for pool in wanted.priorities],
                     "whenUnsatisfiable": "DoNotScaleUp",
                 },
                 opts=self.member_opts(),
             )
+
+
+def _installed(plan: ClusterPlan) -> dict[str, list[str]]:
+    """Return the pools of each driver installer, by their names in the stack file."""
+    settings = CLOUD.own(plan.settings)
+    pools: dict[str, list[str]] = {}
+    for pool in plan.pools:
+        installer = installer_of(pool, settings.pools[pool.name])
+        if installer is not None:
+            pools.setdefault(installer, []).append(pool.name)
+    return pools
 
 
 def _login(name: str, cluster: container.GetClusterResult) -> str:

@@ -124,16 +124,8 @@ class Ack(Cloud["AckClusterSettings"]):
         return "account", self.own(settings).account
 
     @override
-    def plan_cluster(
-        self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
-    ) -> object:
-        from dra_fleet.clouds.ack.cluster_plan import plan_ack_cluster
-
-        return plan_ack_cluster(name, self.own(settings), minor, pools)
-
-    @override
     def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
-        from dra_fleet.clouds.ack.cluster_plan import ack_arguments
+        from dra_fleet.clouds.ack.plan import ack_arguments
 
         return ack_arguments(self.own(settings))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clouds.ack import CLOUD
+from dra_fleet.clouds.ack.facts import ack_facts
 from dra_fleet.clouds.ack.resources import ADVERTISED, DRIVER_VERSION, LEFT_ALONE, SCHEDULING
 from dra_fleet.clouds.common.machines import (
     HASH_LENGTH,
@@ -22,6 +23,8 @@ from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.clouds.ack.settings import AckClusterSettings, AckPoolSettings
     from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver, Release
@@ -119,3 +122,20 @@ def ack_driver_values(
 def advertises_gpus(driver: Driver) -> bool:
     """Whether a driver publishes what ACK's own device plugin advertises."""
     return driver.resources.told_by == "gpus"
+
+
+def version_of(settings: AckClusterSettings, minor: str) -> str:
+    """Return the whole version of a cluster, such as 1.36.2-aliyun.1."""
+    return settings.version or ack_facts().version_of(minor) or minor
+
+
+def ack_arguments(settings: AckClusterSettings) -> Mapping[str, ChartValues]:
+    """Return what settings pass on to the cloud unchanged, by pool; "" is the cluster."""
+    found: dict[str, object] = {}
+    if settings.create is not None and settings.create.encryption_key is not None:
+        found |= {"encryptionProviderKey": settings.create.encryption_key, "disableEncryption": False}
+    if settings.create is not None and settings.create.logs:
+        # The provider requires the days beside the components; 30 is its default.
+        found |= {"controlPlaneLogComponents": list(settings.create.logs), "controlPlaneLogTtl": "30"}
+    roles = {name: {"ramRoleName": pool.ram_role} for name, pool in settings.pools.items() if pool.ram_role}
+    return {"": found, **roles}

@@ -138,16 +138,8 @@ class Aks(Cloud["AksClusterSettings"]):
         return "subscription", self.own(settings).subscription
 
     @override
-    def plan_cluster(
-        self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
-    ) -> object:
-        from dra_fleet.clouds.aks.cluster_plan import plan_aks_cluster
-
-        return plan_aks_cluster(name, self.own(settings), minor, pools)
-
-    @override
     def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
-        from dra_fleet.clouds.aks.cluster_plan import aks_arguments
+        from dra_fleet.clouds.aks.plan import aks_arguments
 
         return aks_arguments(self.own(settings))
 

@@ -155,3 +155,18 @@ def aks_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> 
             "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
         }
     return chosen
+
+
+def aks_arguments(settings: AksClusterSettings) -> dict[str, ChartValues]:
+    """Return what settings pass on to Azure unchanged, by pool; "" is the cluster."""
+    create = settings.create
+    key = None if create is None else create.encryption_key
+    kms = {"enabled": True, "keyId": key, "keyVaultNetworkAccess": "Public"}
+    subnets = {
+        name: pool.subnet or (None if create is None else create.subnet)
+        for name, pool in settings.pools.items()
+    }
+    return {
+        "": {} if key is None else {"securityProfile": {"azureKeyVaultKms": kms}},
+        **{name: {"vnetSubnetID": subnet} for name, subnet in subnets.items() if subnet is not None},
+    }

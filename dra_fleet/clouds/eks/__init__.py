@@ -142,16 +142,8 @@ class Eks(Cloud["EksClusterSettings"]):
         return "account", self.own(settings).account
 
     @override
-    def plan_cluster(
-        self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
-    ) -> object:
-        from dra_fleet.clouds.eks.cluster_plan import plan_eks_cluster
-
-        return plan_eks_cluster(name, self.own(settings), minor, pools)
-
-    @override
     def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
-        from dra_fleet.clouds.eks.cluster_plan import eks_arguments
+        from dra_fleet.clouds.eks.plan import eks_arguments
 
         return eks_arguments(self.own(settings))
 

@@ -24,6 +24,8 @@ from dra_fleet.drivers.common.values import merged
 from dra_fleet.model.specs import POOL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.clouds.eks.facts import EksImage
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
     from dra_fleet.core.findings.errors import Findings
@@ -139,3 +141,16 @@ def eks_driver_values(
             controller["affinity"] = node_affinity([[node_label(POOL, SYSTEM_POOL)]])
         chosen["controller"] = controller
     return chosen
+
+
+def eks_arguments(settings: EksClusterSettings) -> Mapping[str, ChartValues]:
+    """Return what settings pass on to the cloud unchanged, by pool; "" is the cluster."""
+    create = settings.create
+    if create is None:
+        return {}
+    found: dict[str, object] = {}
+    if create.encryption_key is not None:
+        found["encryptionConfig"] = {"provider": {"keyArn": create.encryption_key}, "resources": ["secrets"]}
+    if create.logs:
+        found["enabledClusterLogTypes"] = list(create.logs)
+    return {"": found}

@@ -163,16 +163,8 @@ class Gke(Cloud["GkeClusterSettings"]):
         return "project", self.own(settings).project
 
     @override
-    def plan_cluster(
-        self, name: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan]
-    ) -> object:
-        from dra_fleet.clouds.gke.cluster_plan import plan_gke_cluster
-
-        return plan_gke_cluster(name, self.own(settings), minor, pools)
-
-    @override
     def arguments(self, settings: ClusterSettings) -> Mapping[str, ChartValues]:
-        from dra_fleet.clouds.gke.cluster_plan import gke_arguments
+        from dra_fleet.clouds.gke.plan import gke_arguments
 
         return gke_arguments(self.own(settings))
 

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 LIMIT = 40
 """The longest name of a node pool or a cluster. Lower-case letters, digits and hyphens, a letter first."""
 
+SYSTEM_POOL = "system"
+"""The pool of the cluster's own pods, in GKE too."""
+
 _REGIONAL_ZONES = 3
 """In how many zones GKE puts nodes of a regional cluster that names none."""
 
@@ -315,3 +318,16 @@ def _imagined(device: PublishedDevice, facts: GkeScaleFromZero) -> NodeDevice:
         placed=full,
         origins=dict.fromkeys((*attributes, "memory"), "documented"),
     )
+
+
+def gke_arguments(settings: GkeClusterSettings) -> Mapping[str, ChartValues]:
+    """Return what settings pass on to the cloud unchanged, by pool; "" is the cluster."""
+    found: dict[str, object] = {}
+    if settings.create is not None and settings.create.encryption_key is not None:
+        found["databaseEncryption"] = {"state": "ENCRYPTED", "keyName": settings.create.encryption_key}
+    if settings.create is not None and settings.create.logs:
+        found["loggingConfig"] = {"enableComponents": ["SYSTEM_COMPONENTS", *settings.create.logs]}
+    accounts = {name: pool.service_account for name, pool in settings.pools.items()}
+    accounts[SYSTEM_POOL] = settings.system_pool.service_account
+    nodes = {name: {"nodeConfig": {"serviceAccount": one}} for name, one in accounts.items() if one}
+    return {"": found, **nodes}

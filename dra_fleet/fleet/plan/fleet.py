@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import clouds, drivers
@@ -83,7 +83,7 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     return FleetPlan(
         owner=settings.owner,
         environment=settings.environment,
-        clusters=tuple(_asked_for(cluster) for cluster in clusters if cluster is not None),
+        clusters=tuple(cluster for cluster in clusters if cluster is not None),
         warnings=tuple(findings.warnings),
     )
 
@@ -162,14 +162,6 @@ def _plan_cluster(
         adopts=cloud.adopts(cluster),
         additions=plan_additions(name, settings, findings),
     )
-
-
-def _asked_for(cluster: ClusterPlan) -> ClusterPlan:
-    """The plan of a cluster with what its cloud is asked for, which nothing wrong can come to."""
-    own = clouds.named(cluster.cloud).plan_cluster(
-        cluster.name, cluster.settings, cluster.kubernetes, cluster.pools
-    )
-    return replace(cluster, own=own)
 
 
 def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> tuple[PoolPlan, ...]:

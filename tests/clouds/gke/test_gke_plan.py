@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_fleet.clouds.gke import CLOUD
-from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
-from dra_fleet.clouds.gke.plan import node_pool_name, region_of
+from dra_fleet.clouds.gke.plan import installer_of, node_pool_name, pool_name, region_of
 from dra_fleet.clouds.gke.resources import chips_of
 from dra_fleet.drivers.common.placement import any_linux_node, away_from
 from dra_fleet.fleet import SettingsInvalid, parse
@@ -34,19 +33,16 @@ def render(fleet: dict[str, Any]) -> ClusterPlan:
     return planned(fleet).clusters[0]
 
 
-def asked_for(fleet: dict[str, Any]) -> GkeClusterPlan:
-    own = render(fleet).own
-    assert isinstance(own, GkeClusterPlan)
-    return own
-
-
 def physical(fleet: dict[str, Any]) -> str:
-    [only] = asked_for(fleet).pools
-    return only.name
+    cluster = render(fleet)
+    [only] = cluster.pools
+    return pool_name(only, CLOUD.own(cluster.settings).pools[only.name])
 
 
 def installer(fleet: dict[str, Any]) -> str | None:
-    return {pool: name for name, pools in asked_for(fleet).installers.items() for pool in pools}.get("gpu")
+    cluster = render(fleet)
+    pool = next(item for item in cluster.pools if item.name == "gpu")
+    return installer_of(pool, CLOUD.own(cluster.settings).pools["gpu"])
 
 
 def test_gpu_nodes_have_the_three_labels_and_the_taint_that_gke_adds() -> None:

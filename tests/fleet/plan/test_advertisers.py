@@ -6,6 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.clouds import eks
+from dra_fleet.clouds.ack import plan as ack_plan
+from dra_fleet.clouds.ack.settings import AckClusterSettings, AckPoolSettings
+from dra_fleet.clouds.aks.plan import agent_pool_name
+from dra_fleet.clouds.aks.settings import AksClusterSettings, AksPoolSettings
+from dra_fleet.clouds.eks.plan import image_of, node_group_name
+from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
+from dra_fleet.clouds.gke.plan import pool_name
+from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkePoolSettings
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.plan.advertisers import by_advertiser
@@ -105,8 +114,13 @@ def test_bottlerocket_s_plugin_is_left_on_for_its_pool_alone() -> None:
     fleet = h100()
     pools = only(fleet)["pools"]
     pools["gpu"]["image"] = "BOTTLEROCKET_x86_64_NVIDIA"
-    own: Any = cluster_of(both(fleet)).own
-    assert {group.key: group.turns_plugin_off for group in own.groups} == {"gpu": True, "old": False}
+    cluster = cluster_of(both(fleet))
+    images = {
+        pool.name: image_of(pool.machine, eks.CLOUD.own(cluster.settings).pools[pool.name])
+        for pool in cluster.pools
+    }
+    assert all(image is not None and image.plugin for image in images.values())
+    assert {pool.name: pool.by_plugin for pool in cluster.pools} == {"gpu": False, "old": True}
 
 
 def test_the_gpu_operator_s_plugin_is_on_and_a_label_keeps_it_off_the_pools_of_dra() -> None:
@@ -191,9 +205,20 @@ def test_another_advertiser_replaces_the_pool_and_saying_what_was_so_does_not(fl
         only(told)["pools"] = {key: dict(pool) for key, pool in only(told)["pools"].items()}
         for pool in only(told)["pools"].values():
             pool.update({} if advertise is None else {"advertise": advertise})
-        own: Any = cluster_of(told).own
-        made = own.groups if hasattr(own, "groups") else own.pools
-        return next(pool.name for pool in made if pool.key in only(told)["pools"])
+        cluster = cluster_of(told)
+        plan = next(pool for pool in cluster.pools if pool.name in only(told)["pools"])
+        pool = cluster.settings.pools[plan.name]
+        match cluster.settings, pool:
+            case AksClusterSettings(), AksPoolSettings():
+                return agent_pool_name(plan, pool)
+            case AckClusterSettings(), AckPoolSettings():
+                return ack_plan.node_pool_name(plan, pool)
+            case EksClusterSettings() as settings, EksPoolSettings():
+                return node_group_name(plan, pool, settings)
+            case GkeClusterSettings(), GkePoolSettings():
+                return pool_name(plan, pool)
+            case _:
+                raise AssertionError(cluster.cloud)
 
     assert name(None) == name("dra")
     assert name("device-plugin") != name("dra")
