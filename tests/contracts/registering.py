@@ -30,10 +30,16 @@ def installed(folder: Path = MADE_UP) -> Generator[None]:
         for room in (clouds, drivers):
             patch.setattr(room, "_REGISTRY", replace(vars(room)["_REGISTRY"]))
         importlib.invalidate_caches()
-        driver_facts.cache_clear()
+        _forget()
         try:
             yield
         finally:
-            driver_facts.cache_clear()
+            _forget()
             for name in [name for name in sys.modules if name.partition(".")[0] in brought]:
                 del sys.modules[name]
+
+
+def _forget() -> None:
+    """Forget what a process reads once of all clouds and drivers."""
+    driver_facts.cache_clear()
+    clouds.machines.cache_clear()
