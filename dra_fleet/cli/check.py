@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dra_fleet.cli.command import EXEMPTIONS, PROJECT_POLICIES, RULES, STACK_HELP, Json, examples, stacks
+from dra_fleet.cli.command import (
+    AT_VERSION,
+    EXEMPTIONS,
+    PROJECT_POLICIES,
+    RULES,
+    STACK_HELP,
+    Json,
+    examples,
+    stacks,
+)
 from dra_fleet.cli.output import print_json, print_lines, stdout_console
 
 if TYPE_CHECKING:
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),
+    ("before an upgrade to a later Kubernetes version", "dra-fleet check deploy --stack prod --at 1.38"),
     ("for one cluster", "dra-fleet check job.yaml --stack prod --cluster studio"),
     (
         "a folder, with a report for the code host",
@@ -94,6 +104,7 @@ def check(  # noqa: PLR0917 - Typer names them
         Format,
         typer.Option("--format", help="Format: plain text, JSON or GitHub annotations."),
     ] = "text",
+    at: Annotated[str | None, AT_VERSION] = None,
     json: Json = False,
 ) -> None:
     """Check manifests against a stack: rejected or dropped fields, pods that never run, wide selectors.
@@ -103,8 +114,8 @@ def check(  # noqa: PLR0917 - Typer names them
     from dra_fleet.check import NO_OWN_RULES
     from dra_fleet.check import check as check_files
     from dra_fleet.cli.manifests import manifests
-    from dra_fleet.fleet import SettingsInvalid, read_stack_file
-    from dra_fleet.fleet.plan import make_plan
+    from dra_fleet.cli.prove import planned_at
+    from dra_fleet.fleet import read_stack_file
     from dra_fleet.policy.asked_policies import asked_by_file
     from dra_fleet.policy.asked_policies import given as asked
     from dra_fleet.rehearsal.project import stack_file
@@ -114,10 +125,7 @@ def check(  # noqa: PLR0917 - Typer names them
     given = [_values(text) for text in values or ()]
     file = stack_file(stack)[1]
     read = read_stack_file(file)
-    try:
-        plan = make_plan(read.settings)
-    except SettingsInvalid as invalid:
-        raise read.located(invalid) from None
+    plan = planned_at(read, at)[0]
     _require_known(plan, cluster or ())
     own, options = NO_OWN_RULES, asked(rules, exemptions)
     project = asked_by_file(file) if project_policies else None

@@ -65,6 +65,14 @@ Stack = Annotated[str, typer.Argument(metavar="STACK", help=STACK_HELP, autocomp
 Json = Annotated[bool, typer.Option("--json", hidden=True, help="Same as -o json.")]
 
 
+AT_VERSION = typer.Option(
+    "--at",
+    metavar="VERSION",
+    help="Assume that all clusters run this Kubernetes version, also a planned one such as 1.38.",
+    show_default=False,
+)
+
+
 def _common(
     output: Annotated[Form, typer.Option("--output", "-o", help="Format of the result.")] = "table",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,

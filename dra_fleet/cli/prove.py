@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from dra_fleet.cli.command import Json, Stack, examples
+from dra_fleet.cli.command import AT_VERSION, Json, Stack, examples
 from dra_fleet.cli.output import NARROW, new_table, print_json, print_lines, print_table, stdout_console
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dra_fleet.fleet import StackFile
+    from dra_fleet.fleet.outlook import Outlook
     from dra_fleet.fleet.plan import FleetPlan
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts
@@ -40,6 +41,7 @@ EXAMPLES = examples(
     ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
     ("each claim on each pool, with reasons", "dra-fleet prove dev --all"),
     ("findings for a code scanner", "dra-fleet prove prod --sarif prove.sarif"),
+    ("before an upgrade to a later Kubernetes version", "dra-fleet prove prod --at 1.38"),
     ("any stack file, for a script", "dra-fleet prove stacks/prod.yaml -o json"),
     (
         "recorded nodes: kubectl get nodes,resourceslices -o json > nodes.json",
@@ -51,7 +53,7 @@ WIDE = 90
 """Minimum columns of the tables of `--all`, which hold whole sentences."""
 
 
-def prove(
+def prove(  # noqa: PLR0917 - Typer reads the options by their order
     stack: Stack,
     json: Json = False,
     everything: Annotated[
@@ -66,6 +68,7 @@ def prove(
             help="Use recorded nodes and ResourceSlices of a cluster instead of predictions.",
         ),
     ] = None,
+    at: Annotated[str | None, AT_VERSION] = None,
     sarif: Annotated[
         Path | None, typer.Option("--sarif", metavar="FILE", help="Write failures and warnings as SARIF.")
     ] = None,
@@ -81,14 +84,15 @@ def prove(
     file = stack_file(stack)[1]
     try:
         read = read_stack_file(file)
-        plan = _planned(read)
+        plan, changed = planned_at(read, at)
     except SettingsInvalid as invalid:
         _write(sarif, file, refused=[str(error) for error in invalid.errors])
         raise
     proof = prove_plan(plan, _recordings(plan, slices))
-    failures = tuple(_located(text, read) for text in proof.failures)
+    breaks = [str(error) for error in changed.errors]
+    failures = tuple(_located(text, read) for text in (*breaks, *proof.failures))
     long = [str(read.too_long)] if read.too_long else []
-    warnings = (*long, *plan.warnings, *proof.warnings)
+    warnings = (*long, *plan.warnings, *changed.notes, *proof.warnings)
     proof = replace(proof, failures=failures, warnings=warnings)
     _write(sarif, file, failures=failures, warnings=warnings)
     if json:
@@ -99,12 +103,27 @@ def prove(
         raise typer.Exit(1)
 
 
-def _planned(read: StackFile) -> FleetPlan:
+def planned_at(read: StackFile, minor: str | None) -> tuple[FleetPlan, Outlook]:
+    """Return the plan of a stack file, at a later Kubernetes version, and what changes on the way.
+
+    Raises:
+        SettingsInvalid: The stack file is invalid.
+        typer.BadParameter: The version is unknown.
+    """
     from dra_fleet.fleet import SettingsInvalid
+    from dra_fleet.fleet.outlook import Outlook, known_minors, outlook
     from dra_fleet.fleet.plan import make_plan
 
+    if minor is not None and minor not in known_minors():
+        raise typer.BadParameter(
+            f"unknown Kubernetes version {minor}; allowed: {', '.join(reversed(known_minors()))}",
+            param_hint="--at",
+        )
     try:
-        return make_plan(read.settings)
+        plan = make_plan(read.settings)
+        if minor is None:
+            return plan, Outlook()
+        return make_plan(read.settings.at_minor(minor), any_version=True), outlook(plan, minor)
     except SettingsInvalid as invalid:
         raise read.located(invalid) from None
 

@@ -10,6 +10,7 @@ from pydantic_core import PydanticKnownError, core_schema
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.settings import CommonClusterSettings, Tags
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
+from dra_fleet.kubernetes.minors import minor_order
 from dra_fleet.model.claims import ClaimSettings
 from dra_fleet.model.classes import ClassSettings, QueuesSettings
 from dra_fleet.model.settings import KubernetesMinor, SettingsModel
@@ -138,3 +139,15 @@ class FleetSettings(SettingsModel):
     def with_demand(self) -> "FleetSettings":
         """Return the settings with all demand among the workloads, as checks and proofs count them."""
         return self.model_copy(update={"workloads": {**self.demand, **self.workloads}})
+
+    def at_minor(self, minor: str) -> "FleetSettings":
+        """Return the settings with Kubernetes `minor` for all clusters that run an earlier version."""
+        clusters = dict(self.clusters)
+        for name, cluster in clusters.items():
+            now = cluster.kubernetes or self.kubernetes
+            if now is not None and minor_order(now) < minor_order(minor):
+                own = cast("SettingsModel", cluster)
+                exact = {"version": None} if "version" in type(own).model_fields else {}
+                copy = own.model_copy(update={"kubernetes": minor, **exact})
+                clusters[name] = cast("ClusterSettings", copy)
+        return self.model_copy(update={"clusters": clusters})

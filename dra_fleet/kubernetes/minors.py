@@ -24,6 +24,24 @@ class KubernetesMinor(Entry):
     patch_reason: str | None
 
 
+class PlannedMinor(Entry):
+    """A minor before its release: the day it is planned for, and the planned stages of gates that change."""
+
+    minor: str
+    release: dt.date
+    gates: Mapping[str, Stage]
+
+
+class Change(Entry):
+    """Something that breaks (`error`) or changes (`note`) for a stack when a cluster moves to a minor."""
+
+    name: str
+    minor: str
+    level: Literal["error", "note"]
+    what: str
+    fix: str
+
+
 class FeatureGate(Entry):
     """A feature gate and its stage per minor."""
 
@@ -31,8 +49,12 @@ class FeatureGate(Entry):
     stages: Mapping[str, Stage]
 
     def is_on(self, minor: str) -> bool:
-        """Whether the gate is on by default in that minor."""
-        return self.stages[minor] in _ON
+        """Return whether the gate is on by default in a minor, by plan in one before its release."""
+        stage = self.stages.get(minor)
+        if stage is None:
+            facts = kubernetes_facts()
+            stage = facts.announced(minor).gates.get(self.name) or self.stages[facts.newest]
+        return stage in _ON
 
     @property
     def on_from(self) -> str | None:
@@ -47,6 +69,8 @@ class KubernetesFacts(Entry):
     oldest_reason: str
     example: str
     minors: tuple[KubernetesMinor, ...]
+    planned: tuple[PlannedMinor, ...]
+    changes: tuple[Change, ...]
     gates: tuple[FeatureGate, ...]
 
     @property
@@ -58,6 +82,14 @@ class KubernetesFacts(Entry):
         """The entry of a minor, if it is known."""
         return next((entry for entry in self.minors if entry.minor == minor), None)
 
+    def announced(self, minor: str) -> PlannedMinor:
+        """Return a minor before its release.
+
+        Raises:
+            KeyError: No such minor is announced.
+        """
+        return {entry.minor: entry for entry in self.planned}[minor]
+
     def gate(self, name: str) -> FeatureGate:
         """The entry of a gate.
 
@@ -65,6 +97,11 @@ class KubernetesFacts(Entry):
             KeyError: No such gate is known.
         """
         return by_name(self.gates)[name]
+
+
+def minor_order(minor: str) -> int:
+    """Return the number of a minor such as 1.36, by which minors are compared."""
+    return int(minor.partition(".")[2])
 
 
 @cache

@@ -20,7 +20,7 @@ from dra_fleet.kubernetes.devices.names import (
     SemanticVersion,
 )
 from dra_fleet.kubernetes.devices.problem import choose, refuse
-from dra_fleet.kubernetes.minors import kubernetes_facts
+from dra_fleet.kubernetes.minors import kubernetes_facts, minor_order
 
 
 class SettingsModel(BaseModel):
@@ -82,7 +82,7 @@ def _minor(value: object) -> object:
             allowed=allowed,
             fix=_shortened(value, known.example),
         )
-    if _order(value) < _order(known.oldest):
+    if minor_order(value) < minor_order(known.oldest):
         raise refuse(
             f"is too old: {known.oldest_reason}",
             allowed=allowed,
@@ -344,10 +344,6 @@ class DriverSettings(SettingsModel):
         if self.described is not None and not is_chart_version(self.version):
             raise refuse(f"is no version of a chart: {self.version}", fix=f"write {EXAMPLE}", at="version")
         return self
-
-
-def _order(minor: str) -> int:
-    return int(minor.partition(".")[2])
 
 
 def _shortened(value: str, example: str) -> str:

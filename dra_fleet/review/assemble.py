@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dra_fleet import clouds, drivers
-from dra_fleet.core.findings.errors import KEY
+from dra_fleet.core.findings.errors import KEY, under
 from dra_fleet.core.yaml_text import Unreadable, read_json
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.extending import EXTENDS
+from dra_fleet.fleet.outlook import known_minors, outlook
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.proof.prove import prove
@@ -414,9 +415,12 @@ def versions(plan: FleetPlan, was: Was, today: dt.date) -> tuple[Version, ...]:
         today: The day of the preview, so that the same events always give the same review.
     """
     found: list[Version] = []
+    breaks = outlook(plan, known_minors()[-1]).errors
     for cluster in plan.clusters:
         before = was.clusters.get(cluster.name)
-        found.append(_kubernetes(cluster, before, today))
+        place = f"{under('clusters', cluster.name)}."
+        later = [error.what for error in breaks if error.path.startswith(place)]
+        found.append(_kubernetes(cluster, before, today, later))
         support = clouds.named(cluster.cloud).resources.support
         if support is not None:
             found.append(_managed(cluster, support, before, today))
@@ -425,7 +429,9 @@ def versions(plan: FleetPlan, was: Was, today: dt.date) -> tuple[Version, ...]:
     return tuple(sorted(found, key=lambda item: order[item.status]))
 
 
-def _kubernetes(cluster: ClusterPlan, before: WasCluster | None, today: dt.date) -> Version:
+def _kubernetes(
+    cluster: ClusterPlan, before: WasCluster | None, today: dt.date, later: Sequence[str]
+) -> Version:
     entry = kubernetes_facts().minor(cluster.kubernetes)
     floor = f"at least patch {entry.patch_floor}: {entry.patch_reason}" if entry and entry.patch_floor else ""
     return Version(
@@ -436,7 +442,7 @@ def _kubernetes(cluster: ClusterPlan, before: WasCluster | None, today: dt.date)
         supported_until=entry.end_of_life if entry else None,
         by="upstream",
         status=_status(entry.end_of_life if entry else None, today),
-        note=floor,
+        note="; ".join(filter(None, (floor, *later))),
         source=str(entry.source) if entry else "",
     )
 

@@ -143,7 +143,7 @@ def test_what_does_not_fit_comes_first_and_its_number_last(tmp_path: Path) -> No
     rows = [line.split() for line in lines]
     assert rows[lines.index("Workloads") + 2] == ["lab", "infer", "partition", "19", "never", "none"]
     assert rows[lines.index("Claims") + 2] == ["lab", "partition", "never", "none"]
-    assert lines[-1] == "1 thing does not fit"
+    assert lines[-1] == "the proof failed: 1 error"
 
 
 def test_of_many_claims_and_failures_the_first_are_told_and_all_on_demand(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_yaml_program_s_fleet_is_proved_at_preview(program: YamlProgram) -> No
     program.write({"fleet": fleet("none", copies=9.0)})
     refused = program.run("preview")
     assert refused.returncode != 0
-    assert "dra-fleet:index:Fleet resource 'fleet' has a problem: 1 thing does not fit" in refused.stdout
+    assert "dra-fleet:index:Fleet resource 'fleet' has a problem: the proof failed: 1 error" in refused.stdout
     assert "workloads.train: on cluster site, never" in refused.stdout
     program.write({"fleet": fleet("none")}, classes="${fleet.clusters}")
     proved = program.run("preview")

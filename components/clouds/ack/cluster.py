@@ -64,7 +64,7 @@ _SYSTEM_DISK = 120
 def cluster_arguments(
     plan: ClusterPlan, create: CreateAck, access: AckAccess, vswitches: Sequence[pulumi.Input[str]]
 ) -> cs.ManagedKubernetesArgs:
-    """The arguments of a ManagedKubernetes.
+    """Return the arguments of a ManagedKubernetes.
 
     Args:
         plan: the cluster's.
@@ -95,7 +95,7 @@ def cluster_arguments(
 def system_arguments(
     system: AckSystemPool, cluster: pulumi.Input[str], vswitches: Mapping[str, pulumi.Input[str]]
 ) -> cs.NodePoolArgs:
-    """The arguments of the node pool of the cluster's own pods.
+    """Return the arguments of the node pool of the cluster's own pods.
 
     Args:
         system: its settings.
@@ -129,7 +129,7 @@ def pool_arguments(
     cluster: pulumi.Input[str],
     vswitches: Mapping[str, pulumi.Input[str]],
 ) -> cs.NodePoolArgs:
-    """The arguments of a NodePool.
+    """Return the arguments of a NodePool.
 
     Args:
         plan: the node pool's.

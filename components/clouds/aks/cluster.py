@@ -79,7 +79,7 @@ def declare_cluster(
     subnet: pulumi.Input[str] | None,
     opts: pulumi.ResourceOptions,
 ) -> aks.ManagedCluster:
-    """The control plane with its system pool.
+    """Declare the control plane with its system pool.
 
     Args:
         group: the name of its resource group.
@@ -139,7 +139,7 @@ def declare_pool(
     count: pulumi.Input[int],
     opts: pulumi.ResourceOptions,
 ) -> aks.AgentPool:
-    """A pool of GPU nodes.
+    """Declare a pool of GPU nodes.
 
     Args:
         name: logical.
@@ -192,7 +192,7 @@ def declare_pool(
 
 
 def maintenance_windows(upgrades: AksUpgrades) -> dict[str, aks.MaintenanceWindowArgs]:
-    """The window of each kind of automatic upgrade that is on, by AKS's name of that kind."""
+    """Return the window of each kind of automatic upgrade that is on, by the name in AKS."""
     window = upgrades.window
     if window is None:
         return {}

@@ -112,7 +112,7 @@ def cluster_arguments(
     role: pulumi.Input[str],
     subnets: Sequence[pulumi.Input[str]],
 ) -> eks.ClusterArgs:
-    """The arguments of a Cluster.
+    """Return the arguments of a Cluster.
 
     Args:
         plan: the cluster's.
@@ -136,7 +136,7 @@ def cluster_arguments(
 
 
 def system_arguments(system: EksSystemPool, minor: str, home: GroupHome) -> eks.NodeGroupArgs:
-    """The arguments of the system node group; `minor` is the cluster's Kubernetes version."""
+    """Return the arguments of the system node group; `minor` is the cluster's Kubernetes version."""
     arm = f"{system.machine.partition('.')[0]}.".endswith(_GRAVITON)
     return eks.NodeGroupArgs(
         cluster_name=home.cluster,
@@ -158,7 +158,7 @@ def system_arguments(system: EksSystemPool, minor: str, home: GroupHome) -> eks.
 def group_arguments(
     group: Group, home: GroupHome, template: eks.NodeGroupLaunchTemplateArgs
 ) -> eks.NodeGroupArgs:
-    """The arguments of a NodeGroup."""
+    """Return the arguments of a NodeGroup."""
     plan, pool = group.plan, group.pool
     kind = ami_type(plan.machine, pool)
     return eks.NodeGroupArgs(
@@ -189,7 +189,7 @@ def template_arguments(
     placement: pulumi.Input[str] | None,
     user_data: pulumi.Input[str] | None,
 ) -> ec2.LaunchTemplateArgs:
-    """The arguments of a LaunchTemplate.
+    """Return the arguments of a LaunchTemplate.
 
     Args:
         group: the node group.

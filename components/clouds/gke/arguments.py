@@ -42,7 +42,7 @@ def cluster_arguments(
     network: pulumi.Input[str],
     subnetwork: pulumi.Input[str] | None,
 ) -> container.ClusterArgs:
-    """The arguments of a Cluster.
+    """Return the arguments of a Cluster.
 
     Args:
         plan: of the cluster.
@@ -94,7 +94,7 @@ def has_networks(settings: GkeClusterSettings) -> bool:
 
 
 def system_pool_arguments(cluster: pulumi.Input[str], settings: GkeClusterSettings) -> container.NodePoolArgs:
-    """The arguments of the pool of the cluster's own pods."""
+    """Return the arguments of the pool of the cluster's own pods."""
     system = settings.system_pool
     least, most = system.nodes.min, system.nodes.max
     each = _each(least, system.zones, settings)
@@ -122,7 +122,7 @@ def system_pool_arguments(cluster: pulumi.Input[str], settings: GkeClusterSettin
 def pool_arguments(
     cluster: pulumi.Input[str], settings: GkeClusterSettings, plan: PoolPlan
 ) -> container.NodePoolArgs:
-    """The arguments of a NodePool."""
+    """Return the arguments of a NodePool."""
     pool = settings.pools[plan.name]
     placement, upgrade = pool.placement, pool.upgrade
     least, most = plan.min_nodes, plan.max_nodes

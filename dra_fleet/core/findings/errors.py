@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -67,6 +68,12 @@ class Findings:
     def doubt(self, *parts: object, what: str) -> None:
         """Warn of the value at a path below the fleet's key."""
         self.warnings.append(f"{under(*parts)}: {what}")
+
+    def allow(self, paths: str) -> None:
+        """Turn the errors at paths that match a pattern into warnings."""
+        allowed = [error for error in self.errors if re.search(paths, error.path)]
+        self.errors = [error for error in self.errors if error not in allowed]
+        self.warnings += [f"{error.path}: {error.what}" for error in allowed]
 
     def refuse(self, refusal: Refusal, *parts: object) -> None:
         """Tell what a judgement refuses of the value at a path below the fleet's key."""

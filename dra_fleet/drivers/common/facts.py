@@ -75,6 +75,7 @@ class ChartVersion(Entry):
     `chooses_nodes`: its values say on which nodes its plugin runs; `plugin_demands`: further such values.
     `controller_needs_control_plane`: its default affinity keeps the controller to control-plane nodes.
     `extended_resources`: extended resource names, each with the class of the chart that answers it.
+    `needs_apis`: the API versions that its cluster must serve, beside resource.k8s.io/v1.
     `generations`: the generations of hardware whose devices its plugin finds; none where that is not known.
     `partition_names`: whether a MIG partition's device is named by its profile, gpu-0-mig-1g5gb-19-0, or by
     its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is published beside its partitions.
@@ -95,6 +96,7 @@ class ChartVersion(Entry):
     plugin_demands: tuple[PluginDemand, ...] = ()
     controller_needs_control_plane: bool = False
     extended_resources: Mapping[str, str] = Field(default_factory=dict)
+    needs_apis: tuple[str, ...] = ()
     generations: tuple[str, ...] = ()
     partition_names: Literal["profile", "placement"] = "profile"
     announces_partitioned_gpus: bool = False

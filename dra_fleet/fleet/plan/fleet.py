@@ -55,8 +55,12 @@ PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
 _RESERVED = ("default", "kube-")
 
 
-def make_plan(settings: FleetSettings) -> FleetPlan:
+def make_plan(settings: FleetSettings, *, any_version: bool = False) -> FleetPlan:
     """What the stack file comes to, cluster by cluster.
+
+    Args:
+        settings: The settings of the fleet.
+        any_version: Only warn of a Kubernetes version that a cloud does not offer.
 
     Raises:
         SettingsInvalid: With everything that only the catalogue or the whole file can tell.
@@ -78,6 +82,8 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
         shared.placed[name] = clusters_of(name, used, settings, there, findings)
     clusters = [_plan_cluster(name, settings, shared, findings) for name in sorted(settings.clusters)]
     check_budget(settings, (cluster for cluster in clusters if cluster is not None), findings)
+    if any_version:
+        findings.allow(r"\.clusters\.[^.]+\.kubernetes$")
     if findings.errors:
         raise SettingsInvalid(findings.errors)
     return FleetPlan(

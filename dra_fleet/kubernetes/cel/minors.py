@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dra_fleet.kubernetes.minors import kubernetes_facts
+
 OLDEST, NEWEST = 34, 37
 """The minors whose CEL is known here."""
 
@@ -21,9 +23,13 @@ CEL_GO_29_SINCE = 37
 def number_of(minor: str) -> int:
     """The second number of a minor: 36 of "1.36", "v1.36" or "1.36.2".
 
+    A minor before its release is evaluated as the newest one.
+
     Raises:
         ValueError: No CEL is known of it.
     """
+    if any(minor == entry.minor for entry in kubernetes_facts().planned):
+        return NEWEST
     major, _, text = minor.removeprefix("v").partition(".")
     number = int(text.partition(".")[0]) if major == "1" and text.partition(".")[0].isdigit() else 0
     if not OLDEST <= number <= NEWEST:

@@ -165,7 +165,7 @@ class Proof:
     def title(self) -> str:
         """How many failures there are."""
         count = len(self.failures)
-        return "1 thing does not fit" if count == 1 else f"{count} things do not fit"
+        return "the proof failed: 1 error" if count == 1 else f"the proof failed: {count} errors"
 
     def text(self) -> str:
         """All failures, as one message."""

@@ -1,0 +1,115 @@
+"""A stack at a later Kubernetes version: its settings there, and what breaks or changes on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet import drivers
+from dra_fleet.core.findings.errors import SettingsError, under
+from dra_fleet.kubernetes.minors import kubernetes_facts, minor_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from dra_fleet.kubernetes.devices.claim import DeviceClaim, DeviceRequest
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
+
+    Place = tuple[tuple[object, ...], str]
+    """A path below the cluster, and what is there, as the end of a sentence."""
+
+
+def known_minors() -> list[str]:
+    """Return the Kubernetes versions that a stack can be proved at, planned ones last."""
+    facts = kubernetes_facts()
+    return [entry.minor for entry in (*facts.minors, *facts.planned)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """What breaks and what changes for a stack on the way to a later version; `notes` are sentences."""
+
+    errors: tuple[SettingsError, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def outlook(plan: FleetPlan, minor: str) -> Outlook:
+    """Return what breaks and what changes for the clusters of a plan on the way to a version.
+
+    Args:
+        plan: The plan of the stack as it is.
+        minor: One of `known_minors`.
+    """
+    errors: list[SettingsError] = []
+    notes: dict[str, list[str]] = {}
+    for cluster in plan.clusters:
+        for change in kubernetes_facts().changes:
+            if not minor_order(cluster.kubernetes) < minor_order(change.minor) <= minor_order(minor):
+                continue
+            for path, because in _CONCERNS[change.name](cluster):
+                what = f"{_titled(change.minor)}: {change.what}{because}"
+                place = under("clusters", cluster.name, *path)
+                if change.level == "error":
+                    errors.append(SettingsError(path=place, what=what, fix=change.fix))
+                else:
+                    notes.setdefault(f"{what}; fix: {change.fix}", []).append(cluster.name)
+    return Outlook(
+        errors=tuple(errors),
+        notes=tuple(f"clusters {', '.join(names)}: {text}" for text, names in notes.items()),
+    )
+
+
+def _titled(minor: str) -> str:
+    """Return a version in words, with the day of its release where that is planned."""
+    day = next((entry.release for entry in kubernetes_facts().planned if entry.minor == minor), None)
+    return f"Kubernetes {minor}" if day is None else f"Kubernetes {minor} (planned for {day})"
+
+
+def _of_removed_api(cluster: ClusterPlan) -> Iterator[Place]:
+    for release in cluster.releases:
+        facts = drivers.facts_of(release.driver)
+        chart = facts.version(release.version) if facts else None
+        if chart is not None and "resource.k8s.io/v1beta1" in chart.needs_apis:
+            yield ("drivers", release.driver), f", which {release.driver} {release.version} needs"
+
+
+def _of_shares(cluster: ClusterPlan) -> Iterator[Place]:
+    return _of_claims(cluster, lambda devices: any(_capacity(request) for request in devices.requests))
+
+
+def _of_constraints(cluster: ClusterPlan) -> Iterator[Place]:
+    return _of_claims(cluster, lambda devices: bool(devices.constraints))
+
+
+def _of_claims(cluster: ClusterPlan, concerns: Callable[[DeviceClaim], bool]) -> Iterator[Place]:
+    plans = (*cluster.templates, *cluster.claims)
+    names = [plan.name for plan in plans if concerns(plan.spec.devices)]
+    if names:
+        yield (), f"; claims: {', '.join(names)}"
+
+
+def _capacity(request: DeviceRequest) -> bool:
+    asked = (request.exactly, *request.first_available)
+    return any(item is not None and item.capacity is not None for item in asked)
+
+
+def _of_pods(cluster: ClusterPlan) -> Iterator[Place]:
+    if cluster.workloads or cluster.demand:
+        yield (), ""
+
+
+def _of_cpu_drivers(cluster: ClusterPlan) -> Iterator[Place]:
+    for release in cluster.releases:
+        facts = drivers.facts_of(release.driver)
+        if facts is not None and facts.name == "dracpu":
+            yield ("drivers", release.driver), ""
+
+
+_CONCERNS: Final[Mapping[str, Callable[[ClusterPlan], Iterator[Place]]]] = {
+    "v1beta1-removed": _of_removed_api,
+    "consumable-capacity-locked": _of_shares,
+    "list-attributes": _of_constraints,
+    "preemption": _of_pods,
+    "node-allocatable": _of_cpu_drivers,
+}
+"""The parts of a cluster that a change concerns, by the change's name."""
