@@ -307,7 +307,9 @@ class AckCluster(Platform):
             pulumi.Output.all(
                 id=place.id, endpoint=place.endpoint, authority=self._authority(place, alibaba)
             ).apply(
-                lambda told: login_kubeconfig(name, told["id"], region, told["endpoint"], told["authority"])
+                lambda found: login_kubeconfig(
+                    name, found["id"], region, found["endpoint"], found["authority"]
+                )
             )
         )
         provider = self.enter(
