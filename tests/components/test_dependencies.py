@@ -50,7 +50,7 @@ def test_an_object_depends_on_what_it_names_and_on_nothing_else_of_that_kind(
 
 @pytest.mark.slow
 @every_stack
-def test_jobs_and_domains_go_before_their_releases_and_releases_before_those_they_build_on(
+def test_all_that_uses_devices_is_deleted_before_its_releases_and_releases_before_those_they_build_on(
     stack: Path, recorder: Recorder
 ) -> None:
     found = objects(declared(recorder, stack, preview=False))
@@ -59,13 +59,15 @@ def test_jobs_and_domains_go_before_their_releases_and_releases_before_those_the
         for cluster in make_plan(read_stack_file(stack).settings).clusters
         for kind, items in (
             (JOB, cluster.workloads),
+            (TEMPLATE, cluster.templates),
+            (CLAIM, cluster.claims),
             (DOMAIN, cluster.compute_domains),
             (RELEASE, cluster.releases),
         )
         for item in items
     }
     for item in found.values():
-        if item.type in {JOB, DOMAIN, RELEASE}:
+        if item.type in {JOB, TEMPLATE, CLAIM, DOMAIN, RELEASE}:
             releases = {found[urn].name for urn in item.dependencies if found[urn].type == RELEASE}
             assert releases == wanted[item.type, item.name], item.urn
 
@@ -79,7 +81,7 @@ def test_no_object_depends_on_more_because_the_fleet_is_larger(recorder: Recorde
     edges: Counter[str] = Counter()
     for item in recorder.registrations.values():
         edges[item.type] = max(edges[item.type], len(item.dependencies))
-    assert (edges[CLASS], edges[TEMPLATE], edges[RELEASE], edges[JOB]) == (0, 2, 1, 3)
+    assert (edges[CLASS], edges[TEMPLATE], edges[RELEASE], edges[JOB]) == (0, 3, 1, 3)
 
 
 def test_a_workload_waits_for_the_drivers_that_its_classes_select() -> None:
@@ -93,13 +95,17 @@ def test_a_workload_waits_for_the_drivers_that_its_classes_select() -> None:
     assert set(after["infer-pair"]) == {nvidia, example}, "its class is CEL, which may select any device"
 
 
-def test_claims_wait_for_a_webhook_that_judges_them() -> None:
+def test_claims_are_created_after_their_driver_and_after_the_webhook_that_checks_them() -> None:
     fleet = dev()
-    assert {item.after for item in planned(fleet).clusters[0].templates} == {()}
-    fleet["clusters"]["lab"]["drivers"]["nvidia"]["values"] = {
-        "webhook": {"enabled": True, "tls": {"mode": "secret", "secret": {"name": "webhook"}}}
-    }
-    assert {item.after for item in planned(fleet).clusters[0].templates} == {("dra-driver-nvidia-gpu",)}
+    fleet["clusters"]["lab"]["drivers"]["example"] = {"version": "0.4.0"}
+    nvidia, example = "dra-driver-nvidia-gpu", "dra-example-driver"
+
+    def after() -> dict[str, set[str]]:
+        return {item.name: set(item.after) for item in planned(fleet).clusters[0].templates}
+
+    assert after()["single-gpu"] == {nvidia}
+    fleet["clusters"]["lab"]["drivers"]["example"]["values"] = {"webhook": {"enabled": True}}
+    assert after()["single-gpu"] == {nvidia, example}
 
 
 def no_secret(key: str) -> pulumi.Output[str]:

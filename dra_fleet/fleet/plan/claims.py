@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet import clouds, drivers
+from dra_fleet.drivers.common.values import value_at
 from dra_fleet.fleet.plan.classes import chart_classes
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.model.claims import FirstAvailableRequest
+from dra_fleet.model.classes import IntentClass
 from dra_fleet.model.plan import ClaimPlan, ClaimTemplatePlan
 from dra_fleet.model.specs import spec_or_none
 
@@ -22,8 +24,12 @@ if TYPE_CHECKING:
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.kubernetes.devices.problem import Problem
     from dra_fleet.model.claims import ClaimSettings, CommonRequestSettings, RequestSettings
+    from dra_fleet.model.plan import ReleasePlan
 
 _ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
+_WEBHOOK: Final = "webhook.enabled"
+"""The value of charts that follow the example driver's:
+https://github.com/kubernetes-sigs/dra-example-driver/blob/main/deployments/helm/dra-example-driver/values.yaml"""
 
 
 def claim_specs(settings: FleetSettings, findings: Findings) -> dict[str, ClaimSpec]:
@@ -91,10 +97,14 @@ def plan_claims(
     specs: Mapping[str, ClaimSpec],
     names: Sequence[str],
     *,
-    after: tuple[str, ...],
+    releases: Sequence[ReleasePlan],
     findings: Findings,
 ) -> tuple[tuple[ClaimTemplatePlan, ...], tuple[ClaimPlan, ...]]:
-    """The templates and the shared claims of one cluster, all of them `after` these releases."""
+    """Return the templates and the shared claims of one cluster.
+
+    Each is created after the releases that prepare its devices or whose webhook checks it, and deleted before
+    them: no claim is created that no driver can release.
+    """
     templates: list[ClaimTemplatePlan] = []
     claims: list[ClaimPlan] = []
     # By identity: claims that ask for the same share a spec.
@@ -104,6 +114,8 @@ def plan_claims(
         if id(spec) not in dropped:
             dropped[id(spec)] = check_minor("ResourceClaim", {"spec": spec.as_read}, minor)
         _tell_dropped(cluster, name, wanted, dropped[id(spec)], findings)
+        drivers_of_it = {*admitting(releases), *serving(wanted, settings, releases)}
+        after = tuple(item.name for item in releases if item.name in drivers_of_it)
         if wanted.shared:
             claims.append(ClaimPlan(name=name, namespace=settings.namespace, spec=spec, after=after))
         else:
@@ -117,6 +129,32 @@ def plan_claims(
                 )
             )
     return tuple(templates), tuple(claims)
+
+
+def serving(
+    claim: ClaimSettings, settings: FleetSettings, releases: Sequence[ReleasePlan]
+) -> tuple[str, ...]:
+    """The releases that publish and prepare a claim's devices.
+
+    Left out are those of drivers that none of its classes selects. CEL may select any driver's devices.
+    """
+    wanted = {_driver_of(name, settings) for _, name in claim.classes()}
+    others = {driver.facts.driver for driver in drivers.known() if driver.name not in wanted}
+    return tuple(item.name for item in releases if None in wanted or item.driver not in others)
+
+
+def admitting(releases: Sequence[ReleasePlan]) -> tuple[str, ...]:
+    """The releases whose webhook the API server asks about every claim and template: it must answer first."""
+    return tuple(item.name for item in releases if value_at(item.values, _WEBHOOK, default=False))
+
+
+def _driver_of(name: str, settings: FleetSettings) -> str | None:
+    """The driver whose devices a class selects; None where that is not known."""
+    wanted = settings.classes.get(name)
+    if wanted is not None:
+        return wanted.driver if isinstance(wanted, IntentClass) else None
+    owner = drivers.of_class(name)
+    return owner.name if owner is not None else None
 
 
 def namespace_labels(specs: Sequence[ClaimSpec]) -> dict[str, str]:

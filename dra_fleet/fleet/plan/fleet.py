@@ -26,7 +26,7 @@ from dra_fleet.fleet.plan.claims import (
 )
 from dra_fleet.fleet.plan.classes import class_specs, classes_there, plan_classes
 from dra_fleet.fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
-from dra_fleet.fleet.plan.workloads import admitting, check_references, plan_workloads
+from dra_fleet.fleet.plan.workloads import check_references, plan_workloads
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan, ReleasePlan
 
@@ -129,7 +129,7 @@ def _plan_cluster(
     releases = plan_releases(name, cluster, minor, pools, findings)
     names = [claim for claim, clusters in shared.placed.items() if name in clusters]
     templates, claims = plan_claims(
-        name, minor, settings, shared.claims, names, after=admitting(releases), findings=findings
+        name, minor, settings, shared.claims, names, releases=releases, findings=findings
     )
     domains = tuple(
         domain

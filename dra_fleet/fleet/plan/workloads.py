@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet import drivers
-from dra_fleet.drivers.common.values import value_at
-from dra_fleet.fleet.plan.claims import missing_classes
+from dra_fleet.fleet.plan.claims import missing_classes, serving
 from dra_fleet.fleet.plan.queues import quota_of
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
-from dra_fleet.model.classes import IntentClass
 from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.model.workloads import DEFAULT_IMAGE, DemandSettings, WorkloadSettings
 
@@ -18,14 +16,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.core.findings.errors import Findings
     from dra_fleet.fleet.settings import FleetSettings
-    from dra_fleet.model.claims import ClaimSettings
     from dra_fleet.model.plan import ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.model.workloads import TolerationSettings
-
-
-_WEBHOOK: Final = "webhook.enabled"
-"""The value of charts that follow the example driver's:
-https://github.com/kubernetes-sigs/dra-example-driver/blob/main/deployments/helm/dra-example-driver/values.yaml"""
 
 
 def check_references(
@@ -153,29 +145,3 @@ def _tolerations(given: Sequence[TolerationSettings]) -> tuple[Toleration, ...]:
         Toleration(key=item.key or "", operator=item.operator, value=item.value, effect=item.effect)
         for item in given
     )
-
-
-def serving(
-    claim: ClaimSettings, settings: FleetSettings, releases: Sequence[ReleasePlan]
-) -> tuple[str, ...]:
-    """The releases that publish and prepare a claim's devices.
-
-    Left out are those of drivers that none of its classes selects. CEL may select any driver's devices.
-    """
-    wanted = {_driver_of(name, settings) for _, name in claim.classes()}
-    others = {driver.facts.driver for driver in drivers.known() if driver.name not in wanted}
-    return tuple(item.name for item in releases if None in wanted or item.driver not in others)
-
-
-def admitting(releases: Sequence[ReleasePlan]) -> tuple[str, ...]:
-    """The releases whose webhook the API server asks about every claim and template: it must answer first."""
-    return tuple(item.name for item in releases if value_at(item.values, _WEBHOOK, default=False))
-
-
-def _driver_of(name: str, settings: FleetSettings) -> str | None:
-    """The driver whose devices a class selects; None where that is not known."""
-    wanted = settings.classes.get(name)
-    if wanted is not None:
-        return wanted.driver if isinstance(wanted, IntentClass) else None
-    owner = drivers.of_class(name)
-    return owner.name if owner is not None else None
