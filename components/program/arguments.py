@@ -48,6 +48,10 @@ def checked(build: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S,
     return constructor
 
 
+_SENTENCES = ("unknown ", "invalid ", "this ", "a ")
+"""Beginnings of problems that are sentences of their own."""
+
+
 def refused(
     component: str, argument: str, what: str, *, got: str = "", allowed: str = "", fix: str = ""
 ) -> pulumi.RunError:
@@ -56,12 +60,13 @@ def refused(
     Args:
         component: Class and name, such as `DeviceClass big`.
         argument: Path of the argument, such as `memory.min`; "" for the component as a whole.
-        what: What is wrong, as the end of a sentence about the argument.
+        what: What is wrong, as a sentence or as the end of one about the argument.
         got: The value.
         allowed: The values that are possible.
         fix: The next step.
     """
-    subject = f"{component}: {argument} {what}" if argument else f"{component}: {what}"
+    joint = ": " if what.startswith(_SENTENCES) else " "
+    subject = f"{component}: {argument}{joint}{what}" if argument else f"{component}: {what}"
     details = (("got", got), ("allowed", allowed), ("fix", fix))
     return pulumi.RunError("; ".join([subject, *(f"{name}: {text}" for name, text in details if text)]))
 

@@ -251,7 +251,7 @@ class ClusterProgram:
         return refused(
             component,
             argument,
-            error.what.replace("is no key of the stack file", "is not an argument"),
+            error.what.replace("unknown key", "unknown argument"),
             got=error.got if argument else "",
             allowed=allowed,
             fix=fix,

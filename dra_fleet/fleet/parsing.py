@@ -113,7 +113,7 @@ def _not_few(least: int) -> str:
 
 
 MOST_ERRORS: Final = 1000
-"""How many are told of a file at once: nobody reads more, and each takes a while to put into words."""
+"""Maximum errors of one file in one message."""
 
 
 def parse(settings: Mapping[str, Any]) -> FleetSettings:
@@ -130,8 +130,8 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
     errors = [
         SettingsError(
             path=under(*location),
-            what="is a secret inside the fleet, which would end up in the state in clear",
-            fix="give the secret a key of its own in the stack's configuration and name that key here",
+            what="a secret here would be stored in the state as plain text",
+            fix="store the secret under another key of the stack's configuration, and write that key here",
         )
         for location in sealed
     ]
@@ -145,7 +145,7 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
         hidden = tuple(f"{error.path}{end}" for error in errors for end in (".", "[", ":"))
         errors += [error for error in found if not f"{error.path}:".startswith(hidden)]
         if len(details) > len(told):
-            more = f"has {len(details) - len(told)} errors more, which are told once these are mended"
+            more = f"{len(details) - len(told)} more errors are shown after you fix these"
             errors.append(SettingsError(path=KEY, what=more))
         raise SettingsInvalid(errors) from None
     if errors:
@@ -158,7 +158,7 @@ def _as_json(settings: Mapping[str, Any]) -> str:
         return json.dumps(settings, default=str)
     except (ValueError, TypeError, RecursionError):
         # A YAML anchor that holds itself, or a key that is no scalar.
-        what = "holds a value that contains itself, or a key that is no text"
+        what = "a value contains itself, or a key is not a string"
         raise SettingsInvalid(
             [SettingsError(path=KEY, what=what, fix="write it without YAML anchors")]
         ) from None
@@ -196,7 +196,7 @@ def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsErro
         return SettingsError(path=under(*location), allowed=described(location, settings), **said)
     elif kind == "string_pattern_mismatch":
         allowed = described(location, settings) or f"text that matches {context['pattern']}"
-        said = {"what": "is not written as it must be", "allowed": allowed}
+        said = {"what": "invalid format", "allowed": allowed}
     else:
         said = _standard(kind, detail["msg"], context, got)
         if said["what"] == "must be a mapping":
@@ -209,17 +209,17 @@ def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsErr
     known = keys(location[:-1], settings)
     near = nearest(unknown, known)
     elsewhere = clouds_with(location[:-1], unknown, settings)
-    what, fix = "is no key of the stack file", mistyped(unknown, known) or "remove it"
+    what, fix = "unknown key", mistyped(unknown, known) or "remove it"
     if unknown in known:
         return SettingsError(
             path=under(*location),
-            what="belongs to another form of this mapping than the keys beside it",
+            what="this key and the keys beside it belong to different forms of the mapping",
             got=unknown,
-            fix=f"keep one form; {unknown}: null takes away what an extended file says",
+            fix=f"keep one form; {unknown}: null removes the key of an extended file",
         )
     if elsewhere:
-        what = f"is no key where cloud is {settings['clusters'][location[1]]['cloud']}"
-        fix = f"remove it; it is one where cloud is {' or '.join(elsewhere)}"
+        what = f"unknown key for cloud {settings['clusters'][location[1]]['cloud']}"
+        fix = f"remove it; only {', '.join(elsewhere)} {'has' if len(elsewhere) == 1 else 'have'} this key"
     return SettingsError(
         path=under(*location),
         what=what,
@@ -241,9 +241,12 @@ def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> S
         return SettingsError(
             path=path, what="is required", allowed=", ".join(allowed), fix=f"add {tag}: {allowed[0]}"
         )
-    what = "is not one of the allowed values"
     return SettingsError(
-        path=path, what=what, got=shown(got), allowed=", ".join(allowed), fix=mistyped(str(got), allowed)
+        path=path,
+        what=f"unknown {tag}",
+        got=shown(got),
+        allowed=", ".join(allowed),
+        fix=mistyped(str(got), allowed),
     )
 
 
@@ -255,7 +258,7 @@ def _standard(kind: str, message: str, context: Mapping[str, Any], got: object) 
     if kind == "literal_error":
         expected = str(context["expected"])
         return {
-            "what": "is not one of the allowed values",
+            "what": "unknown value",
             "allowed": expected.replace("'", ""),
             "fix": mistyped(got, _QUOTED.findall(expected)) if isinstance(got, str) else "",
         }

@@ -70,7 +70,7 @@ def test_a_bomb_of_anchors_takes_little_memory(tmp_path: Path) -> None:
 def test_a_wrong_setting_is_told_with_the_file_line_and_column_of_its_value(tmp_path: Path) -> None:
     told = refused(tmp_path, LAB.replace("    owner:", "    ownr: x\n    owner:"))
     line = LAB.splitlines().index(next(text for text in LAB.splitlines() if "    owner:" in text)) + 1
-    assert f"dra-fleet:fleet.ownr: is no key of the stack file\n  at: FILE:{line}:5\n" in told
+    assert f"dra-fleet:fleet.ownr: unknown key\n  at: FILE:{line}:5\n" in told
 
 
 def test_a_setting_that_is_missing_is_told_at_what_should_hold_it(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_setting_that_is_missing_is_told_at_what_should_hold_it(tmp_path: Path
 
 def test_numbers_of_any_length_and_dates_that_are_none_are_text(tmp_path: Path) -> None:
     told = refused(tmp_path, f"{FLEET}    owner: {'9' * 20_000}\n    a: 2026-99-99\n")
-    assert "dra-fleet:fleet.a: is no key of the stack file" in told
+    assert "dra-fleet:fleet.a: unknown key" in told
 
 
 def test_anchors_and_merges_are_followed(tmp_path: Path) -> None:

@@ -85,9 +85,9 @@ def test_what_is_wrong_is_told_in_the_file_where_the_key_stands(project: Path) -
     base = project / "fleets" / "base.yaml"
     base.write_text(BASE.replace("machine: hgx-h100-8", "machine: hgx-h100-8\n            spot: 1"))
     told = refused(project, "    clusters:\n      lab: {kubeconfig: {contxt: x}}\n    ownr: you\n")
-    assert "dra-fleet:fleet.ownr: is no key of the stack file\n  at: Pulumi.staging.yaml:7:5\n" in told
-    assert "kubeconfig.contxt: is no key of the stack file\n  at: Pulumi.staging.yaml:6:26\n" in told
-    assert "pools.h100.spot: is no key where cloud is existing\n  at: fleets/base.yaml:13:13\n" in told
+    assert "dra-fleet:fleet.ownr: unknown key\n  at: Pulumi.staging.yaml:7:5\n" in told
+    assert "kubeconfig.contxt: unknown key\n  at: Pulumi.staging.yaml:6:26\n" in told
+    assert "pools.h100.spot: unknown key for cloud existing\n  at: fleets/base.yaml:13:13\n" in told
 
 
 def test_a_key_that_is_missing_in_both_is_told_where_its_mapping_begins(project: Path) -> None:
@@ -98,11 +98,11 @@ def test_a_key_that_is_missing_in_both_is_told_where_its_mapping_begins(project:
 def test_keys_of_two_forms_are_told_each_with_the_way_out(project: Path) -> None:
     told = refused(project, '    classes: {big: {cel: ["true"], memory: null, type: null}}\n')
     assert told.startswith(
-        "dra-fleet:fleet.classes.big.driver: belongs to another form of this mapping than the keys beside "
-        "it\n  at: fleets/base.yaml:17:13\n"
+        "dra-fleet:fleet.classes.big.driver: this key and the keys beside it belong to different forms of "
+        "the mapping\n  at: fleets/base.yaml:17:13\n"
     )
     assert told.endswith(
-        "  got: driver\n  fix: keep one form; driver: null takes away what an extended file says"
+        "  got: driver\n  fix: keep one form; driver: null removes the key of an extended file"
     )
     nulls = "driver: null, memory: null, type: null"
     file = staging(project, f'    classes: {{big: {{cel: ["true"], {nulls}}}}}\n')
@@ -171,7 +171,7 @@ def test_the_program_merges_what_the_engine_hands_over(project: Path) -> None:
     with pytest.raises(SettingsInvalid) as caught:
         parsed(settled(handed, project))
     told = str(caught.value).replace(f"{project}/", "")
-    assert "fleet.ownr: is no key of the stack file\n  at: fleets/base.yaml:3:5\n" in told
+    assert "fleet.ownr: unknown key\n  at: fleets/base.yaml:3:5\n" in told
     assert "fleet.owner: is required\n  allowed:" in told
 
 

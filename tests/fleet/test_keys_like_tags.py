@@ -11,4 +11,4 @@ from dra_fleet.fleet import SettingsInvalid, parse
 def test_an_unknown_key_that_looks_like_a_tag_is_told_as_any_other(key: str) -> None:
     with pytest.raises(SettingsInvalid) as refused:
         parse({key: None})
-    assert f"dra-fleet:fleet.{key}: is no key of the stack file" in str(refused.value)
+    assert f"dra-fleet:fleet.{key}: unknown key" in str(refused.value)

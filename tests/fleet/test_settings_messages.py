@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.core.findings.errors import nearest
+from dra_fleet.core.findings.errors import mistyped, nearest
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 
 if TYPE_CHECKING:
@@ -73,27 +73,24 @@ MISTAKES = {
     "an environment cut short": (
         ("development", "prod"),
         (
-            'environment: is not one of the allowed values|got: "prod"'
+            'environment: unknown value|got: "prod"'
             "|allowed: development, staging or production|fix: did you mean production?"
         ),
     ),
     "a cloud that is none": (
         ("cloud: existing", "cloud: exsting"),
-        (
-            f'clusters.lab.cloud: is not one of the allowed values|got: "exsting"|allowed: {CLOUDS}'
-            "|fix: did you mean existing?"
-        ),
+        (f'clusters.lab.cloud: unknown cloud|got: "exsting"|allowed: {CLOUDS}|fix: did you mean existing?'),
     ),
     "a list of clouds": (
         ("cloud: existing", "cloud: [existing]"),
         (
-            f'clusters.lab.cloud: is not one of the allowed values|got: ["existing"]|allowed: {CLOUDS}'
+            f'clusters.lab.cloud: unknown cloud|got: ["existing"]|allowed: {CLOUDS}'
             "|fix: did you mean existing?"
         ),
     ),
     "a number for a cloud": (
         ("cloud: existing", "cloud: 5"),
-        f"clusters.lab.cloud: is not one of the allowed values|got: 5|allowed: {CLOUDS}",
+        f"clusters.lab.cloud: unknown cloud|got: 5|allowed: {CLOUDS}",
     ),
     "no cloud": (
         ("        cloud: existing\n", ""),
@@ -102,17 +99,17 @@ MISTAKES = {
     "a key of other clouds": (
         ("cloud: existing", "cloud: existing\n        region: westeurope"),
         (
-            "clusters.lab.region: is no key where cloud is existing|got: region"
+            "clusters.lab.region: unknown key for cloud existing|got: region"
             "|allowed: cloud, drivers, kubeconfig, kubernetes, pools"
-            "|fix: remove it; it is one where cloud is ack or aks or eks"
+            "|fix: remove it; only ack, aks, eks have this key"
         ),
     ),
     "a key of other clouds' pools": (
         ("machine: hgx", "zones: [a], machine: hgx"),
         (
-            "clusters.lab.pools.h100.zones: is no key where cloud is existing|got: zones"
+            "clusters.lab.pools.h100.zones: unknown key for cloud existing|got: zones"
             "|allowed: nodes, advertise, devices, gpuDriver, machine, nodeSelector, sharing, taints"
-            "|fix: remove it; it is one where cloud is ack or aks or eks or gke"
+            "|fix: remove it; only ack, aks, eks, gke have this key"
         ),
     ),
     "an alternative without its name": (
@@ -165,3 +162,33 @@ def test_the_beginning_of_a_long_name_is_enough_to_propose_it() -> None:
 
 def test_a_name_like_no_other_proposes_none() -> None:
     assert nearest("banana", ["aks", "eks", "gke"]) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "names", "meant"),
+    [
+        ("aws", ["aks", "eks", "gke", "ack"], "eks"),
+        ("Amazon", ["aks", "eks", "gke", "ack"], "eks"),
+        ("azure", ["aks", "eks", "gke", "ack"], "aks"),
+        ("gcp", ["aks", "eks", "gke", "ack"], "gke"),
+        ("google", ["aks", "eks", "gke", "ack"], "gke"),
+        ("alibaba", ["aks", "eks", "gke", "ack"], "ack"),
+        ("1g.5gb", ["1g.10gb", "1g.20gb", "2g.20gb", "7g.80gb"], "1g.10gb"),
+        ("prod", ["development", "production", "staging"], "production"),
+        ("nodeSelectors", ["machine", "nodeSelector"], "nodeSelector"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_name_that_is_meant(
+    word: str, names: list[str], meant: str
+) -> None:
+    assert mistyped(word, names) == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [("aks2", ["eks", "gke"]), ("lap", ["lab"]), ("8g.5gb", ["1g.10gb", "7g.80gb"]), ("", ["lab"])],
+)
+def test_a_short_word_or_a_profile_is_not_answered_with_one_that_looks_alike(
+    word: str, names: list[str]
+) -> None:
+    assert mistyped(word, names) == ""

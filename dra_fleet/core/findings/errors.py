@@ -149,10 +149,46 @@ def nearest(got: str, names: Sequence[str], least: float = _ALIKE) -> list[str]:
     return sorted(near, key=lambda name: likeness[name], reverse=True)[:3]
 
 
+_SYNONYMS = {
+    "aws": "eks",
+    "amazon": "eks",
+    "azure": "aks",
+    "microsoft": "aks",
+    "gcp": "gke",
+    "google": "gke",
+    "alibaba": "ack",
+    "aliyun": "ack",
+}
+"""Names of clouds that people write, by the names of stack files."""
+
+_SHORT = 4
+"""Words of at most so many letters look like too many others."""
+
+_SLICES = re.compile(r"(\d+g)\.")
+"""The compute slices of a MIG profile such as 1g.5gb."""
+
+
 def mistyped(got: str, names: Iterable[str]) -> str:
-    """A fix that proposes the nearest name, or nothing."""
-    near = nearest(got, sorted(names))
+    """Return a fix that proposes the name that is meant, or an empty text.
+
+    A short word is only compared by its beginning, and a MIG profile by its compute slices: other profiles of
+    other sizes look alike.
+    """
+    known = sorted(names)
+    synonym, slices = _SYNONYMS.get(got.lower()), _SLICES.match(got)
+    if synonym in known:
+        near = [synonym]
+    elif slices is not None:
+        near = [name for name in known if name.startswith(slices[0])]
+    elif len(got) <= _SHORT:
+        near = [name for name in known if _begins(name, got) or _begins(got, name)]
+    else:
+        near = nearest(got, known)
     return f"did you mean {near[0]}?" if near else ""
+
+
+def _begins(name: str, beginning: str) -> bool:
+    return len(beginning) > 1 and name.lower().startswith(beginning.lower())
 
 
 def shown(value: object) -> str:

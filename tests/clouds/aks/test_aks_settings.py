@@ -75,8 +75,8 @@ def test_the_key_of_another_cloud_is_refused() -> None:
     fleet = vgpu()
     cluster(fleet)["kubeconfig"] = {"context": "lab"}
     told = refused(fleet)
-    assert told.startswith(f"{AT}.kubeconfig: is no key where cloud is aks\n  got: kubeconfig\n")
-    assert told.endswith("  fix: remove it; it is one where cloud is existing")
+    assert told.startswith(f"{AT}.kubeconfig: unknown key for cloud aks\n  got: kubeconfig\n")
+    assert told.endswith("  fix: remove it; only existing has this key")
 
 
 def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:
@@ -92,7 +92,7 @@ def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:
     [
         (
             "203.0.113.7",
-            ('is not written as it must be\n  got: "203.0.113.7"\n'
+            ('invalid format\n  got: "203.0.113.7"\n'
             "  allowed: IPv4 range such as 203.0.113.0/24"),
         ),
         (
@@ -129,9 +129,7 @@ def test_a_name_that_azure_would_not_take_is_told_with_what_it_would(
 ) -> None:
     fleet = vgpu()
     cluster(fleet)[key] = value
-    assert refused(fleet) == (
-        f'{AT}.{key}: is not written as it must be\n  got: "{value}"\n  allowed: {allowed}'
-    )
+    assert refused(fleet) == (f'{AT}.{key}: invalid format\n  got: "{value}"\n  allowed: {allowed}')
 
 
 def test_a_zone_may_be_written_as_a_number() -> None:

@@ -103,7 +103,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "unknown key of a range": case(
         lambda: device_class(memory={"mini": "20Gi"}),
-        "DeviceClass big: memory.mini is not an argument; got: mini; allowed: min, max; ",
+        "DeviceClass big: memory.mini: unknown argument; got: mini; allowed: min, max; ",
         "fix: did you mean min?",
     ),
     "text for a list of expressions": case(
@@ -160,11 +160,11 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "setting of another cloud": case(
         lambda: aks(pools={"a10": {**A10, "options": {"auto_repair": True}}}),
-        "AksCluster studio: pools.a10.auto_repair is no key where cloud is aks; got: autoRepair; ",
+        "AksCluster studio: pools.a10.auto_repair: unknown argument for cloud aks; got: autoRepair; ",
         "allowed: advertise, capacity_reservation_group, devices, extra, gpu_driver, ",
         "gpu_instance_profile, gpu_management, labels, machine, nodes, os_sku, priority, sharing, spot, ",
         "subnet, tags, taints, type, upgrade, zones; ",
-        "fix: remove it; it is one where cloud is gke",
+        "fix: remove it; only gke has this key",
     ),
 }
 

@@ -32,7 +32,7 @@ def lab(fleet: dict[str, Any]) -> dict[str, Any]:
             "cluster",
             "lap",
             "workloads.train.cluster",
-            "is no cluster of this stack\n  got: lap\n  allowed: lab\n  fix: did you mean lab?",
+            "is no cluster of this stack\n  got: lap\n  allowed: lab",
         ),
     ],
 )

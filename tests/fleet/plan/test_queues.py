@@ -108,7 +108,7 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         ["queues", "clusterQueues", "batch", "cluster"],
         "lap",
         "queues.clusterQueues.batch.cluster",
-        "is no cluster of this stack\n  got: lap\n  allowed: lab\n  fix: did you mean lab?",
+        "is no cluster of this stack\n  got: lap\n  allowed: lab",
     ),
     (
         ["queues", "clusterQueues", "batch", "borrowingLimit"],
