@@ -40,12 +40,19 @@ else:
 
 Tags = Annotated[
     Mapping[str, str],
-    Field(description="Tags of its resources in the cloud, labels on Google Cloud; a pool's come first"),
+    Field(
+        description=(
+            "Tags of all cloud resources (labels on Google Cloud). Tags of a pool override tags "
+            "of its cluster"
+        )
+    ),
 ]
 Extra = Annotated[
     dict[str, Any],
     Field(
-        description="Further arguments of the provider's resource under their own names; no rule checks them"
+        description=(
+            "Additional arguments of the provider's resource, under the provider's names. No rule checks them"
+        )
     ),
 ]
 
@@ -56,44 +63,46 @@ class CommonPoolSettings(SettingsModel):
     nodes: NodeRange
     taints: tuple[TaintSettings, ...] = ()
     devices: Annotated[
-        tuple[DescribedDevices, ...], Field(description="Devices of drivers that this program cannot predict")
+        tuple[DescribedDevices, ...], Field(description=("Devices of drivers that dra-fleet does not know"))
     ] = ()
     advertise: Annotated[
         Advertiser | None,
         Field(
-            description="Who makes the pool's devices known: a DRA driver, which is so without it; a device "
-            "plugin, for pods that ask by limits instead of claims; or a device plugin beside a DRA driver "
-            "of ComputeDomains alone"
+            description=(
+                "What advertises the pool's devices: a DRA driver (default), a device plugin for pods "
+                "that use limits instead of claims, or a device plugin with a DRA driver for "
+                "ComputeDomains only"
+            )
         ),
     ] = None
-    sharing: Annotated[SharingSettings, Field(description="How GPUs are shared; without it, whole GPUs")] = (
-        ExclusiveSharing()
-    )
+    sharing: Annotated[
+        SharingSettings, Field(description=("How pods share a GPU. Default: a pod gets whole GPUs"))
+    ] = ExclusiveSharing()
 
 
 class CreatedPoolSettings(CommonPoolSettings):
     """What the pools have in common that this program creates."""
 
-    labels: Annotated[
-        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
-    ] = Field(default_factory=dict)
+    labels: Annotated[Mapping[LabelKey, LabelValue], Field(description="Additional labels of the nodes")] = (
+        Field(default_factory=dict)
+    )
     tags: Tags = Field(default_factory=dict)
     extra: Extra = Field(default_factory=dict)
 
 
 class PoolSettings(CommonPoolSettings):
-    """Nodes of one machine type in a cluster that exists: selected by label, never created."""
+    """Nodes of one machine type in an existing cluster. They are selected by labels and not created."""
 
     machine: Annotated[
         MachineSettings,
-        Field(description="Name of the catalogue, or {gpu, gpus, cpus, memory}, or {cpus, memory}"),
+        Field(description=("Machine type of the catalogue, or {gpu, gpus, cpus, memory}, or {cpus, memory}")),
     ]
     node_selector: Annotated[
         Mapping[LabelKey, LabelValue],
-        Field(min_length=1, description="Labels that all nodes of the pool carry, and no others"),
+        Field(min_length=1, description="Labels that select exactly the nodes of this pool"),
     ]
     gpu_driver: Annotated[
-        Literal["host", "operator"], Field(description="Who installs the GPU driver on the nodes")
+        Literal["host", "operator"], Field(description=("What installs the GPU driver on the nodes"))
     ] = "host"
 
 
@@ -110,9 +119,7 @@ class CommonClusterSettings(SettingsModel):
     # its drivers would be proved by ones that nobody installs.
     drivers: Annotated[
         Mapping[str, DriverSettings],
-        Field(
-            description="DRA drivers by name; {} if the cluster brings its own and this program installs none"
-        ),
+        Field(description="DRA drivers by name. {} if dra-fleet installs none"),
     ]
 
     @property

@@ -81,40 +81,45 @@ else:
 
 
 class BudgetSettings(SettingsModel):
-    """What the machines of the fleet may cost at most. A fleet that may cost more is refused."""
+    """Maximum cost of the fleet's machines. A fleet that can cost more is an error."""
 
     per_hour: Annotated[
         float,
-        Field(gt=0, description="USD at list prices on demand, with as many nodes as pools may have"),
+        Field(
+            gt=0, description=("USD per hour at on-demand list prices, with `nodes.max` nodes in each pool")
+        ),
     ]
 
 
 class FleetSettings(SettingsModel):
-    """Clusters, the classes and claims in them, and the workloads that hold devices."""
+    """Clusters, their classes and claims, and the workloads that use devices."""
 
     extends: Annotated[
         str | None,
         Field(
-            description="The path of a .yaml file like this one, from the project's folder: its fleet holds "
-            "where this one says nothing. Mappings are merged by key, lists replaced, null takes away"
+            description=(
+                "Path of a stack file to extend, relative to the project's folder. Mappings are "
+                "merged, lists are replaced, null removes a key"
+            )
         ),
     ] = None
     owner: Annotated[
-        LabelValue, Field(min_length=1, description="Who answers for this fleet; a label's value")
+        LabelValue,
+        Field(min_length=1, description=("Team that is responsible for the fleet; used as a label value")),
     ]
     environment: Annotated[
         Literal["development", "staging", "production"],
-        Field(
-            description="production is judged more strictly: every workload must be certain of its devices"
-        ),
+        Field(description="In production, the verdict of every workload must be guaranteed"),
     ]
     kubernetes: KubernetesMinor | None = None
     budget: BudgetSettings | None = None
     tags: Tags = Field(default_factory=dict)
-    namespace: Annotated[DnsLabel, Field(description="Where claims and workloads live")] = "gpu-workloads"
+    namespace: Annotated[DnsLabel, Field(description="Namespace of claims and workloads")] = "gpu-workloads"
     clusters: Annotated[
         Mapping[DnsLabel, ClusterSettings],
-        Field(description="By name, which is also the name in the cloud", min_length=1),
+        Field(
+            description=("Clusters by name. The name is also the cluster's name in the cloud"), min_length=1
+        ),
     ]
     classes: Annotated[Mapping[DnsSubdomain, ClassSettings], Field(description="DeviceClasses by name")] = (
         Field(default_factory=dict)
@@ -129,7 +134,7 @@ class FleetSettings(SettingsModel):
     )
     demand: Annotated[
         Mapping[DnsLabel, DemandSettings],
-        Field(description="Pods that others deploy, by name: only proved, never created"),
+        Field(description=("Pods that other teams deploy, by name. They are proved and not created")),
     ] = Field(default_factory=dict)
 
     def place(self, workload: str) -> tuple[str, str]:

@@ -24,40 +24,42 @@ from dra_fleet.model.settings import SettingsModel
 
 
 class DeviceTolerationSettings(SettingsModel):
-    """A device taint that a request accepts."""
+    """A toleration of a device taint."""
 
-    key: Annotated[LabelKey | None, Field(description="Key of the taint; without it, any")] = None
-    operator: Annotated[Literal["Exists", "Equal"], Field(description="Exists: whatever the value")] = "Equal"
+    key: Annotated[LabelKey | None, Field(description="Key of the taint. Default: any")] = None
+    operator: Annotated[Literal["Exists", "Equal"], Field(description=("Exists matches every value"))] = (
+        "Equal"
+    )
     value: Annotated[LabelValue, Field(description="Value of the taint")] = ""
     effect: Annotated[
-        Literal["NoSchedule", "NoExecute"] | None, Field(description="Effect of the taint; without it, any")
+        Literal["NoSchedule", "NoExecute"] | None, Field(description=("Effect of the taint. Default: any"))
     ] = None
     toleration_seconds: Annotated[
-        int | None, Field(description="How long a NoExecute taint is tolerated")
+        int | None, Field(description="Seconds for which a NoExecute taint is tolerated")
     ] = None
 
 
 class CommonRequestSettings(SettingsModel):
-    """Devices of one class."""
+    """A request for devices of one class."""
 
-    class_: Annotated[
-        DnsSubdomain, Field(description="A class of this stack, or one that a driver's chart installs")
-    ]
-    count: Annotated[int, Field(description="Devices; 1 without it", ge=1, le=MAX_DEVICES)] | None = None
+    class_: Annotated[DnsSubdomain, Field(description="DeviceClass of this stack or of a driver's chart")]
+    count: Annotated[int, Field(description="Number of devices. Default: 1", ge=1, le=MAX_DEVICES)] | None = (
+        None
+    )
     allocation_mode: Annotated[
-        Literal["ExactCount", "All"], Field(description="All: every matching device of one node")
+        Literal["ExactCount", "All"], Field(description=("All: all matching devices of one node"))
     ] = "ExactCount"
     selectors: Annotated[
         tuple[Expression, ...],
-        Field(description="CEL expressions that narrow the class", max_length=MAX_SELECTORS),
+        Field(description="CEL expressions in addition to those of the class", max_length=MAX_SELECTORS),
     ] = ()
     tolerations: Annotated[
         tuple[DeviceTolerationSettings, ...],
-        Field(description="Taints of devices that are accepted", max_length=MAX_TOLERATIONS),
+        Field(description="Tolerated device taints", max_length=MAX_TOLERATIONS),
     ] = ()
     capacity: Annotated[
         Mapping[QualifiedName, QuantityText],
-        Field(description="Amounts to consume of a shared device, key as published"),
+        Field(description=("Amounts of a shared device, by the capacity keys that the driver publishes")),
     ] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -70,23 +72,23 @@ class CommonRequestSettings(SettingsModel):
 class ExactRequest(CommonRequestSettings):
     """A request for one class."""
 
-    admin_access: Annotated[bool, Field(description="Look at devices that others hold; for monitoring")] = (
-        False
-    )
+    admin_access: Annotated[
+        bool, Field(description=("Also get devices that other claims use; for monitoring"))
+    ] = False
 
 
 class AlternativeRequest(CommonRequestSettings):
-    """One alternative of a prioritised list."""
+    """One alternative of a prioritized list."""
 
     name: Annotated[DnsLabel, Field(description="Name of the alternative")]
 
 
 class FirstAvailableRequest(SettingsModel):
-    """Alternatives, most wanted first."""
+    """Alternatives, in order of preference."""
 
     first_available: Annotated[
         tuple[AlternativeRequest, ...],
-        Field(description="Alternatives, most wanted first", min_length=1, max_length=MAX_ALTERNATIVES),
+        Field(description="Alternatives, in order of preference", min_length=1, max_length=MAX_ALTERNATIVES),
     ]
 
     @model_validator(mode="after")
@@ -116,15 +118,19 @@ RequestSettings = Annotated[
 
 
 class ConstraintSettings(SettingsModel):
-    """What the devices of some requests, or of all, must share or must not."""
+    """A condition on the devices of some or all requests together."""
 
-    requests: Annotated[tuple[str, ...], Field(description="Names of requests; without it, all")] = ()
+    requests: Annotated[tuple[str, ...], Field(description="Names of requests. Default: all")] = ()
     match_attribute: Annotated[
         ConstraintAttribute | None,
-        Field(description="Attribute that all devices share, such as resource.kubernetes.io/pcieRoot"),
+        Field(
+            description=(
+                "Attribute with the same value on all devices, such as resource.kubernetes.io/pcieRoot"
+            )
+        ),
     ] = None
     distinct_attribute: Annotated[
-        ConstraintAttribute | None, Field(description="Attribute that differs between all devices")
+        ConstraintAttribute | None, Field(description=("Attribute with a different value on each device"))
     ] = None
 
     @model_validator(mode="after")
@@ -135,25 +141,25 @@ class ConstraintSettings(SettingsModel):
 
 
 class ClaimConfigSettings(SettingsModel):
-    """Configuration for the devices of some requests, or of all."""
+    """Driver configuration for the devices of some or all requests."""
 
-    requests: Annotated[tuple[str, ...], Field(description="Names of requests; without it, all")] = ()
+    requests: Annotated[tuple[str, ...], Field(description="Names of requests. Default: all")] = ()
     opaque: OpaqueSettings
 
 
 class ClaimSettings(SettingsModel):
-    """A ResourceClaimTemplate, or with `shared` one ResourceClaim that all its pods hold together."""
+    """A ResourceClaimTemplate, or with `shared` one ResourceClaim for all pods."""
 
     requests: Annotated[
         Mapping[DnsLabel, RequestSettings],
-        Field(description="What is asked for, by name", min_length=1, max_length=MAX_REQUESTS),
+        Field(description="Requests by name", min_length=1, max_length=MAX_REQUESTS),
     ]
     constraints: tuple[ConstraintSettings, ...] = ()
     config: tuple[ClaimConfigSettings, ...] = ()
     external: Annotated[
-        bool, Field(description="Consumed outside this stack: the template keeps its exact name")
+        bool, Field(description=("Pods outside this stack use the template, so that its name never changes"))
     ] = False
-    shared: Annotated[bool, Field(description="One ResourceClaim for all pods instead of one for each")] = (
+    shared: Annotated[bool, Field(description=("One ResourceClaim for all pods instead of one per pod"))] = (
         False
     )
 

@@ -25,32 +25,33 @@ Devices = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class ClusterQueueSettings(SettingsModel):
-    """The queue of one team in one cluster."""
+    """Queue of one team in one cluster."""
 
     cluster: Annotated[str, Field(description="Cluster of this stack")]
     nominal_quota: Annotated[
         Mapping[LabelKey, Devices],
-        Field(description="Devices that are the team's own, by name of a mapping", min_length=1),
+        Field(description="Quota of the team, by names of `deviceClassMappings`", min_length=1),
     ]
     cohort: Annotated[
-        DnsLabel | None, Field(description="Queues of one cohort lend each other what they do not use")
+        DnsLabel | None, Field(description=("Queues of the same cohort lend each other unused quota"))
     ] = None
     borrowing_limit: Annotated[
         Mapping[LabelKey, Devices],
-        Field(description="Devices that it may borrow at most; without it, all that the cohort has"),
+        Field(description="Maximum devices to borrow. Default: all of the cohort"),
     ] = Field(default_factory=dict)
     reclaim_within_cohort: Annotated[
         Literal["Never", "Any"],
-        Field(description="Any: jobs that borrow its devices are stopped when it needs them itself"),
+        Field(description=("Any: jobs that borrowed its devices are stopped when the queue needs them")),
     ] = "Never"
 
 
 class QueuesSettings(SettingsModel):
-    """Kueue, which starts a workload only when all its pods have quota, and its queues."""
+    """Kueue and its queues. Kueue starts a workload only if all its pods have quota."""
 
-    version: Annotated[str, Field(description="Version of Kueue's chart, exact", min_length=1)]
+    version: Annotated[str, Field(description="Exact version of Kueue's chart", min_length=1)]
     values: Annotated[
-        Mapping[str, Any], Field(description="Chart values, nested as in values.yaml; not its configuration")
+        Mapping[str, Any],
+        Field(description=("Chart values, nested as in values.yaml, except Kueue's configuration")),
     ] = Field(default_factory=dict)
     device_class_mappings: Annotated[
         Mapping[
@@ -58,7 +59,7 @@ class QueuesSettings(SettingsModel):
             Annotated[tuple[DnsSubdomain, ...], Field(min_length=1, max_length=MAX_CLASSES_OF_MAPPING)],
         ],
         Field(
-            description="What quotas count: a name, and the DeviceClasses whose devices it stands for",
+            description="DeviceClasses that quotas count, by a common name",
             min_length=1,
             max_length=MAX_MAPPINGS,
         ),
@@ -74,10 +75,10 @@ _LEAST_MEMORY = Quantity.parse("1Mi")
 
 
 class AmountRange(SettingsModel):
-    """Amounts of a capacity, at least and at most."""
+    """Range of a capacity."""
 
-    min: Annotated[QuantityText | None, Field(description="At least")] = None
-    max: Annotated[QuantityText | None, Field(description="At most")] = None
+    min: Annotated[QuantityText | None, Field(description="Minimum")] = None
+    max: Annotated[QuantityText | None, Field(description="Maximum")] = None
 
     @model_validator(mode="after")
     def _something_to_compare(self) -> Self:
@@ -107,16 +108,20 @@ class MemoryRange(AmountRange):
 
 
 class VersionRange(SettingsModel):
-    """Versions at least and at most, such as a compute capability of 8.0."""
+    """Range of versions, such as compute capability 8.0 or higher."""
 
     min: (
         Annotated[
-            str, Field(description='At least, in quotes: "8.0"', pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")
+            str,
+            Field(description='Minimum, in quotes, such as "8.0"', pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$"),
         ]
         | None
     ) = None
     max: (
-        Annotated[str, Field(description='At most, in quotes: "9.0"', pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")]
+        Annotated[
+            str,
+            Field(description='Maximum, in quotes, such as "9.0"', pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$"),
+        ]
         | None
     ) = None
 
@@ -128,11 +133,11 @@ class VersionRange(SettingsModel):
 
 
 class OpaqueSettings(SettingsModel):
-    """Configuration for the driver that prepares the device."""
+    """Configuration for the device's driver."""
 
     driver: Annotated[str, Field(description="The driver's DNS name, such as gpu.nvidia.com")]
     parameters: Annotated[
-        dict[str, Any], Field(description="What the driver reads, with apiVersion and kind")
+        dict[str, Any], Field(description=("Parameters of the driver, with apiVersion and kind"))
     ]
 
 
@@ -141,21 +146,26 @@ class CommonClassSettings(SettingsModel):
 
     extended_resource_name: Annotated[
         ExtendedResourceName | None,
-        Field(description="Name that pods may ask for under limits instead of a claim"),
+        Field(description=("Extended resource name that pods can request in limits instead of a claim")),
     ] = None
     config: tuple[OpaqueSettings, ...] = ()
 
 
 class IntentClass(CommonClassSettings):
-    """Devices of one driver by what they are and have; every condition given must hold."""
+    """Devices of one driver that meet all the given conditions."""
 
     driver: Annotated[str, Field(description="Name of the DRA driver, for example nvidia")]
-    type: Annotated[str, Field(description="Device type of the driver: gpu, mig, vfio")] | None = None
+    type: (
+        Annotated[str, Field(description=("Device type of the driver, such as gpu, mig or vfio"))] | None
+    ) = None
     product: (
         Annotated[str, Field(min_length=1, description="Exact product name as the driver reports it")] | None
     ) = None
     architecture: (
-        Annotated[str, Field(description="As the driver reports it, such as Hopper", min_length=1)] | None
+        Annotated[
+            str, Field(description=("Architecture as the driver reports it, such as Hopper"), min_length=1)
+        ]
+        | None
     ) = None
     profile: Annotated[str, Field(min_length=1, description="MIG profile")] | None = None
     compute_capability: VersionRange | None = None
@@ -164,7 +174,7 @@ class IntentClass(CommonClassSettings):
 
 
 class CelClass(CommonClassSettings):
-    """Devices by CEL expressions, all of which must hold."""
+    """Devices that match all the given CEL expressions."""
 
     cel: Annotated[
         tuple[Expression, ...],

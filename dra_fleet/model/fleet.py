@@ -86,7 +86,7 @@ class ClusterSettings(Protocol):
 
 
 class FleetSettings(Protocol):
-    """Settings of a fleet that clouds and drivers check."""
+    """Clusters, their classes and claims, and the workloads that use devices."""
 
     @property
     def environment(self) -> str:

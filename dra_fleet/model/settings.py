@@ -53,10 +53,10 @@ class ExclusiveSharing(SettingsModel):
 
 
 class GpuOperatorSettings(SettingsModel):
-    """The version of the operator's chart and what differs from this program's values."""
+    """NVIDIA's GPU operator: chart version and values that differ from the defaults of dra-fleet."""
 
-    version: Annotated[str, Field(min_length=1, description="Chart version, exact, with its v")]
-    namespace: Annotated[DnsLabel | None, Field(description="Where it runs; without it, gpu-operator")] = None
+    version: Annotated[str, Field(min_length=1, description="Exact chart version, with the v")]
+    namespace: Annotated[DnsLabel | None, Field(description=("Namespace. Default: gpu-operator"))] = None
     values: Annotated[dict[str, Any], Field(description="Chart values, nested as in values.yaml")] = Field(
         default_factory=dict
     )
@@ -105,14 +105,16 @@ KubernetesMinor = Annotated[
 class StackOutput(SettingsModel):
     """An output of another stack."""
 
-    stack: Annotated[str, Field(min_length=1, description="organisation/project/stack")]
+    stack: Annotated[str, Field(min_length=1, description=("Stack name, organisation/project/stack"))]
     output: Annotated[str, Field(min_length=1, description="Name of the output")]
     key: (
         Annotated[
             str,
             Field(
                 min_length=1,
-                description="Key in the output, where it is a mapping, as `kubeconfigs` of our stacks is",
+                description=(
+                    "Key in an output that is a mapping, such as `kubeconfigs` of a dra-fleet stack"
+                ),
             ),
         ]
         | None
@@ -132,18 +134,16 @@ class StackOutput(SettingsModel):
 
 
 class KubeconfigFile(SettingsModel):
-    """A context of a kubeconfig file; without `file`, of $KUBECONFIG or ~/.kube/config."""
+    """A context of a kubeconfig file. Default file: $KUBECONFIG or ~/.kube/config."""
 
     context: Annotated[str, Field(min_length=1, description="Context of the kubeconfig")]
     file: Annotated[str, Field(min_length=1, description="Path of the kubeconfig")] | None = None
 
 
 class KubeconfigSecret(SettingsModel):
-    """A secret configuration key of its own that holds the whole kubeconfig."""
+    """A secret of the stack's configuration that contains the whole kubeconfig."""
 
-    secret: Annotated[
-        str, Field(min_length=1, description="Name of a secret key of the stack's configuration")
-    ]
+    secret: Annotated[str, Field(min_length=1, description="Name of a secret in the stack's configuration")]
 
 
 _OF_STACK = {"stack", "output", "key"}
@@ -204,10 +204,10 @@ MAX_AMOUNT = 1_000_000
 
 
 class NodeRange(SettingsModel):
-    """How many nodes a pool has at least and at most."""
+    """Minimum and maximum nodes of a pool."""
 
-    min: Annotated[int, Field(ge=0, le=MAX_NODES, description="Nodes at least")]
-    max: Annotated[int, Field(ge=1, le=MAX_NODES, description="Nodes at most")]
+    min: Annotated[int, Field(ge=0, le=MAX_NODES, description="Minimum nodes")]
+    max: Annotated[int, Field(ge=1, le=MAX_NODES, description="Maximum nodes")]
 
     @model_validator(mode="after")
     def _min_below_max(self) -> Self:
@@ -217,20 +217,22 @@ class NodeRange(SettingsModel):
 
 
 class TaintSettings(SettingsModel):
-    """A taint that the pool's nodes carry."""
+    """A taint of the pool's nodes."""
 
     key: Annotated[LabelKey, Field(description="Key of the taint")]
     value: Annotated[LabelValue, Field(description="Value of the taint")] = ""
     effect: Annotated[
         Literal["NoSchedule", "PreferNoSchedule", "NoExecute"],
-        Field(description="What happens to pods without a toleration"),
+        Field(description="Effect on pods without a toleration"),
     ]
 
 
 class InlineMachine(SettingsModel):
-    """A machine that the catalogue does not hold, described here. Memory in GiB."""
+    """A machine that is not in the catalogue. Memory in GiB."""
 
-    gpu: Annotated[str | None, Field(description="GPU model of the catalogue; none without GPUs")] = None
+    gpu: Annotated[
+        str | None, Field(description=("GPU model of the catalogue. Omit it for machines without GPUs"))
+    ] = None
     gpus: Annotated[int, Field(ge=0, le=MAX_GPUS, description="GPUs of one machine")] = 0
     cpus: Annotated[int, Field(ge=1, le=MAX_AMOUNT, description="CPUs of one machine")]
     memory: Annotated[int, Field(ge=1, le=MAX_AMOUNT, description="GiB")]
@@ -243,26 +245,30 @@ class InlineMachine(SettingsModel):
 
 
 class VersionValue(SettingsModel):
-    """An attribute that is a semantic version."""
+    """A semantic version as the value of an attribute."""
 
-    version: Annotated[SemanticVersion, Field(description="Three numbers: 1.2.3")]
+    version: Annotated[SemanticVersion, Field(description=("Version with three numbers, such as 1.2.3"))]
 
 
 class DescribedDevices(SettingsModel):
-    """Equal devices of every node of a pool, as a driver publishes them that this program cannot predict."""
+    """Equal devices on each node of a pool, published by a driver that dra-fleet does not know."""
 
-    driver: Annotated[DriverName, Field(description="The name in its ResourceSlices: fpga.example.com")]
-    name: Annotated[DnsLabel, Field(description="How the devices' names begin: fpga for fpga-0, fpga-1")]
+    driver: Annotated[
+        DriverName, Field(description=("Driver name in the ResourceSlices, such as fpga.example.com"))
+    ]
+    name: Annotated[
+        DnsLabel, Field(description=("Prefix of the device names, such as fpga for fpga-0 and fpga-1"))
+    ]
     count: Annotated[int, Field(ge=1, le=MAX_GPUS, description="Devices of one node")] = 1
     attributes: Annotated[
         Mapping[QualifiedName, AttributeText | bool | int | VersionValue],
-        Field(description='A string, a whole number, true or false, or {version: "1.2.3"}'),
+        Field(description='String, integer, boolean or {version: "1.2.3"}'),
     ] = Field(default_factory=dict)
     capacity: Annotated[Mapping[QualifiedName, QuantityText], Field(description="Quantities")] = Field(
         default_factory=dict
     )
     shared: Annotated[
-        bool, Field(description="true: several claims may hold parts of one device's capacity")
+        bool, Field(description="Several claims can use parts of the capacity of one device")
     ] = False
 
 
@@ -279,61 +285,72 @@ MachineSettings = Annotated[
 
 
 class DescribedField(SettingsModel):
-    """A field of the opaque parameters of a driver that a stack file describes."""
+    """A field of the opaque parameters of a described driver."""
 
-    name: Annotated[str, Field(min_length=1, description="Its dotted path: sharing.strategy")]
+    name: Annotated[str, Field(min_length=1, description=("Path of the field, such as sharing.strategy"))]
     type: Annotated[
-        Literal["string", "integer", "boolean", "quantity"], Field(description="What its value is")
+        Literal["string", "integer", "boolean", "quantity"], Field(description=("Type of the value"))
     ]
-    required: Annotated[bool, Field(description="Refused without it")] = False
-    allowed: Annotated[tuple[str, ...], Field(description="Its values; without them, any")] = ()
-    least: Annotated[str | None, Field(description="The least number or quantity")] = None
-    most: Annotated[str | None, Field(description="The greatest number or quantity")] = None
+    required: Annotated[bool, Field(description="The field is required")] = False
+    allowed: Annotated[tuple[str, ...], Field(description="Allowed values. Default: all")] = ()
+    least: Annotated[str | None, Field(description="Minimum number or quantity")] = None
+    most: Annotated[str | None, Field(description="Maximum number or quantity")] = None
 
 
 class DescribedParameters(SettingsModel):
-    """One kind of opaque parameters that a driver decodes; fields beside these are refused."""
+    """A kind of opaque parameters that a described driver accepts. Other fields are errors."""
 
-    kind: Annotated[str, Field(min_length=1, description="As in `parameters` of claims: GpuConfig")]
-    api_version: Annotated[str, Field(min_length=1, description="As in `parameters` of claims")]
+    kind: Annotated[
+        str, Field(min_length=1, description=("Kind as in `parameters` of claims, such as GpuConfig"))
+    ]
+    api_version: Annotated[str, Field(min_length=1, description=("Version as in `parameters` of claims"))]
     fields: tuple[DescribedField, ...] = ()
 
 
 class DescribedDriver(SettingsModel):
-    """A DRA driver that this program does not know: what it must be told of it.
+    """A DRA driver that dra-fleet does not know.
 
     What its chart takes is not checked. What it publishes is told by the `devices` of pools.
     """
 
-    publishes: Annotated[DriverName, Field(description="The name in its ResourceSlices: fpga.example.com")]
-    chart: Annotated[str, Field(min_length=1, description="oci://REGISTRY/CHART, or a chart of repository")]
+    publishes: Annotated[
+        DriverName, Field(description=("Driver name in the ResourceSlices, such as fpga.example.com"))
+    ]
+    chart: Annotated[
+        str, Field(min_length=1, description=("oci://REGISTRY/CHART, or the name of a chart in `repository`"))
+    ]
     repository: Annotated[str, Field(description="URL of a chart repository")] = ""
     plugin: Annotated[
         str,
         Field(
-            description="The chart value under which nodeSelector, affinity and tolerations of the plugin's "
-            'pods stand; "" where they stand at the top'
+            description=(
+                "Chart value that contains nodeSelector, affinity and tolerations of the plugin's "
+                'pods. "" for the top level'
+            )
         ),
     ] = "kubeletPlugin"
     parameters: Annotated[
         tuple[DescribedParameters, ...] | None,
         Field(
-            description="The opaque parameters that it decodes; [] where it takes none. Without it, those "
-            "for it are not judged"
+            description=(
+                "Opaque parameters that the driver accepts; [] for none. Default: parameters are not checked"
+            )
         ),
     ] = None
 
 
 class DriverSettings(SettingsModel):
-    """One DRA driver: the version of its chart and what differs from this program's values."""
+    """A DRA driver: chart version and values that differ from the defaults of dra-fleet."""
 
-    version: Annotated[str, Field(min_length=1, description="Chart version, exact")]
+    version: Annotated[str, Field(min_length=1, description="Exact chart version")]
     described: Annotated[
-        DescribedDriver | None, Field(description="What it is, where this program does not know it")
+        DescribedDriver | None, Field(description=("Description of a driver that dra-fleet does not know"))
     ] = None
-    install: Annotated[bool, Field(description="false: the cluster runs it already at this version")] = True
+    install: Annotated[
+        bool, Field(description=("false if the cluster already runs the driver in this version"))
+    ] = True
     namespace: Annotated[
-        DnsLabel | None, Field(description="Where it runs; without it, the driver's usual one")
+        DnsLabel | None, Field(description="Namespace. Default: the driver's usual namespace")
     ] = None
     values: Annotated[dict[str, Any], Field(description="Chart values, nested as in values.yaml")] = Field(
         default_factory=dict

@@ -15,57 +15,65 @@ DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"
 
 
 class TolerationSettings(SettingsModel):
-    """A pod's toleration of node taints."""
+    """A toleration of node taints."""
 
-    key: Annotated[LabelKey | None, Field(description="Key of the taint; without it, any")] = None
-    operator: Annotated[Literal["Exists", "Equal"], Field(description="Exists: whatever the value")] = "Equal"
+    key: Annotated[LabelKey | None, Field(description="Key of the taint. Default: any")] = None
+    operator: Annotated[Literal["Exists", "Equal"], Field(description=("Exists matches every value"))] = (
+        "Equal"
+    )
     value: Annotated[LabelValue, Field(description="Value of the taint")] = ""
     effect: Annotated[
         Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None,
-        Field(description="Effect of the taint; without it, any"),
+        Field(description="Effect of the taint. Default: any"),
     ] = None
 
 
 class DemandSettings(SettingsModel):
-    """Pods of others that hold claims of this stack: proved, never created."""
+    """Pods of other teams that use claims of this stack. They are proved and not created."""
 
     cluster: Annotated[str, Field(description="Cluster of this stack")]
-    claim: Annotated[str, Field(description="Claim of this stack that each pod uses")]
+    claim: Annotated[str, Field(description="Claim of this stack that the pods use")]
     compute_domain: Annotated[
         str | None,
         Field(
-            description="ComputeDomain of this stack: each pod also claims a channel of it, and all are on "
-            "one NVLink fabric"
+            description=(
+                "ComputeDomain of this stack. Each pod gets a channel of it, and all pods run on one "
+                "NVLink fabric"
+            )
         ),
     ] = None
-    copies: Annotated[int, Field(description="Pods, all at the same time", ge=1, le=10_000)]
+    copies: Annotated[int, Field(description="Number of pods that run at the same time", ge=1, le=10_000)]
     queue: Annotated[
         str | None,
         Field(
-            description="Queue of this stack, which starts all its pods together or none; without it, at once"
+            description=(
+                "Queue of this stack, which starts all pods together. Default: pods start immediately"
+            )
         ),
     ] = None
     node_selector: Annotated[
-        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes that may run it")
+        Mapping[LabelKey, LabelValue], Field(description=("Labels of nodes that can run the pods"))
     ] = Field(default_factory=dict)
     tolerations: Annotated[
         tuple[TolerationSettings, ...] | None,
-        Field(description="Without it: every taint of the cluster's pools"),
+        Field(description=("Tolerations of node taints. Default: all taints of the cluster's pools")),
     ] = None
     cpu: Annotated[QuantityText, Field(description="CPU request of each pod")] = "100m"
     memory: Annotated[QuantityText, Field(description="Memory request of each pod")] = "128Mi"
     accept: Annotated[
         Mapping[Accepted, Annotated[str, Field(min_length=1)]],
         Field(
-            description="Why less than certainty is enough in production: `order` where some order of "
-            "arrival leaves a pod waiting, `unknown` where a value is not known before the device exists, "
-            "`isolation` where pods share a device that keeps neither their memory nor their faults apart"
+            description=(
+                "Reason to accept a weaker verdict in production, by kind: `order` (a pod can wait in "
+                "some order of arrival), `unknown` (a value is unknown before the device exists), "
+                "`isolation` (pods share a device without isolation)"
+            )
         ),
     ] = Field(default_factory=dict[Accepted, str])
 
 
 class EnvironmentSource(SettingsModel):
-    """A variable's value from a Secret or a ConfigMap of the namespace."""
+    """A variable from a Secret or a ConfigMap of the namespace."""
 
     secret: Annotated[DnsSubdomain | None, Field(description="Name of the Secret")] = None
     config_map: Annotated[DnsSubdomain | None, Field(description="Name of the ConfigMap")] = None
@@ -83,17 +91,19 @@ def _form(value: object) -> str:
 
 
 class EmptyDirSettings(SettingsModel):
-    """A folder that lives as long as the pod."""
+    """A folder with the lifetime of the pod."""
 
-    medium: Annotated[Literal["", "Memory"], Field(description="Memory: for example for /dev/shm")] = ""
-    size_limit: Annotated[QuantityText | None, Field(description="Size at most")] = None
+    medium: Annotated[
+        Literal["", "Memory"], Field(description=("Memory for a volume in memory, such as /dev/shm"))
+    ] = ""
+    size_limit: Annotated[QuantityText | None, Field(description="Maximum size")] = None
 
 
 class VolumeSettings(SettingsModel):
     """A volume of the pod and its path in the container."""
 
     mount_path: Annotated[str, Field(pattern=r"^/[^:]*$", description="Path in the container")]
-    read_only: Annotated[bool, Field(description="The container cannot write to it")] = False
+    read_only: Annotated[bool, Field(description="Mount it read-only")] = False
     claim: Annotated[DnsSubdomain | None, Field(description="Name of a PersistentVolumeClaim")] = None
     config_map: Annotated[DnsSubdomain | None, Field(description="Name of a ConfigMap")] = None
     secret: Annotated[DnsSubdomain | None, Field(description="Name of a Secret")] = None
@@ -107,17 +117,17 @@ class VolumeSettings(SettingsModel):
 
 
 class WorkloadSettings(DemandSettings):
-    """A Job or Deployment whose pods all run at once."""
+    """A Job or Deployment whose pods run at the same time."""
 
     kind: Annotated[
         Literal["Job", "Deployment"],
-        Field(description="Job: its pods end. Deployment: Kubernetes replaces pods that end"),
+        Field(description=("Job: pods run to completion. Deployment: Kubernetes replaces pods that end")),
     ] = "Job"
     image: Annotated[str, Field(description="Container image", min_length=1)] = DEFAULT_IMAGE
     command: Annotated[
-        tuple[str, ...], Field(description="The container's command; without it, the image's")
+        tuple[str, ...], Field(description=("Command of the container. Default: the image's command"))
     ] = ()
-    args: Annotated[tuple[str, ...], Field(description="The command's arguments")] = ()
+    args: Annotated[tuple[str, ...], Field(description="Arguments of the command")] = ()
     env: Annotated[
         Mapping[
             str,
@@ -126,21 +136,21 @@ class WorkloadSettings(DemandSettings):
                 Discriminator(_form),
             ],
         ],
-        Field(description="Variables: a text, {secret, key} or {configMap, key}"),
+        Field(description="Environment variables: text, {secret, key} or {configMap, key}"),
     ] = Field(default_factory=dict)
     volumes: Annotated[Mapping[DnsLabel, VolumeSettings], Field(description="Volumes by name")] = Field(
         default_factory=dict
     )
     requests: Annotated[
         Mapping[LabelKey, QuantityText],
-        Field(description="Further requests of each pod, such as ephemeral-storage"),
+        Field(description="Additional requests of each pod, such as ephemeral-storage"),
     ] = Field(default_factory=dict)
     limits: Annotated[
         Mapping[LabelKey, QuantityText] | None,
-        Field(description="Limits of each pod; without it, the memory request; {} for none"),
+        Field(description="Limits of each pod. Default: memory as requested. {} for none"),
     ] = None
     service_account: Annotated[
-        DnsSubdomain | None, Field(description="ServiceAccount of the namespace; without it, no token")
+        DnsSubdomain | None, Field(description=("ServiceAccount of the pods. Default: no token is mounted"))
     ] = None
 
     @model_validator(mode="after")

@@ -179,6 +179,6 @@ def test_a_key_is_printed_with_what_may_stand_below_it() -> None:
     assert result.stdout.splitlines()[:3] == [
         "clusters.NAME.pools.NAME.nodes: NodeRange, required",
         "  in AksPool, EksPool, GkePool, Pool, AckPool",
-        "  How many nodes a pool has at least and at most.",
+        "  Minimum and maximum nodes of a pool.",
     ]
     assert "min  whole number, 0 to 100000  required  Nodes at least" in result.stdout

@@ -73,7 +73,7 @@ def test_a_cluster_says_that_others_install_its_drivers_and_never_leaves_it_out(
     assert only(fleet, "clusters.lab.drivers") == {
         "what": "is required",
         "got": "",
-        "allowed": "DRA drivers by name; {} if the cluster brings its own and this program installs none",
+        "allowed": "DRA drivers by name. {} if dra-fleet installs none",
         "fix": "add drivers: …",
     }
 

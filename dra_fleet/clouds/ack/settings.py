@@ -16,7 +16,8 @@ from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, Setting
 
 VswitchId = Annotated[str, Field(pattern=r"^vsw-[0-9a-z]+$", description="Id of a vSwitch, such as vsw-1a2b")]
 ZoneId = Annotated[
-    str, Field(pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description="Such as ap-southeast-1a, or cn-hangzhou-i")
+    str,
+    Field(pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description=("Zone, such as ap-southeast-1a or cn-hangzhou-i")),
 ]
 InstanceType = Annotated[
     str, Field(pattern=r"^ecs\.[a-z0-9-]+\.[a-z0-9-]+$", description="ECS instance type")
@@ -24,20 +25,21 @@ InstanceType = Annotated[
 
 
 class AckNetwork(SettingsModel):
-    """A VPC of the stack's own: per zone a vSwitch for nodes and pods, and one NAT gateway."""
+    """A new VPC with one vSwitch per zone for nodes and pods, and one NAT gateway."""
 
     cidr: Annotated[
-        str, Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description="A /16, such as 10.40.0.0/16")
+        str,
+        Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description=("A /16 range, such as 10.40.0.0/16")),
     ] = "10.40.0.0/16"
-    zones: Annotated[tuple[ZoneId, ...], Field(description="Zones, one to five", min_length=1, max_length=5)]
+    zones: Annotated[tuple[ZoneId, ...], Field(description="One to five zones", min_length=1, max_length=5)]
 
 
 class CreateAck(SettingsModel):
-    """The stack creates the cluster, which is named after its entry in the stack."""
+    """Create the cluster. Its name is its key in the stack file."""
 
     vswitches: Annotated[
         Mapping[ZoneId, OrOutput[VswitchId]],
-        Field(description="A vSwitch per zone, from which the Internet is reached"),
+        Field(description="One vSwitch per zone, with access to the Internet"),
     ] = Field(default_factory=dict)
     network: AckNetwork | None = None
     encryption_key: Annotated[
@@ -47,7 +49,7 @@ class CreateAck(SettingsModel):
     # https://www.pulumi.com/registry/packages/alicloud/api-docs/cs/managedkubernetes/ (2026-11-25)
     logs: Annotated[
         tuple[Literal["apiserver", "kcm", "scheduler", "ccm", "controlplane-events"], ...],
-        Field(description="Control-plane logs that Simple Log Service receives"),
+        Field(description="Control-plane logs to send to Simple Log Service"),
     ] = ()
 
     @model_validator(mode="after")
@@ -62,40 +64,45 @@ class CreateAck(SettingsModel):
 
 
 class AdoptAck(SettingsModel):
-    """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
+    """Use an existing cluster. The stack adds node pools and objects, and never deletes the cluster."""
 
     id: Annotated[
         OrOutput[Annotated[str, Field(pattern=r"^c[0-9a-f]{32}$")]],
         Field(description="Id of the cluster: c and 32 hexadecimal digits"),
     ]
     vswitches: Annotated[
-        Mapping[ZoneId, OrOutput[VswitchId]], Field(min_length=1, description="A vSwitch per zone")
+        Mapping[ZoneId, OrOutput[VswitchId]], Field(min_length=1, description=("One vSwitch per zone"))
     ]
 
 
 class AckAccess(SettingsModel):
-    """Who reaches the API server. RAM identities log in by `ack-ram-tool`; there is no other login."""
+    """Access to the API server. Users log in with RAM identities through `ack-ram-tool`."""
 
     public: Annotated[
-        bool, Field(description="The API server has a public address too; ACK limits nobody's way to it")
+        bool,
+        Field(
+            description=(
+                "Also give the API server a public address. ACK cannot restrict the addresses that reach it"
+            )
+        ),
     ]
 
 
 class AckSystemPool(SettingsModel):
-    """The node pool of the cluster's own pods and of the drivers' controllers."""
+    """Node pool of the system pods and the drivers' controllers."""
 
     machine: InstanceType = "ecs.g7.xlarge"
     nodes: NodeRange = NodeRange(min=2, max=3)
 
 
 class AckMachine(InlineMachine):
-    """An instance type that the catalogue does not hold, described here."""
+    """An instance type that is not in the catalogue."""
 
     instance_type: InstanceType
 
 
 class AckPoolSettings(CreatedPoolSettings):
-    """A node pool of one instance type. Its nodes have the labels and taints from their first moment."""
+    """A node pool of one instance type. New nodes start with its labels and taints."""
 
     machine: Annotated[
         Annotated[str, Tag("<name>")] | Annotated[AckMachine, Tag("<inline>")],
@@ -109,13 +116,17 @@ class AckPoolSettings(CreatedPoolSettings):
         str | None,
         Field(
             pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$",
-            description="NVIDIA driver that ACK installs, such as 550.144.03; without it, ACK's default",
+            description=(
+                "NVIDIA driver version that ACK installs, such as 550.144.03. Default: ACK's default"
+            ),
         ),
     ] = None
     zones: Annotated[
-        tuple[ZoneId, ...], Field(description="Zones of the cluster's vSwitches; all if none")
+        tuple[ZoneId, ...], Field(description=("Zones of the nodes. Default: all zones with a vSwitch"))
     ] = ()
-    spot: Annotated[bool, Field(description="Spot machines: cheaper, taken away at any time")] = False
+    spot: Annotated[
+        bool, Field(description=("Use spot machines, which are cheaper and can be reclaimed at any time"))
+    ] = False
     reservation: Annotated[
         str | None,
         Field(
@@ -125,39 +136,49 @@ class AckPoolSettings(CreatedPoolSettings):
     ] = None
     ram_role: Annotated[
         OrOutput[Annotated[str, Field(pattern=r"^[0-9A-Za-z.@_-]{1,64}$")]] | None,
-        Field(description="Name of the nodes' RAM role; without it, ACK creates one"),
+        Field(description="Name of the nodes' RAM role. Default: ACK creates one"),
     ] = None
     disk: Annotated[int, Field(ge=40, le=500, description="GiB")] = 200
 
 
 class AckClusterSettings(CreatedClusterSettings):
-    """A cluster in Alibaba Cloud: created by this stack, or adopted."""
+    """An ACK cluster, created or adopted by this stack."""
 
     cloud: Literal["ack"]
     region: Annotated[
-        str, Field(pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description="Such as ap-southeast-1, or cn-hangzhou")
+        str,
+        Field(
+            pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description=("Region, such as ap-southeast-1 or cn-hangzhou")
+        ),
     ]
     account: Annotated[
-        str | None, Field(pattern=r"^[0-9]{16}$", description="Account id, which must be the login's; quoted")
+        str | None,
+        Field(
+            pattern=r"^[0-9]{16}$", description=("Account id in quotes. It must be the account of the login")
+        ),
     ] = None
     version: Annotated[
         str | None,
         Field(
             pattern=r"^1\.[0-9]+\.[0-9]+-aliyun\.[0-9]+$",
-            description="Exact version; without it, the newest that is known of the Kubernetes minor",
+            description="Exact version. Default: the newest known patch of `kubernetes`",
         ),
     ] = None
     create: CreateAck | None = None
     adopt: AdoptAck | None = None
     access: AckAccess | None = None
     edition: Annotated[
-        Literal["ack.pro.small", "ack.standard"], Field(description="ack.pro.small: with a service level")
+        Literal["ack.pro.small", "ack.standard"],
+        Field(description=("ack.pro.small has a service level agreement")),
     ] = "ack.pro.small"
     registry: Annotated[
         str | None,
         Field(
             pattern=r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)+$",
-            description="Mirror of the drivers' images, each under its chart's name; for mainland China",
+            description=(
+                "Image registry that mirrors the drivers' images under the names of their charts; "
+                "needed in mainland China"
+            ),
         ),
     ] = None
     system_pool: AckSystemPool = AckSystemPool()

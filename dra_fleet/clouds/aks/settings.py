@@ -79,7 +79,7 @@ Nodes = Annotated[
     BeforeValidator(_text),
     Field(
         pattern=r"^[1-9][0-9]{0,2}%?$",
-        description="A number of nodes, or a part of the pool such as 33%",
+        description="A number of nodes, or a percentage of the pool such as 33%",
         json_schema_extra={"type": ["string", "integer"]},
     ),
 ]
@@ -95,7 +95,7 @@ SubnetId = Annotated[
 
 
 class AksLogs(SettingsModel):
-    """Control-plane logs, which a diagnostic setting sends to a Log Analytics workspace."""
+    """Control-plane logs, sent to a Log Analytics workspace by a diagnostic setting."""
 
     workspace: Annotated[OrOutput[ResourceId], Field(description="Resource id of the workspace")]
     # https://learn.microsoft.com/azure/aks/monitor-aks-reference#resource-logs (2026-11-25)
@@ -112,23 +112,25 @@ class AksLogs(SettingsModel):
 
 
 class CreateCluster(SettingsModel):
-    """The stack creates the resource group and the cluster, which is named after its entry in the stack."""
+    """Create the resource group and the cluster. The cluster's name is its key in the stack file."""
 
     resource_group: ResourceGroupName
     identity: Annotated[
         OrOutput[ResourceId] | None,
         Field(
-            description="User-assigned identity, with rights on the subnet, the key and capacity reservation "
-            "groups"
+            description=(
+                "User-assigned identity with permissions on the subnet, the key and capacity "
+                "reservation groups"
+            )
         ),
     ] = None
     subnet: Annotated[
         OrOutput[SubnetId] | None,
-        Field(description="Subnet of all nodes; without it, AKS creates a virtual network"),
+        Field(description="Subnet of all nodes. Default: AKS creates a virtual network"),
     ] = None
     encryption_key: Annotated[
         OrOutput[Annotated[str, Field(pattern=r"^https://.+/keys/[^/]+/[^/]+$")]] | None,
-        Field(description="Id of a Key Vault key that encrypts Secrets in etcd; needs an identity"),
+        Field(description=("Id of a Key Vault key that encrypts Secrets in etcd. Requires `identity`")),
     ] = None
     logs: AksLogs | None = None
 
@@ -141,7 +143,7 @@ class CreateCluster(SettingsModel):
 
 
 class AdoptCluster(SettingsModel):
-    """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
+    """Use an existing cluster. The stack adds node pools and objects, and never deletes the cluster."""
 
     resource_group: Annotated[
         OrOutput[ResourceGroupName], Field(description="Name of the cluster's resource group")
@@ -153,20 +155,20 @@ class AdoptCluster(SettingsModel):
 
 
 class AksAccess(SettingsModel):
-    """Who reaches the API server, and how this program logs in. Local accounts are always off."""
+    """Access to the API server, and the login of dra-fleet. Local accounts are always disabled."""
 
     authorized_ranges: Annotated[
         tuple[IpRange, ...],
-        Field(description="Public address ranges that may reach the API server"),
+        Field(description="Public address ranges with access to the API server"),
     ] = ()
-    private: Annotated[bool, Field(description="The API server has a private address only")] = False
+    private: Annotated[bool, Field(description="Give the API server a private address only")] = False
     admin_groups: Annotated[
         tuple[Annotated[str, Field(pattern=_GUID, description="Object id of a group, in lower case")], ...],
         Field(description="Object ids of the Entra ID groups that administer the cluster"),
     ] = ()
     login: Annotated[
         Literal["azurecli", "workloadidentity", "spn", "msi"],
-        Field(description="How kubelogin gets its token wherever the stack runs"),
+        Field(description="Login method of kubelogin where the stack runs"),
     ] = "azurecli"
 
     @model_validator(mode="after")
@@ -180,7 +182,7 @@ class AksAccess(SettingsModel):
 
 
 class MaintenanceWindow(SettingsModel):
-    """When automatic upgrades may run, every week."""
+    """Weekly window of automatic upgrades."""
 
     day: Annotated[
         Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
@@ -193,19 +195,19 @@ class MaintenanceWindow(SettingsModel):
             description="Time in UTC as HH:MM, such as 02:00, in quotes",
         ),
     ]
-    hours: Annotated[int, Field(description="Length of the window", ge=4, le=24)] = 4
+    hours: Annotated[int, Field(description="Length of the window in hours", ge=4, le=24)] = 4
 
 
 class AksUpgrades(SettingsModel):
-    """Upgrades that AKS starts by itself; off unless asked for, and then only inside the window."""
+    """Automatic upgrades by AKS. They are off by default, and run only in the window."""
 
     kubernetes: Annotated[
         Literal["none", "patch", "stable", "rapid", "node-image"],
-        Field(description="AKS's channel of Kubernetes upgrades"),
+        Field(description="AKS channel of automatic Kubernetes upgrades"),
     ] = "none"
     node_image: Annotated[
         Literal["None", "Unmanaged", "SecurityPatch", "NodeImage"],
-        Field(description="AKS's channel of node image upgrades"),
+        Field(description="AKS channel of automatic node image upgrades"),
     ] = "None"
     window: MaintenanceWindow | None = None
 
@@ -221,7 +223,7 @@ class AksUpgrades(SettingsModel):
 
 
 class SystemPool(SettingsModel):
-    """The pool of the cluster's own pods; it carries the taint CriticalAddonsOnly."""
+    """Pool of the system pods. It has the taint CriticalAddonsOnly."""
 
     machine: VmSize = "Standard_D4ds_v5"
     nodes: NodeRange = NodeRange(min=2, max=3)
@@ -229,13 +231,13 @@ class SystemPool(SettingsModel):
 
 
 class AksMachine(InlineMachine):
-    """A VM size that the catalogue does not hold, described here."""
+    """A VM size that is not in the catalogue."""
 
     vm_size: VmSize
 
 
 class PoolUpgrade(SettingsModel):
-    """How the nodes of a pool are upgraded: with more nodes for a while (surge), or with fewer."""
+    """How a pool is upgraded: with additional nodes (surge) or with fewer nodes."""
 
     surge: Nodes | None = None
     unavailable: Nodes | None = None
@@ -252,7 +254,7 @@ class PoolUpgrade(SettingsModel):
 
 
 class AksPoolSettings(CreatedPoolSettings):
-    """A node pool of one VM size. Its nodes have the labels and taints from their first moment."""
+    """A node pool of one VM size. New nodes start with its labels and taints."""
 
     machine: Annotated[
         Annotated[str, Tag("<name>")] | Annotated[AksMachine, Tag("<inline>")],
@@ -260,25 +262,37 @@ class AksPoolSettings(CreatedPoolSettings):
         Field(description="VM size of the catalogue, or {vmSize, gpu, gpus, cpus, memory}"),
     ]
     gpu_driver: Annotated[
-        Literal["aks", "operator"], Field(description="Who installs the GPU driver on the nodes")
+        Literal["aks", "operator"], Field(description=("What installs the GPU driver on the nodes"))
     ] = "aks"
     zones: Annotated[tuple[Zone, ...], Field(description="Availability zones")] = ()
-    spot: Annotated[bool, Field(description="Spot machines: cheaper, taken away at any time")] = False
+    spot: Annotated[
+        bool, Field(description=("Use spot machines, which are cheaper and can be reclaimed at any time"))
+    ] = False
     subnet: Annotated[
         OrOutput[SubnetId] | None,
-        Field(description="Subnet of its nodes; without it, the cluster's or the adopted system pool's"),
+        Field(
+            description=(
+                "Subnet of the nodes. Default: the subnet of the cluster, or of an adopted cluster's "
+                "system pool"
+            )
+        ),
     ] = None
     capacity_reservation_group: ResourceId | None = None
     priority: Annotated[
         int | None,
-        Field(ge=1, description="Of pools that would do, the autoscaler grows the one with the highest"),
+        Field(
+            ge=1,
+            description=(
+                "Priority for the autoscaler, which grows the suitable pool with the highest number"
+            ),
+        ),
     ] = None
     gpu_instance_profile: Annotated[
         Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None,
-        Field(description="MIG partitions made and advertised by AKS; never together with DRA"),
+        Field(description=("MIG profile that AKS creates and advertises. Cannot be combined with DRA")),
     ] = None
     gpu_management: Annotated[
-        Literal["Unmanaged", "Managed"], Field(description="Managed: AKS brings its own device plugin")
+        Literal["Unmanaged", "Managed"], Field(description=("Managed: AKS installs its own device plugin"))
     ] = "Unmanaged"
     os_sku: Annotated[Literal[
         "Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3", "AzureLinuxOSGuard", "Flatcar",
@@ -286,13 +300,13 @@ class AksPoolSettings(CreatedPoolSettings):
     ], Field(description="Node image")] = "Ubuntu2404"  # fmt: skip
     type: Annotated[
         Literal["VirtualMachineScaleSets", "VirtualMachines"],
-        Field(description="How Azure keeps the machines"),
+        Field(description="How Azure manages the machines"),
     ] = "VirtualMachineScaleSets"
     upgrade: PoolUpgrade = PoolUpgrade(unavailable="1")
 
 
 class AksClusterSettings(CreatedClusterSettings):
-    """A cluster in Azure: created by this stack, or adopted."""
+    """An AKS cluster, created or adopted by this stack."""
 
     cloud: Literal["aks"]
     region: Annotated[
@@ -303,20 +317,22 @@ class AksClusterSettings(CreatedClusterSettings):
             str,
             Field(
                 pattern=_GUID,
-                description="Subscription id, which the login must reach; without it, the login's own",
+                description="Subscription id. Default: the subscription of the login",
             ),
         ]
         | None
     ) = None
     create: CreateCluster | None = None
     adopt: AdoptCluster | None = None
-    sku: Annotated[
-        Literal["Base", "Automatic"], Field(description="Automatic provisions nodes by itself")
-    ] = "Base"
+    sku: Annotated[Literal["Base", "Automatic"], Field(description="Automatic creates nodes on demand")] = (
+        "Base"
+    )
     node_provisioning: Annotated[
-        Literal["Manual", "Auto"], Field(description="Auto: AKS makes nodes by itself (Karpenter)")
+        Literal["Manual", "Auto"], Field(description=("Auto: AKS creates nodes on demand (Karpenter)"))
     ] = "Manual"
-    long_term_support: Annotated[bool, Field(description="Support of the minor for two years")] = False
+    long_term_support: Annotated[
+        bool, Field(description=("Two years of support for the Kubernetes version"))
+    ] = False
     access: AksAccess | None = None
     upgrades: AksUpgrades = AksUpgrades()
     system_pool: SystemPool = SystemPool()

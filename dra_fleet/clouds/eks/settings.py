@@ -25,7 +25,10 @@ RoleArn = Annotated[
     str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$", description="ARN of an IAM role")
 ]
 SubnetId = Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]
-ZoneName = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$", description="Such as us-east-1a")]
+ZoneName = Annotated[
+    str,
+    Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$", description=("Availability zone, such as us-east-1a")),
+]
 InstanceType = Annotated[
     str, Field(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$", description="EC2 instance type")
 ]
@@ -39,23 +42,24 @@ def _text(value: object) -> object:
 
 
 class SmallNetwork(SettingsModel):
-    """A VPC of the stack's own: per zone a private subnet for nodes and a public one with a NAT gateway."""
+    """A new VPC. Each zone has a private subnet for nodes and a public subnet with a NAT gateway."""
 
     cidr: Annotated[
-        str, Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description="A /16, such as 10.20.0.0/16")
+        str,
+        Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description=("A /16 range, such as 10.20.0.0/16")),
     ] = "10.20.0.0/16"
     zones: Annotated[
         tuple[ZoneName, ...],
-        Field(description="Availability zones, two to four", min_length=_TWO_ZONES, max_length=4),
+        Field(description="Two to four availability zones", min_length=_TWO_ZONES, max_length=4),
     ]
 
 
 class CreateEks(SettingsModel):
-    """The stack creates the cluster, which is named after its entry in the stack."""
+    """Create the cluster. Its name is its key in the stack file."""
 
     subnets: Annotated[
         Mapping[ZoneName, OrOutput[SubnetId]],
-        Field(description="A subnet per zone, at least two; or network"),
+        Field(description=("One subnet per zone, in at least two zones. Alternative: `network`")),
     ] = Field(default_factory=dict)
     network: SmallNetwork | None = None
     cluster_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the cluster's IAM role")] = (
@@ -64,12 +68,12 @@ class CreateEks(SettingsModel):
     node_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the nodes' IAM role")] = None
     encryption_key: Annotated[
         OrOutput[Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:.+:key/.+$")]] | None,
-        Field(description="ARN of a KMS key that encrypts Secrets; cannot be removed again"),
+        Field(description=("ARN of a KMS key that encrypts Secrets. It cannot be removed later")),
     ] = None
     # https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html (2026-11-25)
     logs: Annotated[
         tuple[Literal["api", "audit", "authenticator", "controllerManager", "scheduler"], ...],
-        Field(description="Control-plane logs that CloudWatch receives"),
+        Field(description="Control-plane logs to send to CloudWatch"),
     ] = ()
 
     @model_validator(mode="after")
@@ -86,28 +90,28 @@ class CreateEks(SettingsModel):
 
 
 class AdoptEks(SettingsModel):
-    """The cluster exists; the stack adds node groups and what runs in it, and never deletes the cluster."""
+    """Use an existing cluster. The stack adds node groups and objects, and never deletes the cluster."""
 
     name: Annotated[
         OrOutput[Annotated[str, Field(pattern=r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$")]],
         Field(description="Name of the cluster in AWS: at most 100 letters, digits and - _"),
     ]
     subnets: Annotated[
-        Mapping[ZoneName, OrOutput[SubnetId]], Field(min_length=1, description="A subnet per zone")
+        Mapping[ZoneName, OrOutput[SubnetId]], Field(min_length=1, description=("One subnet per zone"))
     ]
     node_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the nodes' IAM role")] = None
 
 
 class EksAccess(SettingsModel):
-    """Who reaches the API server, and who administers the cluster. IAM decides; there is no other login."""
+    """Access to the API server and administrators of the cluster. Users log in with IAM."""
 
     public_ranges: Annotated[
-        tuple[Cidr, ...], Field(description="Public address ranges that may reach the API server")
+        tuple[Cidr, ...], Field(description=("Public address ranges with access to the API server"))
     ] = ()
-    private: Annotated[bool, Field(description="The API server has a private address only")] = False
+    private: Annotated[bool, Field(description="Give the API server a private address only")] = False
     admins: Annotated[
         tuple[RoleArn, ...],
-        Field(description="Roles that administer the cluster, besides whoever creates it"),
+        Field(description="IAM roles that administer the cluster, in addition to the creator"),
     ] = ()
 
     @model_validator(mode="after")
@@ -121,31 +125,29 @@ class EksAccess(SettingsModel):
 
 
 class EksSystemPool(SettingsModel):
-    """The node group of the cluster's own pods; it carries the taint CriticalAddonsOnly."""
+    """Node group of the system pods. It has the taint CriticalAddonsOnly."""
 
     machine: InstanceType = "m6i.large"
     nodes: NodeRange = NodeRange(min=2, max=3)
 
 
 class EksMachine(InlineMachine):
-    """An instance type that the catalogue does not hold, described here."""
+    """An instance type that is not in the catalogue."""
 
     instance_type: InstanceType
-    arch: Annotated[Literal["amd64", "arm64"], Field(description="Architecture of its CPUs")] = "amd64"
+    arch: Annotated[Literal["amd64", "arm64"], Field(description="CPU architecture")] = "amd64"
 
 
 class OwnImage(SettingsModel):
-    """An image of your own, built on AL2023 with NVIDIA's driver at the root of its file system."""
+    """A custom image, built on AL2023 with NVIDIA's driver in the root file system."""
 
     id: Annotated[
         str,
         Field(description="Id of the AMI, such as ami-0123456789abcdef0", pattern=r"^ami-[0-9a-f]{8,17}$"),
     ]
-    arch: Annotated[Literal["amd64", "arm64"], Field(description="Architecture that it is made for")] = (
-        "amd64"
-    )
+    arch: Annotated[Literal["amd64", "arm64"], Field(description=("CPU architecture of the image"))] = "amd64"
     nvidia_driver: Annotated[
-        str, Field(pattern=r"^\d+\.\d+(\.\d+)?$", description="Version of the NVIDIA driver in it")
+        str, Field(pattern=r"^\d+\.\d+(\.\d+)?$", description=("Version of the NVIDIA driver in the image"))
     ]
 
 
@@ -155,25 +157,29 @@ def image_form(value: object) -> str:
 
 
 class EksUpgrade(SettingsModel):
-    """How a node group is upgraded. MINIMAL takes nodes away before new ones come: no spare quota."""
+    """How a node group is upgraded. MINIMAL removes nodes first and needs no additional quota."""
 
     unavailable: Annotated[
         str,
         BeforeValidator(_text),
         Field(
             pattern=r"^[1-9][0-9]{0,2}%?$",
-            description="A number of nodes, or a part of the group such as 33%",
+            description="A number of nodes, or a percentage of the group such as 33%",
             json_schema_extra={"type": ["string", "integer"]},
         ),
     ] = "1"
     strategy: Annotated[
         Literal["DEFAULT", "MINIMAL"],
-        Field(description="MINIMAL: nodes go before new ones come, which needs no more machines"),
+        Field(
+            description=(
+                "MINIMAL removes nodes before it adds new ones, so that no additional quota is needed"
+            )
+        ),
     ] = "MINIMAL"
 
 
 class EksPoolSettings(CreatedPoolSettings):
-    """A managed node group of one instance type. Its nodes have the labels and taints from the beginning."""
+    """A managed node group of one instance type. New nodes start with its labels and taints."""
 
     machine: Annotated[
         Annotated[str, Tag("<name>")] | Annotated[EksMachine, Tag("<inline>")],
@@ -185,57 +191,68 @@ class EksPoolSettings(CreatedPoolSettings):
         Discriminator(image_form),
     ] = Field(
         default="",
-        description="AMI type, or {id, arch, nvidiaDriver}; without it, AL2023 with NVIDIA's driver",
+        description=("AMI type, or {id, arch, nvidiaDriver}. Default: AL2023, with NVIDIA's driver for GPUs"),
     )
     release: Annotated[
         str | None,
         Field(
             pattern=r"^[0-9]+\.[0-9]+\.[0-9]+-[0-9a-f]+$",
-            description="Release of the AMI type, such as 1.35.2-20260415; without it, the newest",
+            description=("Release of the AMI type, such as 1.35.2-20260415. Default: the newest"),
         ),
     ] = None
     device_plugin: Annotated[
-        bool, Field(description="Leave the device plugin of the image on; never together with DRA")
+        bool, Field(description=("Keep the image's device plugin enabled. Cannot be combined with DRA"))
     ] = False
     zones: Annotated[
-        tuple[ZoneName, ...], Field(description="Zones of the cluster's subnets; all if none")
+        tuple[ZoneName, ...], Field(description=("Zones of the nodes. Default: all zones with a subnet"))
     ] = ()
     capacity: Annotated[
-        Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"], Field(description="How the machines are bought")
+        Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"], Field(description=("Purchase option of the machines"))
     ] = "ON_DEMAND"
     reservation: Annotated[
-        ReservationId | None, Field(description="On-demand capacity reservation, or the Capacity Block's")
+        ReservationId | None,
+        Field(description=("Id of an on-demand capacity reservation or of a Capacity Block")),
     ] = None
-    efa: Annotated[bool, Field(description="Give the nodes all their EFA network cards")] = False
+    efa: Annotated[bool, Field(description="Attach all EFA network cards to the nodes")] = False
     placement_group: Annotated[
-        bool | None, Field(description="Put the nodes near each other; without it, as efa says")
+        bool | None,
+        Field(description=("Place the nodes in a cluster placement group. Default: the value of `efa`")),
     ] = None
     security_group: Annotated[
         str | None,
-        Field(pattern=r"^sg-[0-9a-f]{8,17}$", description="For EFA, instead of one that the stack makes"),
+        Field(
+            pattern=r"^sg-[0-9a-f]{8,17}$",
+            description=("Security group for EFA. Default: the stack creates one"),
+        ),
     ] = None
     disk: Annotated[int, Field(ge=20, le=16384, description="GiB")] = 200
-    repair: Annotated[bool, Field(description="EKS replaces nodes whose GPUs or kubelet fail")] = True
+    repair: Annotated[bool, Field(description=("EKS replaces nodes with a failed GPU or kubelet"))] = True
     upgrade: EksUpgrade = EksUpgrade()
 
 
 class EksClusterSettings(CreatedClusterSettings):
-    """A cluster in AWS: created by this stack, or adopted."""
+    """An EKS cluster, created or adopted by this stack."""
 
     cloud: Literal["eks"]
-    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", description="Such as us-east-1")]
+    region: Annotated[
+        str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", description=("Region, such as us-east-1"))
+    ]
     account: Annotated[
         str | None,
-        Field(pattern=r"^[0-9]{12}$", description="Account id, which must be the login's; quoted"),
+        Field(
+            pattern=r"^[0-9]{12}$", description=("Account id in quotes. It must be the account of the login")
+        ),
     ] = None
     create: CreateEks | None = None
     adopt: AdoptEks | None = None
     access: EksAccess | None = None
     support: Annotated[
         Literal["STANDARD", "EXTENDED"],
-        Field(description="EXTENDED costs more and keeps a minor a year longer"),
+        Field(description=("EXTENDED supports a Kubernetes version for one more year and costs more")),
     ] = "STANDARD"
-    auto_mode: Annotated[bool, Field(description="EKS Auto Mode, which has no DRA")] = False
+    auto_mode: Annotated[bool, Field(description=("Enable EKS Auto Mode, which does not support DRA"))] = (
+        False
+    )
     karpenter: Annotated[
         str | None,
         Field(
@@ -245,7 +262,7 @@ class EksClusterSettings(CreatedClusterSettings):
     ] = None
     addons: Annotated[
         Mapping[DnsLabel, str],
-        Field(description="EKS add-ons and their exact versions, besides the ones that every cluster has"),
+        Field(description="Additional EKS add-ons with their exact versions"),
     ] = Field(default_factory=dict)
     system_pool: EksSystemPool = EksSystemPool()
     gpu_operator: GpuOperatorSettings | None = None

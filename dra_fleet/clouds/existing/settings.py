@@ -11,8 +11,8 @@ from dra_fleet.model.settings import KubeconfigSource
 
 
 class ExistingClusterSettings(CommonClusterSettings):
-    """A cluster reached through a kubeconfig; its nodes are selected by label, never created."""
+    """An existing cluster. Its nodes are selected by labels and not created."""
 
     cloud: Literal["existing"]
-    kubeconfig: Annotated[KubeconfigSource, Field(description="Where the kubeconfig comes from")]
+    kubeconfig: Annotated[KubeconfigSource, Field(description="Source of the kubeconfig")]
     pools: Annotated[Mapping[DnsLabel, PoolSettings], Field(min_length=1)]

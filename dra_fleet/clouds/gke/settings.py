@@ -16,13 +16,15 @@ Zone = Annotated[
 ]
 ServiceAccount = Annotated[
     OrOutput[Annotated[str, Field(pattern=r"^[^@ ]+@[^@ ]+\.gserviceaccount\.com$")]],
-    Field(description="Email of the nodes' service account; without it, Compute Engine's default one"),
+    Field(
+        description=("Email of the nodes' service account. Default: the default account of Compute Engine")
+    ),
 ]
 Consume = Literal["NO_RESERVATION", "ANY_RESERVATION", "SPECIFIC_RESERVATION", "ANY_RESERVATION_THEN_FAIL"]
 
 
 class GkeMachine(InlineMachine):
-    """A machine type that the catalogue does not hold, described here."""
+    """A machine type that is not in the catalogue."""
 
     machine_type: Annotated[
         str,
@@ -32,16 +34,18 @@ class GkeMachine(InlineMachine):
         ),
     ]
     accelerator: Annotated[str, Field(pattern=r"^nvidia-[a-z0-9-]+$", description="Google's name of the GPU")]
-    arch: Annotated[Literal["amd64", "arm64"], Field(description="Architecture of its CPUs")] = "amd64"
+    arch: Annotated[Literal["amd64", "arm64"], Field(description="CPU architecture")] = "amd64"
 
 
 class Reservation(SettingsModel):
-    """Capacity reserved before: any that fits, or those named."""
+    """Reserved capacity: any that fits, or specific reservations."""
 
-    consume: Annotated[Consume, Field(description="Which reservations may be used")]
+    consume: Annotated[Consume, Field(description="Which reservations the nodes use")]
     names: Annotated[
         tuple[str, ...],
-        Field(description="Of SPECIFIC_RESERVATION: names, or projects/P/reservations/R/reservationBlocks/B"),
+        Field(
+            description=("Names for SPECIFIC_RESERVATION, or projects/P/reservations/R/reservationBlocks/B")
+        ),
     ] = ()
 
     @model_validator(mode="after")
@@ -55,34 +59,36 @@ class Reservation(SettingsModel):
 
 
 class Placement(SettingsModel):
-    """Nodes close to each other: a policy of the pool's own, or one that exists."""
+    """Compact placement by a new or an existing policy."""
 
-    compact: Annotated[bool, Field(description="A policy that puts the nodes close together")] = True
-    policy: Annotated[str | None, Field(description="Name of a resource policy that exists")] = None
+    compact: Annotated[bool, Field(description="Place the nodes close together")] = True
+    policy: Annotated[str | None, Field(description="Name of an existing resource policy")] = None
     topology: Annotated[
         str | None, Field(pattern=r"^[0-9]+x[0-9]+(x[0-9]+)?$", description="Topology of a TPU slice")
     ] = None
 
 
 class GpuSharing(SettingsModel):
-    """Sharing by GKE's own device plugin; never together with DRA."""
+    """GPU sharing by GKE's device plugin. Cannot be combined with DRA."""
 
     strategy: Annotated[Literal["TIME_SHARING", "MPS"], Field(description="How pods share a GPU")]
-    clients: Annotated[int, Field(ge=2, le=48, description="Pods per GPU at most")]
+    clients: Annotated[int, Field(ge=2, le=48, description="Maximum pods per GPU")]
 
 
 class GkePoolUpgrade(SettingsModel):
-    """How the nodes of a pool are upgraded, and whether Google does it by itself."""
+    """How the nodes of a pool are upgraded."""
 
     auto: Annotated[
-        bool | None, Field(description="Without it: on where the cluster has a release channel")
+        bool | None, Field(description=("Default: enabled if the cluster has a release channel"))
     ] = None
     strategy: Annotated[
         Literal["SURGE", "BLUE_GREEN"],
-        Field(description="SURGE: node by node. BLUE_GREEN: all new nodes first"),
+        Field(description=("SURGE replaces node by node. BLUE_GREEN creates all new nodes first")),
     ] = "SURGE"
-    surge: Annotated[int, Field(ge=0, le=20, description="More nodes for a while; needs quota")] = 0
-    unavailable: Annotated[int, Field(ge=0, le=20, description="Fewer nodes for a while")] = 1
+    surge: Annotated[
+        int, Field(ge=0, le=20, description=("Additional nodes during an upgrade. They need quota"))
+    ] = 0
+    unavailable: Annotated[int, Field(ge=0, le=20, description=("Unavailable nodes during an upgrade"))] = 1
 
     @model_validator(mode="after")
     def _some_way(self) -> Self:
@@ -98,7 +104,7 @@ class GkePoolUpgrade(SettingsModel):
 
 
 class GkePoolSettings(CreatedPoolSettings):
-    """A node pool of one machine type. `nodes` count over all zones."""
+    """A node pool of one machine type. `nodes` counts the nodes of all zones."""
 
     machine: Annotated[
         Annotated[str, Tag("<name>")] | Annotated[GkeMachine, Tag("<inline>")],
@@ -108,37 +114,49 @@ class GkePoolSettings(CreatedPoolSettings):
     gpu_driver: Annotated[
         Literal["installer", "external", "gke"] | None,
         Field(
-            description="Who installs the GPU driver: this stack's DaemonSet, somebody else's, or GKE, "
-            "which brings its device plugin. null leaves it to GKE's own default"
+            description=(
+                "What installs the GPU driver: a DaemonSet of this stack (installer), something else "
+                "(external), or GKE with its device plugin (gke). null: GKE's default"
+            )
         ),
     ] = "installer"
     driver_installer: Annotated[
         Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"] | None,
-        Field(description="Which installer; without it, the one for the machine and the image"),
+        Field(description=("Name of the installer. Default: the installer for the machine and the image")),
     ] = None
     image: Annotated[Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"], Field(description="Node image")] = (
         "COS_CONTAINERD"
     )
     zones: Annotated[tuple[Zone, ...], Field(description="Zones of the nodes")] = ()
-    spot: Annotated[bool, Field(description="Spot machines: cheaper, taken away at any time")] = False
-    flex_start: Annotated[bool, Field(description="Dynamic Workload Scheduler: start when there is room")] = (
-        False
-    )
-    queued: Annotated[bool, Field(description="Dynamic Workload Scheduler: whole requests, queued")] = False
+    spot: Annotated[
+        bool, Field(description=("Use spot machines, which are cheaper and can be reclaimed at any time"))
+    ] = False
+    flex_start: Annotated[
+        bool, Field(description=("Dynamic Workload Scheduler: start nodes when capacity is available"))
+    ] = False
+    queued: Annotated[
+        bool,
+        Field(description=("Dynamic Workload Scheduler: queue requests and start all their nodes together")),
+    ] = False
     max_run_duration: Annotated[
-        str | None, Field(pattern=r"^[1-9][0-9]*s$", description="Seconds with their s: 3600s")
+        str | None, Field(pattern=r"^[1-9][0-9]*s$", description=("Seconds with the suffix s, such as 3600s"))
     ] = None
     reservation: Reservation | None = None
     placement: Placement | None = None
     gpu_sharing: GpuSharing | None = None
     gpu_partition_size: Annotated[
-        str | None, Field(description="MIG partitions made and advertised by GKE; never together with DRA")
+        str | None,
+        Field(description=("MIG profile that GKE creates and advertises. Cannot be combined with DRA")),
     ] = None
-    dranet: Annotated[bool, Field(description="GKE's own DRA driver for the machine's network cards")] = False
-    additional_networks: Annotated[tuple[str, ...], Field(description="Further networks of the nodes")] = ()
+    dranet: Annotated[
+        bool, Field(description=("Enable GKE's managed DRA driver for the machine's network cards"))
+    ] = False
+    additional_networks: Annotated[
+        tuple[str, ...], Field(description=("Additional networks of the nodes"))
+    ] = ()
     service_account: ServiceAccount | None = None
-    disk_gib: Annotated[int, Field(description="Boot disk, GiB", ge=10, le=65536)] = 100
-    auto_repair: Annotated[bool, Field(description="GKE replaces nodes that fail")] = True
+    disk_gib: Annotated[int, Field(description="Size of the boot disk in GiB", ge=10, le=65536)] = 100
+    auto_repair: Annotated[bool, Field(description="GKE replaces failed nodes")] = True
     upgrade: GkePoolUpgrade = GkePoolUpgrade()
 
 
@@ -147,7 +165,7 @@ Project = Annotated[
 ]
 Location = Annotated[
     str,
-    Field(pattern=r"^[a-z]+-[a-z]+[0-9]+(-[a-z])?$", description="Region, or a zone for a zonal cluster"),
+    Field(pattern=r"^[a-z]+-[a-z]+[0-9]+(-[a-z])?$", description=("Region, or zone of a zonal cluster")),
 ]
 Network = Annotated[str, Field(pattern=r"^[a-z0-9./_-]+$", description="Name or path of a network")]
 _HOURS = 48
@@ -155,12 +173,17 @@ _HOURS = 48
 
 
 class CreateGkeCluster(SettingsModel):
-    """The stack creates the cluster, named after its entry in the stack, in a network that exists."""
+    """Create the cluster in an existing network. Its name is its key in the stack file."""
 
     network: Annotated[OrOutput[Network], Field(description="Name or path of a network")] = "default"
     subnetwork: Annotated[OrOutput[Network] | None, Field(description="Name or path of a subnetwork")] = None
     private_nodes: Annotated[
-        bool, Field(description="Nodes without public addresses; images from elsewhere then need Cloud NAT")
+        bool,
+        Field(
+            description=(
+                "Give the nodes private addresses only. Images from outside Google Cloud then need Cloud NAT"
+            )
+        ),
     ] = False
 
     encryption_key: Annotated[
@@ -176,12 +199,12 @@ class CreateGkeCluster(SettingsModel):
     # https://cloud.google.com/kubernetes-engine/docs/how-to/view-logs (2026-11-25)
     logs: Annotated[
         tuple[Literal["WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"], ...],
-        Field(description="Logs besides SYSTEM_COMPONENTS; without it, GKE's default"),
+        Field(description="Logs in addition to SYSTEM_COMPONENTS. Default: GKE's default"),
     ] = ()
 
 
 class AdoptGkeCluster(SettingsModel):
-    """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
+    """Use an existing cluster. The stack adds node pools and objects, and never deletes the cluster."""
 
     name: Annotated[
         OrOutput[Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")]],
@@ -190,22 +213,25 @@ class AdoptGkeCluster(SettingsModel):
 
 
 class GkeAccess(SettingsModel):
-    """Who reaches the API server. Its DNS name is guarded by IAM; there is no public address."""
+    """Access to the API server. IAM protects its DNS name; it has no public address."""
 
     external: Annotated[
-        bool, Field(description="The DNS name answers from outside of Google Cloud too, to whom IAM lets in")
+        bool,
+        Field(description=("The DNS name also answers outside Google Cloud, for users with IAM permission")),
     ]
 
 
 class GkeWindow(SettingsModel):
-    """When upgrades may run, every week."""
+    """Weekly window of upgrades."""
 
     days: Annotated[
         tuple[Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], ...],
         Field(description="Days of the week", min_length=1),
     ]
-    start: Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", description="UTC, HH:MM")]
-    hours: Annotated[int, Field(description="Length of the window", ge=4, le=24)]
+    start: Annotated[
+        str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", description=("Start in UTC, HH:MM"))
+    ]
+    hours: Annotated[int, Field(description="Length of the window in hours", ge=4, le=24)]
 
     @model_validator(mode="after")
     def _long_enough(self) -> Self:
@@ -220,7 +246,7 @@ class GkeWindow(SettingsModel):
 
 
 class GkeUpgrades(SettingsModel):
-    """The release channel, from which Google upgrades by itself, and when. UNSPECIFIED: no channel."""
+    """Release channel and window of Google's automatic upgrades. UNSPECIFIED: no channel."""
 
     channel: Annotated[
         Literal["RAPID", "REGULAR", "STABLE", "EXTENDED", "UNSPECIFIED"], Field(description="Release channel")
@@ -229,26 +255,28 @@ class GkeUpgrades(SettingsModel):
 
 
 class GkeSystemPool(SettingsModel):
-    """The pool of the cluster's own pods and of the drivers' controllers."""
+    """Pool of the system pods and the drivers' controllers."""
 
     machine: Annotated[
         str, Field(description="Machine type, such as e2-standard-4", pattern=r"^[a-z][a-z0-9]*-[a-z0-9-]+$")
     ] = "e2-standard-4"
     nodes: NodeRange = NodeRange(min=1, max=3)
-    zones: Annotated[tuple[Zone, ...], Field(description="Zones; without it, those of the location")] = ()
+    zones: Annotated[
+        tuple[Zone, ...], Field(description=("Zones of the nodes. Default: the zones of the location"))
+    ] = ()
     service_account: ServiceAccount | None = None
 
 
 class ComputeClassSettings(SettingsModel):
-    """Pools in the order in which the autoscaler grows them for pods that select this class."""
+    """Order in which the autoscaler grows pools for pods that select this class."""
 
     priorities: Annotated[
-        tuple[DnsLabel, ...], Field(min_length=1, description="Names of pools, most wanted first")
+        tuple[DnsLabel, ...], Field(min_length=1, description=("Names of pools, in order of preference"))
     ]
 
 
 class GkeClusterSettings(CreatedClusterSettings):
-    """A cluster in Google Cloud: created by this stack, or adopted."""
+    """A GKE cluster, created or adopted by this stack."""
 
     cloud: Literal["gke"]
     project: Project
@@ -257,13 +285,14 @@ class GkeClusterSettings(CreatedClusterSettings):
         str | None,
         Field(
             pattern=r"^1\.[0-9]+\.[0-9]+-gke\.[0-9]+$",
-            description="Exact version; without it, the channel's default of the Kubernetes minor",
+            description="Exact version. Default: the channel's default for `kubernetes`",
         ),
     ] = None
     create: CreateGkeCluster | None = None
     adopt: AdoptGkeCluster | None = None
     mode: Annotated[
-        Literal["Standard", "Autopilot"], Field(description="Autopilot makes its own nodes, without DRA")
+        Literal["Standard", "Autopilot"],
+        Field(description=("Autopilot creates its own nodes and does not support DRA")),
     ] = "Standard"
     datapath: Annotated[
         Literal["ADVANCED_DATAPATH", "LEGACY_DATAPATH"], Field(description="ADVANCED_DATAPATH: Dataplane V2")

@@ -120,7 +120,7 @@ def test_a_range_of_addresses_is_one(ranges: str, told: str) -> None:
         (
             "subscription",
             "Pay-As-You-Go",
-            "Subscription id, which the login must reach; without it, the login's own",
+            "Subscription id. Default: the subscription of the login",
         ),
     ],
 )
