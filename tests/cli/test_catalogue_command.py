@@ -181,4 +181,4 @@ def test_a_key_is_printed_with_what_may_stand_below_it() -> None:
         "  in AksPool, EksPool, GkePool, Pool, AckPool",
         "  Minimum and maximum nodes of a pool.",
     ]
-    assert "min  whole number, 0 to 100000  required  Nodes at least" in result.stdout
+    assert "min  whole number, 0 to 100000  required  Minimum nodes" in result.stdout
