@@ -43,7 +43,7 @@ EXAMPLES = examples(
     ("with custom rules", "dra-fleet check deploy --stack prod --rules rules"),
     ("for a script", "dra-fleet check deploy/*.yaml --stack prod -o json"),
 )
-Format = Literal["text", "json", "github"]
+Format = Literal["text", "github"]
 _STYLES = {"error": "bold red", "warning": "yellow"}
 
 
@@ -102,7 +102,7 @@ def check(  # noqa: PLR0917 - Typer names them
     ] = None,
     form: Annotated[
         Format,
-        typer.Option("--format", help="Format: plain text, JSON or GitHub annotations."),
+        typer.Option("--format", help="Format of the findings: text or GitHub annotations. JSON: -o json."),
     ] = "text",
     at: Annotated[str | None, AT_VERSION] = None,
     json: Json = False,
@@ -188,7 +188,7 @@ def _left_out(paths: Sequence[Path], unreadable: list[FileFinding], own: Collect
     ]
 
 
-def _print(found: list[FileFinding], checked: CheckResult, form: Format) -> None:
+def _print(found: list[FileFinding], checked: CheckResult, form: Format | Literal["json"]) -> None:
     errors = sum(finding.severity == "error" for finding in found)
     counts = {"errors": errors, "warnings": len(found) - errors}
     if form == "json":
@@ -213,7 +213,7 @@ def _judged(checked: CheckResult) -> str:
     reasons = ", ".join(f"{count} {why}" for why, count in sorted(checked.passed.items()))
     passed = sum(checked.passed.values())
     own = f"; {_count(checked.by_own_rules, 'object')} by your own rules" if checked.by_own_rules else ""
-    return f"{checked.judged} judged, {passed} passed over" + (f" ({reasons})" if passed else "") + own
+    return f"{checked.judged} checked, {passed} skipped" + (f" ({reasons})" if passed else "") + own
 
 
 def _line(finding: FileFinding) -> list[tuple[str, str]]:

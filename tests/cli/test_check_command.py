@@ -21,7 +21,7 @@ def test_errors_exit_with_one_and_each_is_one_line() -> None:
     first, summary, extent = result.stdout.splitlines()
     assert first.startswith(f"{file}:10:11: error: ResourceClaimTemplate ten-gigabytes ")
     assert summary == "1 error, 0 warnings"
-    assert extent == "1 judged, 0 passed over"
+    assert extent == "1 checked, 0 skipped"
 
 
 def test_warnings_alone_exit_with_zero() -> None:
@@ -109,12 +109,12 @@ def test_a_folder_stands_for_the_files_below_it(tmp_path: Path) -> None:
     assert result.exit_code == 0
     told, summary, extent = result.stdout.splitlines()
     assert told.startswith(f"{tmp_path}/app/class.yaml:4:1: warning: DeviceClass a spec: has no selector")
-    assert (summary, extent) == ("0 errors, 1 warning", "1 judged, 1 passed over (1 no Kubernetes objects)")
+    assert (summary, extent) == ("0 errors, 1 warning", "1 checked, 1 skipped (1 no Kubernetes objects)")
 
 
 def test_a_pattern_stands_for_the_files_that_match_and_one_without_any_is_told(tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", f"{deployed(tmp_path)}/**/class.*", *STACK])
-    assert result.stdout.splitlines()[-1] == "1 judged, 0 passed over"
+    assert result.stdout.splitlines()[-1] == "1 checked, 0 skipped"
     result = RUNNER.invoke(app, ["check", f"{tmp_path}/*.json", *STACK])
     assert result.exit_code == 1
     assert "*.json:1:1: error: cannot be read: No such file or directory" in result.stdout

@@ -59,7 +59,7 @@ def test_custom_rules_check_objects_that_request_no_devices(file: Path, rules: P
     rule.write_text(rule.read_text("utf-8").replace("core/v1:Namespace", "apps/v1:Deployment"), "utf-8")
     file.write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", encoding="utf-8")
     code, lines = check(file, "--rules", str(rules))
-    told = "0 judged, 1 passed over (1 ask for no devices); 1 object by your own rules"
+    told = "0 checked, 1 skipped (1 ask for no devices); 1 object by your own rules"
     assert (code, lines[-1]) == (1, told)
     assert lines[0].startswith(f"{file}:3:1: error: Deployment web metadata.labels.{LABEL}: is absent")
 
