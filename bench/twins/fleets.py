@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from components.fleet import build
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from tests.pulumi_recorder import Recorder
+from dra_fleet.testing import Recorder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from components.provider import made, schema
 from dra_fleet.fleet import FleetSettings
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 FLEET = "dra-fleet:index:Fleet"
 POOL = {"machine": "hgx-h100-8", "nodes": {"min": 1.0, "max": 1.0}, "nodeSelector": {"pool": "h100"}}

@@ -12,7 +12,7 @@ import pytest
 from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 PROJECT = Path(__file__).resolve().parents[3]
 PROGRAMS = sorted((PROJECT / "examples" / "programs").glob("*/__main__.py"))
