@@ -26,7 +26,9 @@ def program(request: pytest.FixtureRequest) -> Path:
 
 
 def test_every_kind_of_cluster_has_a_program() -> None:
-    assert [path.parent.name for path in PROGRAMS] == ["aks", "eks", "existing", "gke"]
+    assert [path.parent.name for path in PROGRAMS] == [
+        "ack", "aks", "azure-native", "eks", "existing", "gke", "pulumi-eks",
+    ]  # fmt: skip
 
 
 def test_program_is_short(program: Path) -> None:
@@ -47,7 +49,7 @@ def test_program_is_previewed_and_its_pods_claim_devices(
     recorder.preview = True
     recorder.answers[GET_CLUSTER] = answered()
     pulumi.runtime.set_config("dra-fleet:kubeconfig", "apiVersion: v1")
-    recorder.run(lambda: runpy.run_path(str(program), run_name="__main__"))
+    recorder.run(lambda: runpy.run_path(str(program.parent), run_name="__main__"))
     deployment = recorder.only("kubernetes:apps/v1:Deployment")
     template = recorder.only("kubernetes:resource.k8s.io/v1:ResourceClaimTemplate")
     pod = deployment.inputs["spec"]["template"]["spec"]
