@@ -109,6 +109,7 @@ class Recorder(Mocks):
         preview: Run the program as a preview: resources have no id, and outputs of providers are unknown.
         project: Name of the project.
         stack: Name of the stack.
+        config: Configuration of the stack by key; a key without a namespace is the project's.
     """
 
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -124,6 +125,7 @@ class Recorder(Mocks):
     published: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     project: str = "dra-fleet"
     stack: str = "test"
+    config: dict[str, str] = field(default_factory=dict[str, str])
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         """Return the id and the outputs of a resource: its inputs, and those of `outputs`."""
@@ -160,6 +162,8 @@ class Recorder(Mocks):
             pulumi.RunError: An argument is wrong, or a claim does not fit.
         """
         set_mocks(self, project=self.project, stack=self.stack, monitor=_Monitor(self), preview=self.preview)
+        for key, value in self.config.items():
+            pulumi.runtime.set_config(key if ":" in key else f"{self.project}:{key}", value)
         returned: list[T] = []
         test = cast("Any", pulumi.runtime.test)
         test(lambda: returned.append(program()))()
@@ -201,16 +205,17 @@ class Recorder(Mocks):
 
 
 @contextmanager
-def recording(*, preview: bool = False) -> Generator[Recorder]:
+def recording(*, preview: bool = False, config: Mapping[str, str] | None = None) -> Generator[Recorder]:
     """Return a recorder on a new event loop, so that no test sees work of another one.
 
     Args:
         preview: Run programs as a preview.
+        config: Configuration of the stack, as in `Recorder`.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
-        yield Recorder(preview=preview)
+        yield Recorder(preview=preview, config={**(config or {})})
     finally:
         loop.close()
         asyncio.set_event_loop(None)
