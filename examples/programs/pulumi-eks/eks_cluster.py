@@ -1,6 +1,6 @@
 """An EKS cluster with the outputs of pulumi-eks' `Cluster`: `kubeconfig_json` and `eks_cluster`.
 
-Replace it with `from pulumi_eks import Cluster`, which builds the same from a plugin of its own.
+Replace it with `from pulumi_eks import Cluster`, which builds the same with a plugin.
 https://www.pulumi.com/registry/packages/eks/api-docs/cluster/
 """
 
