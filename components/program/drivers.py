@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pulumi
 
+from dra_fleet import clouds
+
 from ..core.identity import logical
 from ..release import DriverRelease
 from .arguments import checked, named, plain, refused, settings_of
@@ -105,6 +107,11 @@ class GpuOperator(DriverRelease):
     ) -> None:
         component = named(self, name)
         cluster = cluster_of(component, cluster)
+        if "gpu_operator" not in clouds.named(cluster.CLOUD).settings.model_fields:
+            what = "is of a cloud whose pools need no operator"
+            raise refused(
+                component, "cluster", what, got=cluster.program.component, allowed="AksCluster, EksCluster"
+            )
         settings = _chart(component, version, namespace, values=values)
         plan = cluster.program.add("operators", "gpuOperator", settings, component)
         release = cluster.planned_release(component, plan)
