@@ -94,11 +94,12 @@ def declared(recorder: Recorder, stack: Path, *, preview: bool, production: bool
     if key not in _DECLARED:
         plan = make_plan(read_stack_file(stack).settings)
         plan = replace(plan, environment="production") if production else plan
-        _DECLARED[key] = _run(recorder, plan, preview=preview)
+        _DECLARED[key] = run_fleet(recorder, plan, preview=preview)
     return [replace(resource, unknowns={}) for resource in _DECLARED[key]]
 
 
-def _run(recorder: Recorder, plan: FleetPlan, *, preview: bool) -> list[Resource]:
+def run_fleet(recorder: Recorder, plan: FleetPlan, *, preview: bool) -> list[Resource]:
+    """Declare a fleet against the recorded engine."""
     recorder.preview = preview
     recorder.answers.update(_ANSWERS)
     if not preview:
