@@ -24,7 +24,7 @@ CLUSTERS: Final = "clusters"
 LANGUAGES: Final[Mapping[str, Mapping[str, Any]]] = {
     "nodejs": {"dependencies": {"@pulumi/pulumi": "^3.215.0"}},  # the newest that runs on Node 20
     "python": {},
-    "go": {"generateResourceContainerTypes": False},
+    "go": {"importBasePath": "example.com/dra-fleet/sdk/go/drafleet"},
     "csharp": {},
 }
 _ANY: Final[Mapping[str, Any]] = {"$ref": "pulumi.json#/Any"}
