@@ -17,7 +17,7 @@ cluster = dra.AckCluster(
     network={"zones": ["ap-southeast-1a", "ap-southeast-1b"]},
     pools={"a10": {"machine": "ecs.gn7i-c8g1.2xlarge", "min": 2, "max": 3}},
 )
-dra.NvidiaDriver("nvidia", cluster=cluster, version="25.3.2")
+dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0")
 ampere = dra.DeviceClass("ampere", cluster=cluster, driver="nvidia", type="gpu", architecture="Ampere")
 inside = cluster.member_opts()
 team = core.Namespace("ml", metadata={"name": "ml"}, opts=inside)
