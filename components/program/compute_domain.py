@@ -31,6 +31,11 @@ class ComputeDomain(compute_domain.ComputeDomain):
     Attributes:
         domain_name: The name in the program.
         cluster: The cluster.
+
+    Examples:
+        ```python
+        domain = dra.ComputeDomain("nvlink", cluster=cluster, namespace="ml", channels="Single")
+        ```
     """
 
     @checked

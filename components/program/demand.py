@@ -34,6 +34,11 @@ class Demand:
         compute_domain: ComputeDomain that each pod joins.
         queue: Queue that starts all pods or none.
         accept: Reasons to accept less than certainty in production, such as `{"order": "jobs can wait"}`.
+
+    Examples:
+        ```python
+        dra.Demand(single, replicas=8, tolerations=cluster.tolerations())
+        ```
     """
 
     @checked

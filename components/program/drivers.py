@@ -41,6 +41,11 @@ class DraDriver(DriverRelease):
         namespace: A namespace that exists, also as an Output. Default: dra-fleet creates the usual one.
         described: Description of a driver that dra-fleet does not know: `{"publishes": …, "chart": …}`.
         opts: Resource options.
+
+    Examples:
+        ```python
+        dra.DraDriver("nvidia", cluster=cluster, version="0.5.0", values={"logVerbosity": "6"})
+        ```
     """
 
     DRIVER: ClassVar[str | None] = None
@@ -92,6 +97,11 @@ class GpuOperator(DriverRelease):
         values: Chart values that replace dra-fleet's values.
         namespace: A namespace that exists, also as an Output. Default: dra-fleet creates `gpu-operator`.
         opts: Resource options.
+
+    Examples:
+        ```python
+        dra.GpuOperator("operator", cluster=train, version="v25.10.0")
+        ```
     """
 
     @checked
@@ -124,18 +134,36 @@ class GpuOperator(DriverRelease):
 
 
 class NvidiaDriver(DraDriver):
-    """NVIDIA's DRA driver for GPUs, MIG partitions and ComputeDomains. Arguments: see `DraDriver`."""
+    """NVIDIA's DRA driver for GPUs, MIG partitions and ComputeDomains. Arguments: see `DraDriver`.
+
+    Examples:
+        ```python
+        dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0")
+        ```
+    """
 
     DRIVER = "nvidia"
 
 
 class AmdDriver(DraDriver):
-    """AMD's DRA driver for GPUs. Arguments: see `DraDriver`."""
+    """AMD's DRA driver for GPUs. Arguments: see `DraDriver`.
+
+    Examples:
+        ```python
+        dra.AmdDriver("amd", cluster=cluster, version="1.0.1")
+        ```
+    """
 
     DRIVER = "amd"
 
 
 class IntelDriver(DraDriver):
-    """Intel's DRA driver for GPUs. Arguments: see `DraDriver`."""
+    """Intel's DRA driver for GPUs. Arguments: see `DraDriver`.
+
+    Examples:
+        ```python
+        dra.IntelDriver("intel", cluster=cluster, version="0.11.1")
+        ```
+    """
 
     DRIVER = "intel"

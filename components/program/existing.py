@@ -35,6 +35,16 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
+
+    Examples:
+        ```python
+        cluster = dra.ExistingCluster(
+            "lab",
+            kubeconfig=pulumi.Config().require_secret("kubeconfig"),
+            kubernetes_version="1.36",
+            pools={"h100": {"machine": "hgx-h100-8", "min": 1, "max": 1, "node_selector": {"pool": "h100"}}},
+        )
+        ```
     """
 
     CLOUD = "existing"

@@ -44,6 +44,18 @@ class Queue(queue.LocalQueue):
     Attributes:
         queue_name: The name.
         cluster: The cluster.
+
+    Examples:
+        ```python
+        queue = dra.Queue(
+            "team-a",
+            cluster=cluster,
+            namespace="ml",
+            nominal_quota={"gpus": 4},
+            version="0.19.0",
+            device_class_mappings={"gpus": ["gpu.nvidia.com"]},
+        )
+        ```
     """
 
     @checked
