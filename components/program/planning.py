@@ -129,14 +129,14 @@ class ClusterProgram:
         self._components[at] = component
         try:
             only = {key: {*needs.get(key, ()), *([name] if key == section else [])} for key in SECTIONS}
-            plan = self.plan(only)
+            fleet = self._fleet(only)
             if proved:
-                self.require(only)
+                self._prove(fleet)
         except pulumi.RunError:
             self.remove(section, name)
             self._stopped = True
             raise
-        return plan
+        return fleet.clusters[0]
 
     def begin_queues(self, component: str, namespace: str, settings: Mapping[str, Any]) -> None:
         """Keep the arguments of the first queue, which are those of all queues.
@@ -175,8 +175,8 @@ class ClusterProgram:
         """
         return self._fleet(only).clusters[0]
 
-    def require(self, only: Mapping[str, set[str]] | None = None) -> Proof | None:
-        """Prove the cluster.
+    def require(self) -> Proof | None:
+        """Prove the cluster with everything that is declared.
 
         Returns:
             The proof; None if the cluster declares no pools.
@@ -184,7 +184,10 @@ class ClusterProgram:
         Raises:
             pulumi.RunError: A claim or a demand does not fit, or a CEL expression does not compile.
         """
-        fleet = self._fleet(only)
+        return self._prove(self._fleet(None))
+
+    def _prove(self, fleet: FleetPlan) -> Proof | None:
+        """Prove a plan of the cluster, as `require` does."""
         if not self.pools:
             self._stop(selector_problems(fleet.clusters[0]))
             return None
