@@ -100,20 +100,25 @@ class Program:
             timeout=600,
         )
 
-    def gate(self) -> dict[str, Any]:
+    def gate(self, *options: str) -> dict[str, Any]:
         """Return the verdict of `dra-fleet gate`."""
-        command = [
-            str(Path(sys.executable).with_name("dra-fleet")),
-            "gate",
-            "dev",
-            "--cwd",
-            str(self.folder),
-            "--json",
-        ]
+        return self._asked("gate", "dev", "--cwd", str(self.folder), "--json", *options)
+
+    def review(self, events: Path) -> dict[str, Any]:
+        """Return the review of a saved preview."""
+        return self._asked("review", "dev", "--events", str(events), "--json")
+
+    def _asked(self, *words: str) -> dict[str, Any]:
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, check=False, timeout=600
+            [str(Path(sys.executable).with_name("dra-fleet")), *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
         )
-        assert done.returncode in {0, 1}, done.stdout + done.stderr
+        assert done.returncode in {0, 1, 10}, done.stdout + done.stderr
         return json.loads(done.stdout)
 
     def types(self) -> set[str]:

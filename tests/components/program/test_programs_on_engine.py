@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +62,19 @@ def test_program_is_gated_deployed_unchanged_and_deleted(example: str, program: 
     assert program.types() == set()
 
 
+def test_name_that_the_engine_makes_is_followed_by_gate_and_review(program: Program) -> None:
+    program.replace('metadata={"name": "ml"}, ', "")
+    program.configure("apiVersion: v1\nkind: Config\n")
+    events = program.folder / "events.jsonl"
+    verdict = program.gate("--save-events", str(events))
+    assert (verdict["passed"], verdict["findings"]) == (True, [])
+    review = program.review(events)
+    assert (program.folder / "build" / "review" / "dev" / "index.html").is_file()
+    changed = json.dumps(review)
+    assert "ResourceClaimTemplate" in changed
+    assert "Traceback" not in changed
+
+
 WRONG = {
     "nine replicas on eight devices": (
         ("REPLICAS = 8", "REPLICAS = 9"),
@@ -85,7 +99,7 @@ WRONG = {
     ),
     "wrong CEL": (
         ('memory={"min": "40Gi"}', "cel=[\"device.drver == 'gpu.nvidia.com'\"]"),
-        "error: DeviceClass at-least-40g: selector 0 is refused by the API server of Kubernetes 1.36: compil",
+        "error: DeviceClass at-least-40g: selector 1 is refused by the API server of Kubernetes 1.36: compil",
     ),
     "unknown argument": (
         ('type="gpu"', 'typ="gpu"'),
@@ -104,5 +118,6 @@ def test_wrong_program_stops_its_preview_with_one_sentence(
     done = program.run("preview")
     assert done.returncode != 0
     assert message in done.stdout, done.stdout
-    assert done.stdout.count("error: ") == 1, done.stdout
+    _, _, diagnostics = done.stdout.partition("Diagnostics:")
+    assert diagnostics.count(message) == 1, done.stdout
     assert "Traceback" not in done.stdout
