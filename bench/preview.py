@@ -2,9 +2,9 @@
 
 Measures, in turns and on one rehearsed cluster that has nothing of them: the preview of a stack of 250, 500,
 1,000 and 4,000 Kubernetes objects (or of the numbers given), of its flat twin, and of the stack with the
-pack. The twin declares the same objects, as our own plan has them, without other dependencies than those of
-Jobs on their templates and of everything on its namespace. Prints medians, ratios with their goals, peak
-memory of the largest process and growth.
+pack; for 250 objects also of a program that is written with components. The twin declares the same objects,
+as our own plan has them, without other dependencies than those of Jobs on their templates and of everything
+on its namespace. Prints medians, ratios with their goals, peak memory of the largest process and growth.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from twins.engine import PROJECT, Cost, asked, median_wall, print_costs, print_g
 SIZES = (250, 500, 1000, 4000)
 PACK = str(PROJECT / "policies" / "run-pack")
 GOALS = {("ours", "flat twin"): 1.15, ("ours with the pack", "flat twin"): 1.3}
+COMPONENTS = "a program with components"
+OF_COMPONENTS = 250
+"""Objects of the program: more claims in one program are not usual."""
+OF_THE_PROGRAM = {(COMPONENTS, "flat twin"): 1.15}
 OF_THE_PACK = {500: {("ours with the pack", "ours"): 1.15}}
 """By number of objects, how much longer a preview may take for being judged."""
 
@@ -31,11 +35,15 @@ def main() -> None:
         for objects, rounds in sizes.items():
             ours, flat = cluster.twins(objects)
             costs: dict[str, list[Cost]] = {"ours": [], "flat twin": [], "ours with the pack": []}
+            program = cluster.components(objects) if objects == OF_COMPONENTS else None
             for _ in range(rounds):
                 costs["ours"].append(ours.run("preview"))
                 costs["flat twin"].append(flat.run("preview"))
                 costs["ours with the pack"].append(ours.run("preview", "--policy-pack", PACK))
-            print_costs(f"preview of {objects} objects", costs, GOALS | OF_THE_PACK.get(objects, {}))
+                if program is not None:
+                    costs.setdefault(COMPONENTS, []).append(program.run("preview"))
+            more = OF_THE_PACK.get(objects, {}) | ({} if program is None else OF_THE_PROGRAM)
+            print_costs(f"preview of {objects} objects", costs, GOALS | more)
             walls[objects] = median_wall(costs["ours"])
     print_growth("preview", walls)
 

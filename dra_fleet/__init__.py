@@ -44,11 +44,13 @@ __all__ = list(_PUBLIC)  # pyright: ignore[reportUnsupportedDunderAll] - see `__
 
 
 def __getattr__(name: str) -> object:
-    """Import the component of a public name.
+    """Import the component of a public name, or the module `testing`.
 
     Raises:
         AttributeError: The package has no such name.
     """
+    if name == "testing":
+        return import_module(f"{__name__}.testing")
     module = _PUBLIC.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

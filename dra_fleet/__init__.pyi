@@ -20,6 +20,7 @@ from components.program.existing import ExistingCluster as ExistingCluster
 from components.program.gke import GkeCluster as GkeCluster
 from components.program.pool import GpuNodePool as GpuNodePool
 from components.program.queue import Queue as Queue
+from dra_fleet import testing as testing
 
 __all__ = [
     "AckCluster",

@@ -11,7 +11,7 @@ pytest_plugins = [
     "tests.engine_support",
     "tests.golden_files",
     "tests.oracle_counts",
-    "tests.pulumi_recorder",
+    "tests.recorder",
     "tests.skip_policy",
     "tests.workers",
 ]

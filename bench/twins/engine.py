@@ -10,13 +10,13 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from .arguments import parser
-from .fleets import write_flat, write_hardware, write_stack
+from .fleets import write_flat, write_hardware, write_program, write_stack
 from .goals import print_beside_goal, print_measured
 
 if TYPE_CHECKING:
@@ -84,6 +84,13 @@ class Room:
             elsewhere.submit(write_flat, bare, file).result()
         ours = self.stack(self.folder, f"ours{objects}", ["--config-file", str(file)])
         return ours, self.stack(bare, f"flat{objects}", [])
+
+    def components(self, objects: int) -> Twin:
+        """Return a program of so many objects that is written with components, on a fresh stack."""
+        project = self.folder / f"components{objects}"
+        write_program(project, write_stack(self.folder, objects))
+        found = self.stack(project, f"components{objects}", [])
+        return replace(found, variables={**found.variables, "PYTHONPATH": str(PROJECT)})
 
     def stack(self, project: Path, name: str, options: Sequence[str]) -> Twin:
         """A fresh stack.

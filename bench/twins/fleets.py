@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from components.fleet import build
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from tests.pulumi_recorder import Recorder
+from dra_fleet.testing import Recorder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ def write_stack(folder: Path, objects: int) -> Path:
         },
     }
     file, held = folder / f"objects{objects}.yaml", folder / f"fleet{objects}.yaml"
-    config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": str(held)}
+    config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": {"extends": str(held)}}
     yaml = YAML(typ="safe", pure=True)
     yaml.dump({"encryptionsalt": _SALT, "config": config}, file)  # pyright: ignore[reportUnknownMemberType]
     yaml.dump({"config": {"dra-fleet:fleet": fleet}}, held)  # pyright: ignore[reportUnknownMemberType]
@@ -166,3 +166,50 @@ for item in json.loads(Path("objects.json").read_text()):
     if item["type"] == "kubernetes:core/v1:Namespace":
         namespaces[inputs["metadata"]["name"]] = made
 """
+
+
+_PROGRAM: Final = """\
+import json
+
+from pulumi_kubernetes.core import v1 as core
+
+import dra_fleet as dra
+
+with open("fleet.json", encoding="utf-8") as file:
+    fleet = json.load(file)
+(name, settings), = fleet["clusters"].items()
+pools = {
+    key: {"machine": pool["machine"], **pool["nodes"], "node_selector": pool["nodeSelector"]}
+    for key, pool in settings["pools"].items()
+}
+cluster = dra.ExistingCluster(
+    name, context=settings["kubeconfig"]["context"], kubernetes_version=fleet["kubernetes"], pools=pools
+)
+dra.NvidiaDriver("nvidia", cluster=cluster, version=settings["drivers"]["nvidia"]["version"])
+team = core.Namespace("gpu-workloads", metadata={"name": "gpu-workloads"}, opts=cluster.member_opts())
+classes = {key: dra.DeviceClass(key, cluster=cluster, **value) for key, value in fleet["classes"].items()}
+for key, value in fleet["claims"].items():
+    requests = {
+        request: {"device_class": classes[one["class"]]} for request, one in value["requests"].items()
+    }
+    dra.ResourceClaimTemplate(key, cluster=cluster, namespace=team.metadata.name, requests=requests)
+"""
+"""The stack of `write_stack` with components. Its Jobs are templates here."""
+
+
+def write_program(project: Path, stack: Path) -> None:
+    """Write the project of a program that declares the objects of a stack with components.
+
+    Args:
+        project: its folder, which is made.
+        stack: the stack file that `write_stack` wrote.
+    """
+    yaml = YAML(typ="safe", pure=True)
+    file = yaml.load(stack)["config"]["dra-fleet:fleet"]["extends"]  # pyright: ignore[reportUnknownMemberType]
+    fleet = yaml.load(stack.parent / file)["config"]["dra-fleet:fleet"]  # pyright: ignore[reportUnknownMemberType]
+    for number, key in enumerate(fleet.pop("workloads", {})):
+        fleet["claims"][f"more-{key}"] = {"requests": {"gpu": {"class": f"c{number}"}}}
+    project.mkdir(exist_ok=True)
+    (project / "Pulumi.yaml").write_text("name: components\nruntime: python\n", encoding="utf-8")
+    (project / "fleet.json").write_text(json.dumps(fleet), encoding="utf-8")
+    (project / "__main__.py").write_text(_PROGRAM, encoding="utf-8")

@@ -43,6 +43,18 @@ class AckCluster(Cluster, ack.AckCluster):
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
+
+    Examples:
+        ```python
+        cluster = dra.AckCluster(
+            "asia",
+            region="ap-southeast-1",
+            kubernetes_version="1.36",
+            access={"public": False},
+            network={"zones": ["ap-southeast-1a", "ap-southeast-1b"]},
+            pools={"a10": {"machine": "ecs.gn7i-c8g1.2xlarge", "min": 2, "max": 3}},
+        )
+        ```
     """
 
     CLOUD = "ack"

@@ -44,6 +44,17 @@ class AksCluster(Cluster, aks.AksCluster):
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
+
+    Examples:
+        ```python
+        cluster = dra.AksCluster(
+            "studio",
+            region="westeurope",
+            kubernetes_version="1.36",
+            access={"authorized_ranges": ["203.0.113.0/24"]},
+            pools={"a10": {"machine": "Standard_NV6ads_A10_v5", "min": 1, "max": 4}},
+        )
+        ```
     """
 
     CLOUD = "aks"

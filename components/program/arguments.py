@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypedDict, TypeVar, cast
 
 import pulumi
@@ -48,6 +48,9 @@ def checked(build: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S,
     return constructor
 
 
+_OUTPUT: Final = "pulumi.Input["
+_OUTPUTS: Final = (pulumi.Output, Awaitable)
+
 _SENTENCES = ("unknown ", "invalid ", "this ", "a ")
 """Beginnings of problems that are sentences of their own."""
 
@@ -83,13 +86,7 @@ def plain(component: str, argument: str, value: object) -> Any:  # noqa: ANN401 
         pulumi.RunError: The value, or a part of it, is an Output or another object.
     """
     if isinstance(value, pulumi.Output | pulumi.Resource) or inspect.isawaitable(value):
-        raise refused(
-            component,
-            argument,
-            f"is {_article(cast('object', value))}",
-            allowed="a plain value, because the proof reads it during the preview",
-            fix="write the value, or read it from the stack's configuration",
-        )
+        raise _not_plain(component, argument, cast("object", value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return plain(
             component, argument, {key: item for key, item in vars(value).items() if item is not None}
@@ -226,7 +223,9 @@ def pool_settings(
         if key not in given:
             raise refused(component, f"{under}{key}", "is required")
     nodes = {key: plain(component, f"{under}{key}", given.pop(key)) for key in ("min", "max")}
-    options = plain(component, f"{under}options", given.pop("options", {}))
+    found = given.pop("options", None)
+    example = 'settings of the cloud, such as {"os_sku": "AzureLinux3"}'
+    options = plain(component, f"{under}options", mapping_of(component, f"{under}options", found, example))
     settings = {
         key_of(key): (resolved if key == "extra" else plain)(component, f"{under}{key}", value)
         for key, value in given.items()
@@ -268,6 +267,58 @@ def _check_form(
         raise refused(
             component, missing[0], "is required", fix=f"add {', '.join(f'{one}=…' for one in missing)}"
         )
+
+    for key, value in (*zip(known, args, strict=False), *kwargs.items()):
+        _check_output(component, key, value, str(signature.parameters[key].annotation))
+
+
+def _check_output(component: str, argument: str, value: object, annotation: str) -> None:
+    """Refuse an Output for an argument that the proof reads, and objects where an Output or text is needed.
+
+    Args:
+        component: Class and name, for the error.
+        argument: Name of the argument.
+        value: The value.
+        annotation: The argument's type as the signature writes it.
+    """
+    kind: type = type(value)
+    if not annotation.startswith(_OUTPUT):
+        if issubclass(kind, _OUTPUTS):
+            raise _not_plain(component, argument, value, values=_OUTPUT in annotation)
+    elif not (value is None or issubclass(kind, (str, *_OUTPUTS))):
+        raise refused(component, argument, "must be a string or an Output of one", got=_article(value))
+
+
+def _not_plain(component: str, argument: str, value: object, *, values: bool = False) -> pulumi.RunError:
+    """Return the error of an Output; `values`: the values of the mapping can be Outputs."""
+    return refused(
+        component,
+        argument,
+        f"is {_article(value)}",
+        allowed="a plain value, because the proof reads it during the preview"
+        if not values
+        else "a mapping, whose values can be Outputs",
+        fix="write the value, or read it from the stack's configuration",
+    )
+
+
+def mapping_of(component: str, argument: str, value: object, allowed: str) -> Mapping[str, object]:
+    """Return an argument that must be a mapping.
+
+    Args:
+        component: Class and name, for the error.
+        argument: Path of the argument.
+        value: The value; None is an empty mapping.
+        allowed: An example.
+
+    Raises:
+        pulumi.RunError: The value is another object.
+    """
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, object]", value)
+    raise refused(component, argument, "must be a mapping", got=_article(value), allowed=allowed)
 
 
 def choices_error(component: str, argument: str, key: str, known: Sequence[str]) -> pulumi.RunError:

@@ -96,6 +96,20 @@ class ResourceClaimTemplate(_HeldByPods, ClaimTemplate):
     Attributes:
         claim_name: The name in the program.
         cluster: The cluster.
+
+    Examples:
+        ```python
+        single = dra.ResourceClaimTemplate(
+            "single-gpu",
+            cluster=cluster,
+            namespace="ml",
+            requests={"gpu": {"device_class": "gpu.nvidia.com", "count": 1}},
+        )
+        pod = core.PodSpecArgs(
+            resource_claims=[single.pod_claim()],
+            containers=[core.ContainerArgs(name="main", resources={"claims": [single.container_claim()]})],
+        )
+        ```
     """
 
     @checked
@@ -154,6 +168,16 @@ class ResourceClaim(_HeldByPods, Claim):
     Attributes:
         claim_name: The name.
         cluster: The cluster.
+
+    Examples:
+        ```python
+        shared = dra.ResourceClaim(
+            "shared-gpu",
+            cluster=cluster,
+            namespace="ml",
+            requests={"gpu": {"device_class": "gpu.nvidia.com"}},
+        )
+        ```
     """
 
     @checked

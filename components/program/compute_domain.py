@@ -31,6 +31,11 @@ class ComputeDomain(compute_domain.ComputeDomain):
     Attributes:
         domain_name: The name in the program.
         cluster: The cluster.
+
+    Examples:
+        ```python
+        domain = dra.ComputeDomain("nvlink", cluster=cluster, namespace="ml", channels="Single")
+        ```
     """
 
     @checked
@@ -47,7 +52,7 @@ class ComputeDomain(compute_domain.ComputeDomain):
     ) -> None:
         component = named(self, name)
         cluster = cluster_of(component, cluster)
-        given = {"channels": channels, "numNodes": num_nodes, "template": template}
+        given = {"channels": channels, "num_nodes": num_nodes, "template": template}
         settings = settings_of(component, given)
         program = cluster.program
         plan = program.add("computeDomains", name, {**settings, "cluster": program.name}, component)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pulumi_kubernetes.core import v1 as core
 
-from .arguments import checked, named, plain, refused
+from .arguments import checked, named, plain, refused, settings_of
 from .claims import ResourceClaim, ResourceClaimTemplate
 from .cluster import Cluster, cluster_of
+from .compute_domain import ComputeDomain
+from .queue import Queue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .compute_domain import ComputeDomain
-    from .queue import Queue
+T = TypeVar("T")
 
 
 class Demand:
@@ -33,6 +34,11 @@ class Demand:
         compute_domain: ComputeDomain that each pod joins.
         queue: Queue that starts all pods or none.
         accept: Reasons to accept less than certainty in production, such as `{"order": "jobs can wait"}`.
+
+    Examples:
+        ```python
+        dra.Demand(single, replicas=8, tolerations=cluster.tolerations())
+        ```
     """
 
     @checked
@@ -64,19 +70,44 @@ class Demand:
             "cluster": program.name,
             "claim": template.claim_name,
             "copies": plain(component, "replicas", replicas),
-            "tolerations": plain(component, "tolerations", [_toleration(item) for item in tolerations]),
+            "tolerations": _tolerations(component, tolerations),
         }
-        others = {"nodeSelector": node_selector, "cpu": cpu, "memory": memory, "accept": accept}
-        settings |= {key: plain(component, key, value) for key, value in others.items() if value is not None}
+        others = {"node_selector": node_selector, "cpu": cpu, "memory": memory, "accept": accept}
+        settings |= settings_of(component, others)
         claim = template.claim_name
         needs = {"claims": {claim}, "classes": program.classes_of(program.declared["claims"][claim])}
         if compute_domain is not None:
-            settings["computeDomain"] = compute_domain.domain_name
-            needs["computeDomains"] = {compute_domain.domain_name}
+            domain = _instance(component, "compute_domain", compute_domain, ComputeDomain).domain_name
+            settings["computeDomain"] = domain
+            needs["computeDomains"] = {domain}
         if queue is not None:
-            settings["queue"] = queue.queue_name
+            settings["queue"] = _instance(component, "queue", queue, Queue).queue_name
             needs |= {"clusterQueues": {queue.queue_name}, "classes": set(program.declared["classes"])}
         program.add("demand", self.name, settings, component, needs=needs)
+
+
+def _instance(component: str, argument: str, value: object, kind: type[T]) -> T:
+    """Return an argument that must be another component.
+
+    Raises:
+        pulumi.RunError: It is another object.
+    """
+    if isinstance(value, kind):
+        return value
+    raise refused(component, argument, f"must be a {kind.__name__} of dra_fleet", got=type(value).__name__)
+
+
+def _tolerations(component: str, tolerations: object) -> Any:  # noqa: ANN401 - JSON
+    if not isinstance(tolerations, list | tuple):
+        raise refused(
+            component,
+            "tolerations",
+            "must be a list",
+            got=type(tolerations).__name__,
+            allowed="cluster.tolerations(), or dicts with key, operator, value and effect",
+        )
+    items = cast("Sequence[core.TolerationArgs | Mapping[str, Any]]", tolerations)
+    return plain(component, "tolerations", [_toleration(item) for item in items])
 
 
 def _toleration(toleration: core.TolerationArgs | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -41,6 +41,16 @@ class DeviceClass(device_class.DeviceClass):
     Attributes:
         class_name: The name, for requests.
         cluster: The cluster.
+
+    Examples:
+        ```python
+        large = dra.DeviceClass("large", cluster=cluster, driver="nvidia", memory={"min": "40Gi"})
+        hopper = dra.DeviceClass(
+            "hopper",
+            cluster=cluster,
+            cel=["device.attributes['gpu.nvidia.com'].architecture == 'Hopper'"],
+        )
+        ```
     """
 
     @checked

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pulumi
 
+from dra_fleet import clouds
+
 from ..core.identity import logical
 from ..release import DriverRelease
 from .arguments import checked, named, plain, refused, settings_of
@@ -39,6 +41,11 @@ class DraDriver(DriverRelease):
         namespace: A namespace that exists, also as an Output. Default: dra-fleet creates the usual one.
         described: Description of a driver that dra-fleet does not know: `{"publishes": …, "chart": …}`.
         opts: Resource options.
+
+    Examples:
+        ```python
+        dra.DraDriver("nvidia", cluster=cluster, version="0.5.0", values={"logVerbosity": "6"})
+        ```
     """
 
     DRIVER: ClassVar[str | None] = None
@@ -90,6 +97,11 @@ class GpuOperator(DriverRelease):
         values: Chart values that replace dra-fleet's values.
         namespace: A namespace that exists, also as an Output. Default: dra-fleet creates `gpu-operator`.
         opts: Resource options.
+
+    Examples:
+        ```python
+        dra.GpuOperator("operator", cluster=train, version="v25.10.0")
+        ```
     """
 
     @checked
@@ -105,6 +117,11 @@ class GpuOperator(DriverRelease):
     ) -> None:
         component = named(self, name)
         cluster = cluster_of(component, cluster)
+        if "gpu_operator" not in clouds.named(cluster.CLOUD).settings.model_fields:
+            what = "is of a cloud whose pools need no operator"
+            raise refused(
+                component, "cluster", what, got=cluster.program.component, allowed="AksCluster, EksCluster"
+            )
         settings = _chart(component, version, namespace, values=values)
         plan = cluster.program.add("operators", "gpuOperator", settings, component)
         release = cluster.planned_release(component, plan)
@@ -117,18 +134,36 @@ class GpuOperator(DriverRelease):
 
 
 class NvidiaDriver(DraDriver):
-    """NVIDIA's DRA driver for GPUs, MIG partitions and ComputeDomains. Arguments: see `DraDriver`."""
+    """NVIDIA's DRA driver for GPUs, MIG partitions and ComputeDomains. Arguments: see `DraDriver`.
+
+    Examples:
+        ```python
+        dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0")
+        ```
+    """
 
     DRIVER = "nvidia"
 
 
 class AmdDriver(DraDriver):
-    """AMD's DRA driver for GPUs. Arguments: see `DraDriver`."""
+    """AMD's DRA driver for GPUs. Arguments: see `DraDriver`.
+
+    Examples:
+        ```python
+        dra.AmdDriver("amd", cluster=cluster, version="1.0.1")
+        ```
+    """
 
     DRIVER = "amd"
 
 
 class IntelDriver(DraDriver):
-    """Intel's DRA driver for GPUs. Arguments: see `DraDriver`."""
+    """Intel's DRA driver for GPUs. Arguments: see `DraDriver`.
+
+    Examples:
+        ```python
+        dra.IntelDriver("intel", cluster=cluster, version="0.11.1")
+        ```
+    """
 
     DRIVER = "intel"

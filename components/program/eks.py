@@ -46,6 +46,18 @@ class EksCluster(Cluster, eks.EksCluster):
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
+
+    Examples:
+        ```python
+        cluster = dra.EksCluster(
+            "train",
+            region="us-east-1",
+            kubernetes_version="1.35",
+            access={"public_ranges": ["203.0.113.0/24"]},
+            network={"zones": ["us-east-1a", "us-east-1b"]},
+            pools={"h100": {"machine": "p5.4xlarge", "min": 2, "max": 2}},
+        )
+        ```
     """
 
     CLOUD = "eks"

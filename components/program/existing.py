@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi_kubernetes
 
 from ..clouds.existing import cluster as existing
-from .arguments import checked, named, plain, refused
+from .arguments import checked, mapping_of, named, plain, refused
 from .cluster import Cluster
 
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
+
+    Examples:
+        ```python
+        cluster = dra.ExistingCluster(
+            "lab",
+            kubeconfig=pulumi.Config().require_secret("kubeconfig"),
+            kubernetes_version="1.36",
+            pools={"h100": {"machine": "hgx-h100-8", "min": 1, "max": 1, "node_selector": {"pool": "h100"}}},
+        )
+        ```
     """
 
     CLOUD = "existing"
@@ -56,6 +66,8 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         component = named(self, name)
+        if context is not None and not isinstance(context, str):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for programs without types
+            raise refused(component, "context", "must be a string", got=type(context).__name__)
         given = [kubeconfig, provider] if context is None or kubeconfig is not None else [context, provider]
         if sum(item is not None for item in given) != 1:
             raise refused(
@@ -78,7 +90,9 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
             # The component connects by its arguments; the plan wants to know only that there is a way.
             settings={"kubeconfig": {"secret": "kubeconfig"}},
         )
-        for driver, version in (installed_drivers or {}).items():
+        example = '{"nvidia": "0.5.0"}'
+        installed = mapping_of(component, "installed_drivers", installed_drivers, example)
+        for driver, version in installed.items():
             settings = {"version": plain(component, f"installed_drivers.{driver}", version), "install": False}
             plan = self.program.add("drivers", driver, settings, component)
         existing.ExistingCluster.__init__(

@@ -45,6 +45,18 @@ class GkeCluster(Cluster, gke.GkeCluster):
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
+
+    Examples:
+        ```python
+        cluster = dra.GkeCluster(
+            "render",
+            project="ml-render",
+            location="us-central1",
+            kubernetes_version="1.35",
+            access={"external": True},
+            pools={"l4": {"machine": "g2-standard-24", "min": 1, "max": 2, "zones": ["us-central1-a"]}},
+        )
+        ```
     """
 
     CLOUD = "gke"

@@ -42,6 +42,9 @@ _NOTHING: Final[Mapping[str, set[str]]] = {}
 _PATH: Final = re.compile(rf"^{re.escape(KEY)}\.(\S+?): ")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _KEY: Final = re.compile(r"\b[a-z]+[A-Z]\w*")
+_NAME: Final = re.compile(r"must be a DNS |is no DRA driver")
+"""Errors about the name of a part."""
+
 _VERBATIM: Final = re.compile(r"(^|\.)(values|parameters|cel|selectors)\b")
 """Arguments whose values are no settings, so that messages about them name none."""
 
@@ -126,14 +129,25 @@ class ClusterProgram:
         self._components[at] = component
         try:
             only = {key: {*needs.get(key, ()), *([name] if key == section else [])} for key in SECTIONS}
-            plan = self.plan(only)
+            fleet = self._fleet(only)
             if proved:
-                self.require(only)
+                self._prove(fleet)
         except pulumi.RunError:
             self.remove(section, name)
             self._stopped = True
             raise
-        return plan
+        return fleet.clusters[0]
+
+    def begin_queues(self, component: str, namespace: str, settings: Mapping[str, Any]) -> None:
+        """Keep the arguments of the first queue, which are those of all queues.
+
+        Args:
+            component: Class and name of the queue, for errors.
+            namespace: Namespace of the queues.
+            settings: Settings of Kueue.
+        """
+        self.namespace, self.queues = namespace, {**settings}
+        self._components |= {"namespace": component, "queues": component}
 
     def remove(self, section: str, name: str) -> None:
         """Take back a part that `add` declared."""
@@ -161,8 +175,8 @@ class ClusterProgram:
         """
         return self._fleet(only).clusters[0]
 
-    def require(self, only: Mapping[str, set[str]] | None = None) -> Proof | None:
-        """Prove the cluster.
+    def require(self) -> Proof | None:
+        """Prove the cluster with everything that is declared.
 
         Returns:
             The proof; None if the cluster declares no pools.
@@ -170,7 +184,10 @@ class ClusterProgram:
         Raises:
             pulumi.RunError: A claim or a demand does not fit, or a CEL expression does not compile.
         """
-        fleet = self._fleet(only)
+        return self._prove(self._fleet(None))
+
+    def _prove(self, fleet: FleetPlan) -> Proof | None:
+        """Prove a plan of the cluster, as `require` does."""
         if not self.pools:
             self._stop(selector_problems(fleet.clusters[0]))
             return None
@@ -226,7 +243,9 @@ class ClusterProgram:
         try:
             plan = make_plan(parse(fleet))
         except SettingsInvalid as invalid:
-            raise pulumi.RunError("\n".join(str(self._refused(error)) for error in invalid.errors)) from None
+            names = [error for error in invalid.errors if _NAME.match(error.what)]
+            errors = names or invalid.errors  # a wrong name makes others wrong
+            raise pulumi.RunError("\n".join(str(self._refused(error)) for error in errors)) from None
         if only is None:
             self._warn(plan.warnings)
         return plan
@@ -245,6 +264,8 @@ class ClusterProgram:
 
     def _refused(self, error: SettingsError) -> pulumi.RunError:
         component, argument = self._place(error.path.removeprefix(f"{KEY}."))
+        if not argument and _NAME.match(error.what):
+            argument = "name"
         allowed, fix = error.allowed, error.fix
         if not _VERBATIM.search(argument):
             allowed, fix = (_KEY.sub(lambda found: _snake(found[0]), text) for text in (allowed, fix))
@@ -262,7 +283,7 @@ class ClusterProgram:
         found = {f"clusters.{self.name}": self.component, **self._components}
         for at in sorted(found, key=len, reverse=True):
             if path == at or path.startswith((f"{at}.", f"{at}[")):
-                return found[at], _argument(path[len(at) :])
+                return found[at], _argument(path[len(at) :]) or (at if at == "namespace" else "")
         return self.component, _argument(path)
 
     def _stop(self, failures: Iterable[str]) -> None:

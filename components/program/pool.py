@@ -40,6 +40,13 @@ class GpuNodePool(pulumi.ComponentResource):
         extra: Further arguments of the provider's pool resource, which no rule checks.
         options: Further settings of the cloud's pools under their stack file names.
         opts: Resource options.
+
+    Examples:
+        ```python
+        dra.GpuNodePool(
+            "spare", cluster=cluster, machine="hgx-h100-8", min=1, max=2, node_selector={"pool": "spare"}
+        )
+        ```
     """
 
     TOKEN = "dra-fleet:clouds:GpuNodePool"  # noqa: S105 - a type token

@@ -44,6 +44,18 @@ class Queue(queue.LocalQueue):
     Attributes:
         queue_name: The name.
         cluster: The cluster.
+
+    Examples:
+        ```python
+        queue = dra.Queue(
+            "team-a",
+            cluster=cluster,
+            namespace="ml",
+            nominal_quota={"gpus": 4},
+            version="0.19.0",
+            device_class_mappings={"gpus": ["gpu.nvidia.com"]},
+        )
+        ```
     """
 
     @checked
@@ -77,8 +89,9 @@ class Queue(queue.LocalQueue):
             for key in _OF_ALL[:2]:
                 if of_all[key] is None:
                     raise refused(component, key, "is required of the first queue of a cluster")
-            program.queues = settings_of(component, of_all)
-            program.namespace = plain(component, "namespace", namespace)
+            program.begin_queues(
+                component, plain(component, "namespace", namespace), settings_of(component, of_all)
+            )
         given = {
             "nominal_quota": nominal_quota,
             "cohort": cohort,

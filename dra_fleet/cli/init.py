@@ -7,14 +7,14 @@ import sys
 import tempfile
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 import typer
 
 from dra_fleet.cli.command import Json, examples
 from dra_fleet.cli.output import print_json
 from dra_fleet.core.findings.errors import ExpectedError
-from dra_fleet.core.places import PROJECT_FILE, top_folder
+from dra_fleet.core.places import PACKAGE, PROJECT_FILE, ROOT, top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,10 +22,23 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     ("answer its questions", "dra-fleet init gpu-fleet"),
     ("in the current empty folder, for a script", "dra-fleet init --name gpu-fleet -o json"),
+    ("with a cluster on AKS", "dra-fleet init gpu-fleet --cloud aks"),
+    ("a Python program instead of stack files", "dra-fleet init gpu-fleet --program --cloud gke"),
     ("with the Pulumi CLI, in a checkout", "pulumi new ./templates/fleet --dir ~/gpu-fleet"),
 )
-TEMPLATE: Final = top_folder("templates") / "fleet"
+TEMPLATES: Final = top_folder("templates")
+TEMPLATE: Final = TEMPLATES / "fleet"
+_INSTALLED: Final = PACKAGE / "programs"
+PROGRAMS: Final = _INSTALLED if _INSTALLED.is_dir() else ROOT / "examples" / "programs"
+"""Example programs by cloud; a project with a program starts as one of them."""
+Cloud = Literal["existing", "aks", "eks", "gke", "ack"]
+CLOUDS: Final = get_args(Cloud)
 DESCRIPTION: Final = "GPUs with Dynamic Resource Allocation"
+_MAIN: Final = "__main__.py"
+_REQUIREMENTS: Final = "requirements.txt"
+_SHARED: Final = "fleets/1.yaml"
+_CLUSTERS: Final = "    clusters:\n"
+_NEXT: Final = ("dra-fleet prove dev", "dra-fleet rehearse up dev")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 """https://github.com/pulumi/pulumi/blob/v3.259.0/sdk/go/common/tokens/project.go"""
 
@@ -34,7 +47,7 @@ class CannotStartError(ExpectedError):
     """The project cannot be created; no file was written."""
 
 
-def init(
+def init(  # noqa: PLR0917 - Typer names them
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="New or empty folder; default: the current one.")
     ] = Path(),
@@ -44,6 +57,12 @@ def init(
     description: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Project description, one line.")
     ] = None,
+    cloud: Annotated[
+        Cloud, typer.Option("--cloud", help="Cloud of the cluster; default: a cluster that exists.")
+    ] = "existing",
+    program: Annotated[
+        bool, typer.Option("--program", help="Create a Python program with the components, and its test.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Create a project: a simulated stack `dev`, two more stacks, the program, a pipeline and a README.
@@ -62,14 +81,15 @@ def init(
             f"{name!r} is not a valid project name; allowed: at most 100 letters, digits, hyphens, "
             "underscores and periods; fix: choose one with --name"
         )
-    files = filled(name, description)
+    files = filled(name, description, cloud, program=program)
     _write(folder, files)
     if json:
         print_json({"project": name, "folder": str(folder.resolve()), "files": sorted(files)})
         return
     typer.echo(f"Created project {name} in {folder.resolve()}. Its README.md describes the files. Next:")
     enter = [] if folder.resolve() == Path.cwd() else [f"cd {folder}"]
-    for line in (*enter, "dra-fleet prove dev", "dra-fleet rehearse up dev"):
+    after = ("pip install -r requirements.txt", "pytest") if program else _NEXT
+    for line in (*enter, *after):
         typer.echo(f"  {line}")
 
 
@@ -78,21 +98,56 @@ def on_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def filled(name: str, description: str) -> Mapping[str, str]:
-    """The template's files by their paths, filled in as `pulumi new` does it.
+def filled(
+    name: str, description: str, cloud: Cloud = "existing", *, program: bool = False
+) -> Mapping[str, str]:
+    """Return the files of a project by their paths, filled in as `pulumi new` does it.
+
+    Args:
+        name: Name of the project.
+        description: One line.
+        cloud: Cloud of the cluster.
+        program: A Python program with the components instead of stack files.
 
     https://github.com/pulumi/pulumi/blob/v3.259.0/sdk/go/common/workspace/templates.go
     """
-    found = {
-        path.relative_to(TEMPLATE).as_posix(): path.read_text(encoding="utf-8")
-        for path in TEMPLATE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+    if program:
+        found = {**_read(TEMPLATES / "program"), _MAIN: (PROGRAMS / cloud / _MAIN).read_text("utf-8")}
+    else:
+        found = _read(TEMPLATE) if cloud == "existing" else _with_cloud(_read(TEMPLATE), cloud)
     files = {
-        path: text.replace("${PROJECT}", name).replace("${DESCRIPTION}", description)
+        path: text.replace("${PROJECT}", name)
+        .replace("${DESCRIPTION}", description)
+        .replace("${EXTRA}", "program" if cloud == "existing" else cloud)
         for path, text in found.items()
     }
     return {**files, PROJECT_FILE: _project(found[PROJECT_FILE], name, description)}
+
+
+def _with_cloud(files: Mapping[str, str], cloud: str) -> dict[str, str]:
+    """Return the files of the template with a cluster in a cloud, which needs no simulated machines."""
+    text = files[_SHARED]
+    before, _, old = text.partition(_CLUSTERS)
+    _, separator, after = old.partition("\n    # Devices")
+    cluster = TEMPLATES / "cloud" / "clusters" / f"{cloud}.yaml"
+    new = cluster.read_text(encoding="utf-8").partition(_CLUSTERS)[2]
+    own = {path: own for path, own in _read(TEMPLATES / "cloud").items() if not path.startswith("clusters/")}
+    requirements = files[_REQUIREMENTS].replace("dra-fleet[", f"dra-fleet[{cloud},")
+    kept = {path: kept for path, kept in files.items() if not path.startswith("hardware/")}
+    return {
+        **kept,
+        **own,
+        _SHARED: f"{before}{_CLUSTERS}{new}{separator}{after}",
+        _REQUIREMENTS: requirements,
+    }
+
+
+def _read(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
 
 
 def _project(text: str, name: str, description: str) -> str:
@@ -101,7 +156,7 @@ def _project(text: str, name: str, description: str) -> str:
 
     yaml = YAML()
     document = yaml.load(text)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - ruamel is partly untyped
-    document.pop("template")  # pyright: ignore[reportUnknownMemberType]
+    document.pop("template", None)  # pyright: ignore[reportUnknownMemberType]
     document |= {"name": name, "description": description}
     written = StringIO()
     yaml.dump(document, written)  # pyright: ignore[reportUnknownMemberType]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pulumi
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
+from dra_fleet import clouds
 from dra_fleet.cli import init
 from dra_fleet.cli.main import app
 
@@ -177,3 +180,53 @@ def test_a_new_project_installs_a_version_that_is_this_one() -> None:
     wanted = Requirement(line)
     assert wanted.name == "dra-fleet"
     assert wanted.specifier.contains(run("--version").stdout.split()[1])
+
+
+def test_every_cloud_has_a_project_and_a_program() -> None:
+    assert sorted(init.CLOUDS) == sorted(clouds.BUILT_IN)
+    assert {path.stem for path in (init.TEMPLATES / "cloud" / "clusters").iterdir()} == {*init.CLOUDS} - {
+        "existing"
+    }
+
+
+@pytest.mark.parametrize("cloud", sorted({*init.CLOUDS} - {"existing"}))
+def test_project_with_a_cloud_proves_its_stacks(
+    cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("init", "own", "--cloud", cloud).exit_code == 0
+    monkeypatch.chdir(tmp_path / "own")
+    proofs = {name: json.loads(run("prove", name, "--json").stdout) for name in ("dev", "staging", "prod")}
+    assert [proof["fits"] for proof in proofs.values()] == [True, True, True]
+    assert {one["word"] for proof in proofs.values() for one in proof["workloads"]} == {"guaranteed"}
+    shared = yaml.safe_load((tmp_path / "own" / "fleets" / "1.yaml").read_text())
+    assert shared["config"]["dra-fleet:fleet"]["clusters"]["gpu"]["cloud"] == cloud
+    assert not (tmp_path / "own" / "hardware").exists()
+    requirement = (tmp_path / "own" / "requirements.txt").read_text().splitlines()[-1]
+    assert cloud in Requirement(requirement).extras
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cloud", init.CLOUDS)
+def test_project_with_a_program_passes_its_own_test(cloud: str, tmp_path: Path) -> None:
+    assert run("init", "own", "--program", "--cloud", cloud).exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "own").iterdir()) == [
+        ".gitignore", "Pulumi.yaml", "README.md", "__main__.py", "requirements.txt", "test_program.py",
+    ]  # fmt: skip
+    runpy.run_path(str(tmp_path / "own" / "test_program.py"))["test_pods_claim_devices_that_fit"]()
+
+
+@pytest.mark.slow
+def test_test_of_a_new_program_fails_if_a_claim_does_not_fit(tmp_path: Path) -> None:
+    assert run("init", "own", "--program").exit_code == 0
+    main = tmp_path / "own" / "__main__.py"
+    main.write_text(main.read_text().replace("REPLICAS = 8", "REPLICAS = 9"))
+    with pytest.raises(pulumi.RunError, match="9 x 1 devices are asked for and 8 can match"):
+        runpy.run_path(str(tmp_path / "own" / "test_program.py"))["test_pods_claim_devices_that_fit"]()
+
+
+def test_unknown_cloud_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    refused = run("init", "own", "--cloud", "azure")
+    assert refused.exit_code == 2
+    for word in ("azure", "existing", "aks", "eks", "gke", "ack"):
+        assert word in refused.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ import pytest
 from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 
 @pytest.fixture

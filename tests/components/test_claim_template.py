@@ -11,7 +11,7 @@ from components.core.identity import Identity
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
 

@@ -12,7 +12,7 @@ from components.core.identity import Identity
 if TYPE_CHECKING:
     from typing import Any
 
-    from tests.pulumi_recorder import Recorder, Registration
+    from dra_fleet.testing import Recorder, Registration
 
 DOMAIN = "kubernetes:resource.nvidia.com/v1beta1:ComputeDomain"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from dra_fleet.core.declared.resources import Resource
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"

@@ -12,7 +12,7 @@ from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 OPAQUE = {
     "driver": "gpu.nvidia.com",

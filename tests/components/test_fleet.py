@@ -13,13 +13,13 @@ from components.fleet import build
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.model.settings import KubeconfigSecret
-from tests.pulumi_recorder import Secret
+from dra_fleet.testing import Secret
 
 if TYPE_CHECKING:
     from components.fleet import Outputs
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.testing import Recorder, Registration
     from tests.golden_files import Golden
-    from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -13,7 +13,7 @@ import yaml
 
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.environment import environment
-from dra_fleet.rehearsal.tools import yaml_host
+from dra_fleet.rehearsal.tools import for_language, recipes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ class YamlProgram:
         self.pulumi = str(tools.pulumi)
         self.environment = {
             **more,
-            "PATH": os.pathsep.join([str(yaml_host().parent), more["PATH"]]),
+            "PATH": os.pathsep.join([str(for_language(recipes.YAML_HOST).parent), more["PATH"]]),
             "PULUMI_HOME": str(folder / "home"),
             "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
             "PULUMI_CONFIG_PASSPHRASE": "test",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 import pytest
 from pulumi.output import UNKNOWN
 
 from components.provider import made, schema
+from dra_fleet import clouds
 from dra_fleet.fleet import FleetSettings
+from dra_fleet.testing import Secret
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 FLEET = "dra-fleet:index:Fleet"
 POOL = {"machine": "hgx-h100-8", "nodes": {"min": 1.0, "max": 1.0}, "nodeSelector": {"pool": "h100"}}
@@ -76,10 +78,73 @@ def test_the_schema_has_every_key_of_a_fleet_with_its_description() -> None:
     keys = FleetSettings.model_json_schema(by_alias=True)["properties"]
     assert set(inputs) == {*keys, "kubeconfigs"} - {"extends"}
     assert inputs["owner"] == {"type": "string", "plain": True, "description": keys["owner"]["description"]}
-    assert inputs["budget"]["description"].startswith("What the machines of the fleet may cost at most.")
+    assert inputs["budget"]["description"].startswith("Maximum cost of the fleet's machines.")
     assert [key for key, told in inputs.items() if not told["description"]] == []
-    assert inputs["claims"]["additionalProperties"] == {"$ref": "pulumi.json#/Any"}
+    assert inputs["claims"]["additionalProperties"] == {
+        "$ref": "#/types/dra-fleet:index:ClaimSettings",
+        "plain": True,
+    }
     assert inputs["kubeconfigs"]["secret"] is True
+
+
+FREE = {"extra", "values", "parameters"}
+"""Mappings with keys of a provider, a chart or a driver, which only those know."""
+
+
+def untyped(value: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return the paths of values of any type."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        if fields.get("$ref") == "pulumi.json#/Any":
+            return [path]
+        return [found for key, item in fields.items() for found in untyped(item, (*path, key))]
+    if isinstance(value, list):
+        return [found for item in cast("list[object]", value) for found in untyped(item, path)]
+    return []
+
+
+def test_every_input_has_a_type_except_arguments_of_others() -> None:
+    written = schema()
+    resources = {name: resource["inputProperties"] for name, resource in written["resources"].items()}
+    paths = [*untyped(written["types"]), *untyped(resources)]
+    assert {path for path in paths if not FREE & {*path}} == set()
+    assert len(written["types"]) > 100
+
+
+def test_every_cloud_has_a_cluster_resource_with_the_keys_of_its_settings() -> None:
+    resources = schema()["resources"]
+    for cloud in clouds.BUILT_IN:
+        inputs = resources[f"dra-fleet:index:{cloud.capitalize()}Cluster"]["inputProperties"]
+        keys = clouds.named(cloud).settings.model_json_schema(by_alias=True)["properties"]
+        assert {*keys, "classes", "claims", "demand", "queues", "workloads"} - {"cloud"} <= {*inputs}
+    kubeconfig = resources["dra-fleet:index:ExistingCluster"]["inputProperties"]["kubeconfig"]
+    assert (kubeconfig["type"], kubeconfig["secret"], kubeconfig.get("plain")) == ("string", True, None)
+    pool = schema()["types"]["dra-fleet:index:AksPoolSettings"]["properties"]
+    assert pool["sharing"]["discriminator"]["mapping"] == {
+        "exclusive": "#/types/dra-fleet:index:ExclusiveSharing",
+        "mig": "#/types/dra-fleet:index:MigSharing",
+    }
+    assert pool["nodes"]["$ref"] == "#/types/dra-fleet:index:NodeRange"
+
+
+def test_cluster_of_one_cloud_is_the_cluster_of_its_workloads(recorder: Recorder) -> None:
+    inputs = {key: INPUTS[key] for key in ("owner", "environment", "kubernetes", "classes", "claims")}
+    own = {key: value for key, value in SITE.items() if key not in {"cloud", "kubeconfig"}}
+    kubeconfig = pulumi.Output.from_input("of the lab")
+    workloads = {"train": {"claim": "one", "copies": 2.0}}
+    given: dict[str, Any] = {**inputs, **own, "kubeconfig": kubeconfig, "workloads": workloads}
+    recorder.run(lambda: made("lab", "dra-fleet:index:ExistingCluster", given))
+    cluster = recorder.only("dra-fleet:index:ExistingCluster")
+    assert recorder.children(cluster.urn) == {("dra-fleet:clouds:ExistingCluster", "lab")}
+    assert recorder.only("pulumi:providers:kubernetes").inputs["kubeconfig"] == Secret("of the lab")
+    assert recorder.only("kubernetes:batch/v1:Job").inputs["spec"]["completions"] == 2
+
+
+def test_unknown_input_of_a_cluster_is_one_sentence(recorder: Recorder) -> None:
+    inputs = {key: INPUTS[key] for key in ("owner", "environment", "kubernetes")}
+    given: dict[str, Any] = {**inputs, "kubeconfig": "k", "drivers": {}, "pools": {"h100": POOL}, "pool": {}}
+    with pytest.raises(pulumi.InputPropertiesError, match="did you mean pools"):
+        recorder.run(lambda: made("lab", "dra-fleet:index:ExistingCluster", given))
 
 
 def test_the_schema_knows_the_words_that_an_input_may_be() -> None:

@@ -11,7 +11,7 @@ from tests.policy.own_stacks import declared
 
 if TYPE_CHECKING:
     from dra_fleet.core.declared.resources import Resource
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "s14-queues.yaml"
 

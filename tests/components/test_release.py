@@ -9,7 +9,7 @@ import pytest
 from components.release import DriverRelease, DriverReleaseArgs
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder, Registration
+    from dra_fleet.testing import Recorder, Registration
 
 
 def declare(

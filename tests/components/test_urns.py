@@ -9,8 +9,8 @@ import pytest
 from tests.policy.own_stacks import PROJECT, declared
 
 if TYPE_CHECKING:
+    from dra_fleet.testing import Recorder
     from tests.golden_files import Golden
-    from tests.pulumi_recorder import Recorder
 
 
 @pytest.mark.parametrize("stack", ["Pulumi.dev.yaml", "examples/s04-gke-cel.yaml"])

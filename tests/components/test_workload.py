@@ -11,7 +11,7 @@ from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.model.workloads import WorkloadSettings
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder, Registration
+    from dra_fleet.testing import Recorder, Registration
 
 
 def running(**more: Any) -> WorkloadSettings:

@@ -10,15 +10,15 @@ import pytest
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Secret
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import installed
-from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
     import pulumi
 
     from components.fleet import Outputs
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 COMPONENT = "dra-fleet:clouds:MeadowCluster"
 CLUSTER = "meadow:index:Cluster"

@@ -63,12 +63,12 @@ def test_the_wheel_adds_one_import_package(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"dra_fleet"}
 
 
-@pytest.mark.parametrize("folder", ["components", "stacks", "policies", "templates"])
+@pytest.mark.parametrize("folder", ["components", "stacks", "policies", "templates", "examples/programs"])
 def test_the_folders_of_the_top_stand_in_the_package_whole(wheel: Path, folder: str) -> None:
     listed = ["git", "ls-files", folder]
     here = subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()
-    packed = {name.removeprefix("dra_fleet/") for name in ZipFile(wheel).namelist()}
-    assert [name for name in here if name not in packed] == []
+    packed = {*ZipFile(wheel).namelist()}
+    assert [name for name in here if f"dra_fleet/{name.removeprefix('examples/')}" not in packed] == []
 
 
 def test_every_requirement_of_the_wheel_admits_the_pin_it_is_developed_with() -> None:

@@ -16,7 +16,7 @@ from dra_fleet.core.declared.values import Secret as Hidden
 from dra_fleet.core.findings.engine_events import UNKNOWNS
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from tests.pulumi_recorder import Secret
+from dra_fleet.testing import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from dra_fleet.model.plan import FleetPlan
-    from tests.pulumi_recorder import Recorder, Registration
+    from dra_fleet.testing import Recorder, Registration
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 STACKS: Final = (PROJECT / "Pulumi.dev.yaml", *sorted((PROJECT / "examples").glob("*.yaml")))
@@ -94,11 +94,12 @@ def declared(recorder: Recorder, stack: Path, *, preview: bool, production: bool
     if key not in _DECLARED:
         plan = make_plan(read_stack_file(stack).settings)
         plan = replace(plan, environment="production") if production else plan
-        _DECLARED[key] = _run(recorder, plan, preview=preview)
+        _DECLARED[key] = run_fleet(recorder, plan, preview=preview)
     return [replace(resource, unknowns={}) for resource in _DECLARED[key]]
 
 
-def _run(recorder: Recorder, plan: FleetPlan, *, preview: bool) -> list[Resource]:
+def run_fleet(recorder: Recorder, plan: FleetPlan, *, preview: bool) -> list[Resource]:
+    """Declare a fleet against the recorded engine."""
     recorder.preview = preview
     recorder.answers.update(_ANSWERS)
     if not preview:

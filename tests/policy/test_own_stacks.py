@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.policy.rule import Rule
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 pytestmark = pytest.mark.slow
 

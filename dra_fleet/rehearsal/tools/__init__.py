@@ -6,6 +6,6 @@ writes only below the cache directory (`$DRA_FLEET_CACHE`, else the system's pla
 
 from dra_fleet.rehearsal.tools.cache import ToolsError
 from dra_fleet.rehearsal.tools.ensuring import ensure, helm
-from dra_fleet.rehearsal.tools.toolset import Toolset, actionlint, for_tests, oracle, yaml_host
+from dra_fleet.rehearsal.tools.toolset import Toolset, actionlint, for_language, for_tests, oracle
 
-__all__ = ["ToolsError", "Toolset", "actionlint", "ensure", "for_tests", "helm", "oracle", "yaml_host"]
+__all__ = ["ToolsError", "Toolset", "actionlint", "ensure", "for_language", "for_tests", "helm", "oracle"]

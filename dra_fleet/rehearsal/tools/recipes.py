@@ -206,6 +206,33 @@ YAML_HOST = Recipe(
     requirement="github.com/pulumi/pulumi-yaml",
     stamp="",
 )
+NODE_HOST = Recipe(
+    name="pulumi-language-nodejs",
+    title="Pulumi's Node language host",
+    module=ENGINE / "language-hosts",
+    package="github.com/pulumi/pulumi/sdk/v3/nodejs/cmd/pulumi-language-nodejs",
+    requirement=PULUMI_SDK,
+    stamp="-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
+)
+GO_HOST = Recipe(
+    name="pulumi-language-go",
+    title="Pulumi's Go language host",
+    module=ENGINE / "language-hosts",
+    package="github.com/pulumi/pulumi/sdk/v3/go/pulumi-language-go",
+    requirement=PULUMI_SDK,
+    stamp="-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
+)
+SDK_GENERATOR = Recipe(
+    name="sdkgen",
+    title="Pulumi's SDK generators",
+    module=ENGINE / "sdkgen",
+    package=".",
+    requirement="github.com/pulumi/pulumi/pkg/v3",
+    stamp="",
+    sources=("*.go",),
+)
+LANGUAGES = (YAML_HOST, NODE_HOST, GO_HOST, SDK_GENERATOR)
+"""Parts of programs in other languages, which only tests run."""
 
 
 def scheduler(minor: str) -> Recipe | None:

@@ -135,16 +135,21 @@ def actionlint(reporter: Reporter | None = None) -> Path:
     return GoToolchain.find().build(recipes.ACTIONLINT, Cache.default(), reporter or Silent())
 
 
-def yaml_host(reporter: Reporter | None = None) -> Path:
-    """What runs YAML programs, for tests; built when first asked for.
+def for_language(recipe: recipes.Recipe, reporter: Reporter | None = None) -> Path:
+    """Return a part of programs in other languages, for tests; built when first used.
+
+    Args:
+        recipe: One of `recipes.LANGUAGES`.
+        reporter: Progress of the build.
 
     Raises:
         ToolsError: it cannot be built.
     """
-    return GoToolchain.find().build(recipes.YAML_HOST, Cache.default(), reporter or Silent())
+    return GoToolchain.find().build(recipe, Cache.default(), reporter or Silent())
 
 
 def for_tests(reporter: Reporter) -> dict[str, str]:
     """What tests build when they first ask for it: here, so that none waits."""
     oracles = {f"oracle-{minor}": str(oracle(minor, reporter)) for minor in recipes.oracle_minors()}
-    return {**oracles, "actionlint": str(actionlint(reporter)), "yaml-host": str(yaml_host(reporter))}
+    languages = {recipe.name: str(for_language(recipe, reporter)) for recipe in recipes.LANGUAGES}
+    return {**oracles, "actionlint": str(actionlint(reporter)), **languages}

@@ -18,7 +18,7 @@ cluster = dra.AksCluster(
     gpu_operator={"version": "v25.10.0"},
     pools={"mig": dra.GpuNodePoolArgs(machine=A100, min=1, max=1, gpu_driver="operator", sharing=MIG)},
 )
-dra.NvidiaDriver("nvidia", cluster=cluster, version="25.8.1")
+dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0")
 partition = dra.DeviceClass("mig-10g", cluster=cluster, driver="nvidia", type="mig", profile="1g.10gb")
 inside = cluster.member_opts()
 team = core.Namespace("ml", metadata={"name": "ml"}, opts=inside)

@@ -21,7 +21,7 @@ from tests.components.program.test_program_clusters import CLOUDS, ack, aks, clo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.pulumi_recorder import Recorder, Registration
+    from dra_fleet.testing import Recorder, Registration
 
 __all__ = ["cloud"]
 

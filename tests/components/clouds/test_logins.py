@@ -11,15 +11,15 @@ import pytest
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import LOGINS
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.gke.gke_fleets import l4
 from tests.components.clouds.test_adopting import Refused, no_secret
-from tests.pulumi_recorder import LOGINS
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 AWS = "aws:index/getCallerIdentity:getCallerIdentity"
 ALIBABA = "alicloud:index/getCallerIdentity:getCallerIdentity"

@@ -19,7 +19,7 @@ from tests.clouds.gke.gke_fleets import l4
 from tests.components.clouds.aks.test_aks import returned
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 STACK = "acme/infra/prod"
 REFERENCE = "pulumi:pulumi:StackReference"

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 import pytest
 
+import dra_fleet as dra
 from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
+from tests.components.program.cluster_programs import lab
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 PROJECT = Path(__file__).resolve().parents[3]
 PROGRAMS = sorted((PROJECT / "examples" / "programs").glob("*/__main__.py"))
 PAGE = (PROJECT / "docs" / "components.md").read_text(encoding="utf-8")
 LONGEST = 40
+HUGE: Final[dict[str, Any]] = {"driver": "nvidia", "memory": {"min": "1Ti"}}
 
 
 @pytest.fixture(params=PROGRAMS, ids=[path.parent.name for path in PROGRAMS])
@@ -26,7 +30,9 @@ def program(request: pytest.FixtureRequest) -> Path:
 
 
 def test_every_kind_of_cluster_has_a_program() -> None:
-    assert [path.parent.name for path in PROGRAMS] == ["aks", "eks", "existing", "gke"]
+    assert [path.parent.name for path in PROGRAMS] == [
+        "ack", "aks", "azure-native", "eks", "existing", "gke", "pulumi-eks",
+    ]  # fmt: skip
 
 
 def test_program_is_short(program: Path) -> None:
@@ -47,7 +53,7 @@ def test_program_is_previewed_and_its_pods_claim_devices(
     recorder.preview = True
     recorder.answers[GET_CLUSTER] = answered()
     pulumi.runtime.set_config("dra-fleet:kubeconfig", "apiVersion: v1")
-    recorder.run(lambda: runpy.run_path(str(program), run_name="__main__"))
+    recorder.run(lambda: runpy.run_path(str(program.parent), run_name="__main__"))
     deployment = recorder.only("kubernetes:apps/v1:Deployment")
     template = recorder.only("kubernetes:resource.k8s.io/v1:ResourceClaimTemplate")
     pod = deployment.inputs["spec"]["template"]["spec"]
@@ -75,3 +81,29 @@ def test_page_quotes_the_errors_of_the_first_program(
     lines = [line.removeprefix("error: ") for line in PAGE.splitlines() if line.startswith("error: ")]
     quoted = [line.removesuffix("…") for line in lines]
     assert any(str(refused.value).startswith(line) for line in quoted), refused.value
+
+
+def block(start: str) -> str:
+    """Return the page's Python block that begins with a text."""
+    return next(
+        text for text in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if text.startswith(start)
+    )
+
+
+def test_function_of_the_page_declares_the_cluster_of_the_stack(recorder: Recorder) -> None:
+    recorder.config["kubeconfig"] = "apiVersion: v1"
+    recorder.stack = "prod"
+    text = block("def gpus(")
+    recorder.run(lambda: exec(text, {"dra": dra, "pulumi": pulumi}))  # noqa: S102 - our own page
+    assert recorder.only("kubernetes:helm.sh/v3:Release").name == "lab-nvidia"
+
+
+def test_tests_of_the_page_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = block("import runpy")
+    example = PROJECT / "examples" / "programs" / "existing" / "__main__.py"
+    (tmp_path / "__main__.py").write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    known: dict[str, Any] = {"huge_class": lambda: dra.DeviceClass("huge", cluster=lab(), **HUGE)}
+    exec(text, known)  # noqa: S102 - our own page
+    known["test_program_claims_one_gpu"]()
+    known["test_large_class_does_not_fit"]()

@@ -13,7 +13,7 @@ from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, tem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 
 A10: dra.GpuNodePoolArgsDict = {"machine": "Standard_NV6ads_A10_v5", "min": 1, "max": 1}

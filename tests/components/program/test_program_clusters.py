@@ -13,14 +13,14 @@ import dra_fleet as dra
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Secret
 from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
 from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, template
-from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 PROVIDER = "pulumi:providers:kubernetes"
 RELEASE = "kubernetes:helm.sh/v3:Release"

@@ -12,7 +12,7 @@ from tests.components.program.cluster_programs import lab, template
 from tests.components.program.test_program_clusters import aks, eks, nvidia
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 QUOTA: dict[str, Any] = {"namespace": "ml", "nominal_quota": {"gpus": 4}}

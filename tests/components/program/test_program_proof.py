@@ -17,7 +17,7 @@ from tests.components.program.cluster_programs import H100, lab, template
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 CLASS = "kubernetes:resource.k8s.io/v1:DeviceClass"
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"

@@ -1,131 +1,123 @@
-"""The example program of an existing cluster on the real engine, scheduler and Kubernetes provider."""
+"""The example programs on the real engine, scheduler and Kubernetes provider, with simulated clouds."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from dra_fleet.rehearsal import providers
-from dra_fleet.rehearsal.environment import environment
+from tests.components.program.running import Program
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 
-PROJECT = Path(__file__).resolve().parents[3]
-EXAMPLE = PROJECT / "examples" / "programs" / "existing"
-PACK = PROJECT / "policies" / "run-pack"
-HARDWARE: dict[str, Any] = {
-    "kubernetes": "v1.36.3",
-    "nodes": [
-        {
-            "name": "h100-0",
-            "machine": "hgx-h100-8",
-            "labels": {"example.com/pool": "h100", "nvidia.com/gpu.present": "true"},
-            "nvidia": {"driverVersion": "580.126.9"},
-        }
-    ],
-}
 
-
-class Program:
-    """A project with the example's program, and a new cluster for it."""
-
-    def __init__(self, folder: Path, rehearsal: RehearsalWorld, tools: Toolset) -> None:
-        self.folder = folder / "project"
-        self.folder.mkdir()
-        (folder / "state").mkdir()
-        (self.folder / "Pulumi.yaml").write_text((EXAMPLE / "Pulumi.yaml").read_text())
-        self.pulumi = str(tools.pulumi)
-        self.environment = {
-            **environment(rehearsal.home, tools),
-            "PULUMI_HOME": str(folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-            "PULUMI_CONFIG_PASSPHRASE": "test",
-            "PYTHONPATH": str(PROJECT),
-        }
-        providers.install_kubernetes(folder / "home", tools.kubernetes_provider)
-        self.write()
-        self.run("stack", "init", "dev")
-        cluster = rehearsal.new_cluster(HARDWARE)
-        kubeconfig = yaml.safe_load(cluster.kubeconfig.read_text()) | {"current-context": cluster.name}
-        done = self.run("config", "set", "--secret", "kubeconfig", "--", yaml.safe_dump(kubeconfig))
-        assert done.returncode == 0, done.stdout
-
-    def write(self, old: str = "", new: str = "") -> None:
-        """Write the example's program, with a text replaced."""
-        text = (EXAMPLE / "__main__.py").read_text(encoding="utf-8")
-        assert old in text
-        (self.folder / "__main__.py").write_text(text.replace(old, new) if old else text, encoding="utf-8")
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the engine; both outputs come back as one text."""
-        return subprocess.run(
-            [self.pulumi, "--non-interactive", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=600,
-        )
-
-    def types(self) -> set[str]:
-        """Return the types of the resources in the state."""
-        resources = json.loads(self.run("stack", "export").stdout)["deployment"].get("resources", [])
-        return {resource["type"] for resource in resources}
+@pytest.fixture
+def example() -> str:
+    return "existing"
 
 
 @pytest.fixture
-def program(tmp_path: Path, rehearsal_world: RehearsalWorld, tools: Toolset) -> Program:
-    """The example's program beside a cluster with one node of eight H100s."""
-    return Program(tmp_path, rehearsal_world, tools)
+def program(tmp_path: Path, rehearsal_world: RehearsalWorld, tools: Toolset, example: str) -> Program:
+    """An example's project with a new stack."""
+    return Program(tmp_path, rehearsal_world, tools, example)
 
 
-def test_program_is_deployed_unchanged_and_deleted(program: Program) -> None:
-    made = program.run("up", "--yes", "--policy-pack", str(PACK))
+FINDINGS: dict[str, list[str]] = {}
+
+
+FULL = pytest.mark.full
+EXAMPLES = [
+    "existing",
+    "aks",
+    "azure-native",
+    "pulumi-eks",
+    *(pytest.param(cloud, marks=FULL) for cloud in ("ack", "eks", "gke")),
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_program_is_gated_deployed_unchanged_and_deleted(example: str, program: Program) -> None:
+    if example == "existing":
+        program.enter()
+    first = program.gate()
+    assert first["passed"] is True
+    # A created cluster has no address yet.
+    assert {finding["rule"] for finding in first["findings"]} <= {"unknown-report-unjudged"}
+    made = program.run("up", "--yes", "--skip-preview")
     assert made.returncode == 0, made.stdout
     assert "kubernetes:apps/v1:Deployment" in program.types()
-    again = program.run("preview", "--expect-no-changes", "--policy-pack", str(PACK))
+    again = program.run("up", "--yes", "--skip-preview", "--expect-no-changes")
     assert again.returncode == 0, again.stdout
+    second = program.gate()
+    assert (second["passed"], second["findings"]) == (True, [])
     deleted = program.run("destroy", "--yes", "--skip-preview")
     assert deleted.returncode == 0, deleted.stdout
     assert program.types() == set()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_name_that_the_engine_makes_is_followed_by_gate_and_review(program: Program) -> None:
+    program.replace('metadata={"name": "ml"}, ', "")
+    program.configure("apiVersion: v1\nkind: Config\n")
+    events = program.folder / "events.jsonl"
+    verdict = program.gate("--save-events", str(events))
+    assert (verdict["passed"], verdict["findings"]) == (True, [])
+    review = program.review(events)
+    assert (program.folder / "build" / "review" / "dev" / "index.html").is_file()
+    changed = json.dumps(review)
+    assert "ResourceClaimTemplate" in changed
+    assert "Traceback" not in changed
+
+
+WRONG = {
+    "nine replicas on eight devices": (
+        ("REPLICAS = 8", "REPLICAS = 9"),
+        "error: Demand single-gpu: on cluster lab, never: single-gpu: 9 x 1 devices are asked for",
+    ),
+    "four replicas on three devices": (
         (
+            '"machine": "hgx-h100-8", "min": 1, "max": 1',
+            '"machine": "p5.4xlarge", "min": 1, "max": 3',
             "REPLICAS = 8",
-            "REPLICAS = 9",
-            "error: Demand single-gpu: on cluster lab, never: single-gpu: 9 x 1 devices are asked for",
+            "REPLICAS = 4",
         ),
-        (
-            '{"min": "40Gi"}',
-            '{"min": "1Ti"}',
-            "error: DeviceClass at-least-40g: class at-least-40g matches 0 of 8 devices of a node of pool",
-        ),
-        (
-            'type="gpu"',
-            'typ="gpu"',
-            "error: DeviceClass at-least-40g: typ is not an argument; allowed: type; 14 are known",
-        ),
-    ],
-)
+        "error: Demand single-gpu: on cluster lab, never: single-gpu: 4 x 1 devices are asked for and 3 can",
+    ),
+    "claim that fits nowhere": (
+        ('{"device_class": large}', '{"device_class": large, "count": 9}'),
+        "request gpu (class at-least-40g) wants 9 devices of one node, and 8 of its 8 match",
+    ),
+    "class that matches nothing": (
+        ('{"min": "40Gi"}', '{"min": "1Ti"}'),
+        "error: DeviceClass at-least-40g: class at-least-40g matches 0 of 8 devices of a node of pool",
+    ),
+    "wrong CEL": (
+        ('memory={"min": "40Gi"}', "cel=[\"device.drver == 'gpu.nvidia.com'\"]"),
+        "error: DeviceClass at-least-40g: selector 1 is refused by the API server of Kubernetes 1.36: compil",
+    ),
+    "unknown argument": (
+        ('type="gpu"', 'typ="gpu"'),
+        "error: DeviceClass at-least-40g: typ is not an argument; allowed: type; 14 are known",
+    ),
+}
+
+
+@pytest.mark.parametrize(("texts", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_program_stops_its_preview_with_one_sentence(
-    old: str, new: str, message: str, program: Program
+    texts: tuple[str, ...], message: str, program: Program
 ) -> None:
-    program.write(old, new)
+    for old, new in zip(texts[::2], texts[1::2], strict=True):
+        program.replace(old, new)
+    program.configure("apiVersion: v1\nkind: Config\n")
     done = program.run("preview")
     assert done.returncode != 0
     assert message in done.stdout, done.stdout
+    _, _, diagnostics = done.stdout.partition("Diagnostics:")
+    assert diagnostics.count(message) == 1, done.stdout
     assert "Traceback" not in done.stdout

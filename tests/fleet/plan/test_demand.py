@@ -13,7 +13,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 JOB = "kubernetes:batch/v1:Job"
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"

@@ -14,13 +14,13 @@ from components.fleet import build
 from dra_fleet.drivers.common.placement import any_linux_node, away_from
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Secret
 from tests.clouds.ack.ack_fleets import CLUSTER_ID, GIVEN, a10, adopted, cluster, pool
-from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.testing import Recorder, Registration
     from tests.golden_files import Golden
-    from tests.pulumi_recorder import Recorder, Registration
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "s08-ack.yaml"
 CLUSTER = "alicloud:cs/managedKubernetes:ManagedKubernetes"

@@ -17,13 +17,13 @@ from components.fleet import build
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Secret
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, vgpu
-from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.testing import Recorder
     from tests.golden_files import Golden
-    from tests.pulumi_recorder import Recorder
 
 PROJECT = Path(__file__).resolve().parents[4]
 EXAMPLES = ["s01-aks-vgpu", "s02-aks-mig", "s03-aks-strategies"]

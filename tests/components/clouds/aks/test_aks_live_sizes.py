@@ -13,7 +13,7 @@ from tests.components.clouds.test_adopting import Refused, failing
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 __all__ = ["azure", "failing"]
 

@@ -23,8 +23,8 @@ from tests.components.clouds.aks.test_aks import (
 )
 
 if TYPE_CHECKING:
+    from dra_fleet.testing import Recorder
     from tests.golden_files import Golden
-    from tests.pulumi_recorder import Recorder
 
 IDENTITY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
 RESERVED = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/r"

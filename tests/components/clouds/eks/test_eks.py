@@ -13,15 +13,15 @@ import pytest
 from components.fleet import build
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Secret
 from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, mig, pool, ultra
-from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
     import pulumi
 
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.testing import Recorder, Registration
     from tests.golden_files import Golden
-    from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT = Path(__file__).resolve().parents[4]
 EXAMPLES = sorted(file.stem for file in (PROJECT / "examples").glob("*-eks-*.yaml"))

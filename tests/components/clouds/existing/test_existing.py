@@ -9,10 +9,10 @@ import pytest
 
 from components.clouds.existing.cluster import ExistingCluster, ExistingClusterArgs, usable
 from dra_fleet.model.settings import StackOutput
-from tests.pulumi_recorder import Secret
+from dra_fleet.testing import Secret
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder, Registration
+    from dra_fleet.testing import Recorder, Registration
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: [{name: lab}]\ncontexts: [{name: lab}]\n"
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from dra_fleet.model.plan import FleetPlan
-    from tests.pulumi_recorder import Recorder, Registration
+    from dra_fleet.testing import Recorder, Registration
 
 GET_CLUSTER = "gcp:container/getCluster:getCluster"
 CLUSTER = "gcp:container/cluster:Cluster"

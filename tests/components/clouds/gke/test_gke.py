@@ -10,6 +10,7 @@ import pulumi
 import pytest
 
 from components.clouds.gke.cluster import login_kubeconfig
+from dra_fleet.testing import Secret
 from tests.clouds.gke.gke_fleets import cluster, l4, pool
 from tests.components.clouds.gke.gke_declared import (
     CLUSTER,
@@ -22,10 +23,9 @@ from tests.components.clouds.gke.gke_declared import (
     every,
     fleet_plan,
 )
-from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 
 def test_the_kubeconfig_is_a_login_and_secret_everywhere(google: Recorder) -> None:

@@ -12,8 +12,8 @@ from dra_fleet.fleet.plan import make_plan
 from tests.components.clouds.gke.gke_declared import declare
 
 if TYPE_CHECKING:
+    from dra_fleet.testing import Recorder
     from tests.golden_files import Golden
-    from tests.pulumi_recorder import Recorder
 
 PROJECT = Path(__file__).resolve().parents[4]
 GOLDEN = {

@@ -19,7 +19,7 @@ from tests.components.clouds.gke.gke_declared import (
 )
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 
 def test_each_kind_of_node_has_its_own_installer_that_may_be_evicted(google: Recorder) -> None:

@@ -10,7 +10,7 @@ from tests.clouds.gke.gke_fleets import cluster, l4, pool, tpu
 from tests.components.clouds.gke.gke_declared import INSTALLER, POOL, declare, every, fleet_plan
 
 if TYPE_CHECKING:
-    from tests.pulumi_recorder import Recorder
+    from dra_fleet.testing import Recorder
 
 
 @pytest.mark.parametrize(

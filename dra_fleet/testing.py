@@ -1,26 +1,38 @@
-"""Runs a program against a recorded engine: what was registered, with which options, and what came out.
+"""Pulumi mocks for tests of programs: run a program without an engine and read what it registers.
 
-It checks nothing itself. Numbers come back as they were given, secrets as `Secret`.
+Use them in your tests:
+
+    import dra_fleet as dra
+
+
+    def test_program_claims_one_gpu() -> None:
+        with dra.testing.recording() as recorder:
+            recorder.run(my_program)
+        template = recorder.only("kubernetes:resource.k8s.io/v1:ResourceClaimTemplate")
+        assert template.inputs["metadata"]["namespace"] == "ml"
+
+The mocks check no argument of a provider. The components check theirs, and prove claims as in a preview: an
+error is a `pulumi.RunError`, which `pytest.raises` finds. https://www.pulumi.com/docs/iac/guides/testing/unit/
 """
 
 # The SDK's mocks are untyped.
+# ruff: noqa: ANN401
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pulumi
-import pytest
 from google.protobuf.json_format import MessageToDict
-from pulumi.runtime.mocks import MockMonitor, MockResourceArgs, Mocks, set_mocks
-from pulumi.runtime.proto import source_pb2
+from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks, set_mocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
 T = TypeVar("T")
 
@@ -34,19 +46,39 @@ LOGINS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": lambda _: {"accountId": "000000000000"},
     "alicloud:index/getCallerIdentity:getCallerIdentity": lambda _: {"accountId": "0000000000000000"},
 }
-"""What clouds answer a login with accounts of zeros and any project."""
+"""Answers of the clouds to the questions for the login: accounts of zeros, and any project."""
 
 
 @dataclass(frozen=True)
 class Secret:
-    """A value that reached the engine marked as secret."""
+    """A value that the program marked as secret.
+
+    Attributes:
+        value: The value in clear text.
+    """
 
     value: Any
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """One registered resource."""
+    """One registered resource, with its inputs and options.
+
+    Attributes:
+        urn: URN, with the types of all parents.
+        type: Type token, such as `kubernetes:core/v1:Namespace`.
+        name: Pulumi name.
+        custom: False for a component.
+        inputs: Inputs in camelCase as the provider gets them: whole numbers as `int`, secrets as `Secret`.
+        parent: URN of the parent; "" without one.
+        provider: Reference of its provider; "" for the default provider.
+        providers: References that a component hands to its children, by package.
+        dependencies: URNs of what it depends on.
+        protect: The option `protect`; None if it is not set.
+        delete_before_replace: The option of that name.
+        replace_on_changes: The option of that name.
+        timeouts: The option `custom_timeouts`: `create`, `update`, `delete`.
+    """
 
     urn: str
     type: str
@@ -65,12 +97,19 @@ class Registration:
 
 @dataclass
 class Recorder(Mocks):
-    """The recorded engine.
+    """Mocks that record the registrations of a program.
 
-    `outputs` gives, by type token, what a provider answers beside the inputs; `answers` gives, by a provider
-    function's token, what it returns, and `calls` holds what the program called, but for what `LOGINS`
-    answered, which is in `logins`. In a `preview` nothing has
-    an id, and what a provider would answer beside the inputs is unknown.
+    Attributes:
+        outputs: Outputs that a provider adds to the inputs of a resource, by type token.
+        answers: Answers of provider functions, by token. A function without an answer fails the test.
+        calls: Provider functions that the program called: token, arguments, provider.
+        logins: The same for the functions of `LOGINS`, which have answers already.
+        registrations: Resources by URN.
+        published: Outputs of components by URN.
+        preview: Run the program as a preview: resources have no id, and outputs of providers are unknown.
+        project: Name of the project.
+        stack: Name of the stack.
+        config: Configuration of the stack by key; a key without a namespace is the project's.
     """
 
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -84,16 +123,24 @@ class Recorder(Mocks):
     registrations: dict[str, Registration] = field(default_factory=dict[str, Registration])
     preview: bool = False
     published: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    project: str = "dra-fleet"
+    stack: str = "test"
+    config: dict[str, str] = field(default_factory=dict[str, str])
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        """Answer a creation: the inputs come back as outputs."""
+        """Return the id and the outputs of a resource: its inputs, and those of `outputs`."""
         inputs = cast("dict[str, Any]", args.inputs)
         made = None if self.preview else f"{args.name}-id"
         return made, {**inputs, **self.outputs.get(args.typ, {})}
 
-    def call(self, args: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """Answer a provider function, or refuse it."""
-        called = (args.token, dict(args.args), args.provider)
+    def call(self, args: MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Return the answer of a provider function.
+
+        Raises:
+            AssertionError: The function has no answer.
+        """
+        arguments = cast("dict[str, Any]", args.args)
+        called = (args.token, {**arguments}, args.provider)
         if args.token in LOGINS and args.token not in self.answers:
             self.logins.append(called)
             return LOGINS[args.token](called[1]), []
@@ -103,41 +150,79 @@ class Recorder(Mocks):
         return self.answers[args.token], []
 
     def run(self, program: Callable[[], T]) -> T:
-        """Run a program to its end and return what it returned."""
-        set_mocks(self, project="dra-fleet", stack="test", monitor=_Monitor(self), preview=self.preview)
+        """Run a program until all its resources are registered.
+
+        Args:
+            program: A function that declares resources, such as `lambda: runpy.run_path("__main__.py")`.
+
+        Returns:
+            The program's return value.
+
+        Raises:
+            pulumi.RunError: An argument is wrong, or a claim does not fit.
+        """
+        set_mocks(self, project=self.project, stack=self.stack, monitor=_Monitor(self), preview=self.preview)
+        for key, value in self.config.items():
+            pulumi.runtime.set_config(key if ":" in key else f"{self.project}:{key}", value)
         returned: list[T] = []
         test = cast("Any", pulumi.runtime.test)
         test(lambda: returned.append(program()))()
         return returned[0]
 
     def value(self, output: pulumi.Input[T]) -> T:
-        """The value of an output after `run`."""
+        """Return the value of an Output after `run`; None if it is unknown."""
         future = pulumi.Output.from_input(output).future()
         return cast("T", asyncio.get_event_loop().run_until_complete(future))
 
     def only(self, type_token: str, name: str | None = None) -> Registration:
-        """The one registration of that type, and of that name if given."""
+        """Return the only registration of a type.
+
+        Args:
+            type_token: Type token, such as `kubernetes:core/v1:Namespace`.
+            name: Pulumi name, if the type has several.
+
+        Raises:
+            AssertionError: None or several match.
+        """
         found = [
             entry
             for entry in self.registrations.values()
             if entry.type == type_token and name in {None, entry.name}
         ]
-        assert len(found) == 1, f"{len(found)} of {type_token} {name or ''}"
+        if len(found) != 1:
+            raise AssertionError(f"{len(found)} of {type_token} {name or ''}")
         return found[0]
 
     def declared(self) -> str:
-        """Every registration by its URN, as JSON: what golden files hold."""
+        """Return all registrations, sorted by URN, as JSON for a snapshot."""
         entries = sorted(self.registrations.values(), key=lambda entry: entry.urn)
         shown = [_shown(entry) for entry in entries]
         return json.dumps(shown, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
     def children(self, urn: str) -> set[tuple[str, str]]:
-        """Type and name of each child."""
+        """Return type and name of each child of a resource."""
         return {(entry.type, entry.name) for entry in self.registrations.values() if entry.parent == urn}
 
 
+@contextmanager
+def recording(*, preview: bool = False, config: Mapping[str, str] | None = None) -> Generator[Recorder]:
+    """Return a recorder on a new event loop, so that no test sees work of another one.
+
+    Args:
+        preview: Run programs as a preview.
+        config: Configuration of the stack, as in `Recorder`.
+    """
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield Recorder(preview=preview, config={**(config or {})})
+    finally:
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
 def _shown(entry: Registration) -> dict[str, Any]:
-    """What was said of a resource, without what was left open."""
+    """Return the fields of a registration that have a value."""
     fields = asdict(entry)
     fields["dependencies"] = sorted(entry.dependencies)
     fields["replace_on_changes"] = list(entry.replace_on_changes)
@@ -150,17 +235,19 @@ class _Monitor(MockMonitor):
         self._recorder = recorder
 
     def make_urn(self, parent: str, type_: str, name: str) -> str:
-        """The engine's URN, with the types of all parents; the mocks' own keeps one."""
+        """Return the engine's URN, with the types of all parents. The SDK's mocks keep only one type."""
+        project = f"urn:pulumi:{self._recorder.stack}::{self._recorder.project}"
         above = parent.split("::")[2] if parent else ""
         if above in {"", "pulumi:pulumi:Stack"}:
-            return f"urn:pulumi:test::dra-fleet::{type_}::{name}"
-        return f"urn:pulumi:test::dra-fleet::{above}${type_}::{name}"
+            return f"{project}::{type_}::{name}"
+        return f"{project}::{above}${type_}::{name}"
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the engine's name
         response = super().RegisterResource(request)
         if request.type == "pulumi:pulumi:Stack":
             return response
-        assert response.urn not in self._recorder.registrations, f"{response.urn} twice"
+        if response.urn in self._recorder.registrations:
+            raise AssertionError(f"{response.urn} is registered twice")
         self._recorder.registrations[response.urn] = Registration(
             urn=response.urn,
             type=request.type,
@@ -222,26 +309,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in cast("list[Any]", value)]
     return value
-
-
-def _as_given(alias: object, *named: object) -> object:
-    del named
-    return alias
-
-
-@pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
-    """A recorded engine on an event loop of its own. An Output used as text raises instead of warning.
-
-    What the SDK works out for each resource and no test reads is left out: the URNs of a type's earlier
-    tokens, thirty and more of them in Azure, which engines without alias specs want, and the lines of the
-    program. Aliases themselves reach the engine.
-    """
-    monkeypatch.setenv("PULUMI_ERROR_OUTPUT_STRING", "1")
-    monkeypatch.setattr(pulumi.resource, "collapse_alias_to_urn", _as_given)
-    monkeypatch.setattr(pulumi.runtime.resource, "_get_stack_trace", source_pb2.StackTrace)
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield Recorder()
-    loop.close()
-    asyncio.set_event_loop(None)

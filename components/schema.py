@@ -1,0 +1,234 @@
+"""The schema of the package for other languages: resources and nested types, derived from the settings.
+
+https://www.pulumi.com/docs/iac/extending-pulumi/schema/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Final, cast
+
+from dra_fleet import clouds
+from dra_fleet.core.findings.errors import KEY
+from dra_fleet.fleet import FleetSettings
+from dra_fleet.fleet.extending import EXTENDS
+from dra_fleet.fleet.parsing import FLEET, sections
+
+PACKAGE: Final = KEY.partition(":")[0]
+VERSION: Final = version("dra-fleet")
+KUBECONFIG: Final = "kubeconfig"
+KUBECONFIGS: Final = "kubeconfigs"
+CLUSTER: Final = "cluster"
+CLUSTERS: Final = "clusters"
+LANGUAGES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "nodejs": {"dependencies": {"@pulumi/pulumi": "^3.215.0"}},  # the newest that runs on Node 20
+    "python": {},
+    "go": {"importBasePath": "example.com/dra-fleet/sdk/go/drafleet"},
+    "csharp": {},
+}
+_ANY: Final[Mapping[str, Any]] = {"$ref": "pulumi.json#/Any"}
+_MAP: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": _ANY}
+_REFERENCE: Final = "#/$defs/"
+_OF_CLUSTER: Final = "cloud"
+_PRIMITIVES: Final = frozenset({"string", "integer", "number", "boolean"})
+
+
+def token(name: str) -> str:
+    """Return the type token of a resource or type of the package."""
+    return f"{PACKAGE}:index:{name}"
+
+
+def cluster_tokens() -> dict[str, str]:
+    """Return the clouds by the tokens of the resources that are one cluster: `AksCluster` for AKS."""
+    return {token(_resource_of(cloud)): cloud for cloud in clouds.BUILT_IN}
+
+
+def schema() -> dict[str, Any]:
+    """Return the package's schema: a fleet, any cluster, and a cluster of each cloud, with typed inputs."""
+    fleet = FleetSettings.model_json_schema(by_alias=True)
+    types = _Types(cast("Mapping[str, Mapping[str, Any]]", fleet["$defs"]))
+    meanings = {key.name: key.meaning for key in sections()[FLEET].keys}
+    declared = {key: value for key, value in fleet["properties"].items() if key != EXTENDS}
+    keys: dict[str, dict[str, Any]] = {
+        key: {**types.of(value, key.capitalize()), "description": meanings[key]}
+        for key, value in declared.items()
+    }
+    required = [key for key in fleet["required"] if key in keys]
+    alone = [key for key in required if key != CLUSTERS]
+    of_cluster = {key: value for key, value in keys.items() if key != CLUSTERS}
+    any_cluster: dict[str, Any] = {
+        **cast("Mapping[str, Any]", keys[CLUSTERS]["additionalProperties"]),
+        "plain": True,
+        "description": "The cluster, as under `clusters` of a fleet",
+    }
+    resources = {
+        token("Fleet"): _resource(str(FleetSettings.__doc__), {**keys, KUBECONFIGS: _SECRETS}, required),
+        token("Cluster"): _resource(
+            "One cluster with its pools and drivers.",
+            {**of_cluster, CLUSTER: any_cluster, KUBECONFIGS: _SECRETS},
+            [*alone, CLUSTER],
+        ),
+    }
+    for resource, cloud in cluster_tokens().items():
+        model = types.model(clouds.named(cloud).settings.__name__)
+        own = {key: value for key, value in model["properties"].items() if key != _OF_CLUSTER}
+        needed = [key for key in model["required"] if key in own]
+        if KUBECONFIG in own:
+            own[KUBECONFIG] = _SECRET
+        inputs = {**own, **{key: value for key, value in of_cluster.items() if key not in own}}
+        resources[resource] = _resource(str(model["description"]), inputs, [*alone, *needed])
+    return {
+        "name": PACKAGE,
+        "version": VERSION,
+        "description": "GPU fleets with Dynamic Resource Allocation, proved at preview.",
+        "types": types.written,
+        "resources": resources,
+        "language": {name: {"respectSchemaVersion": True, **more} for name, more in LANGUAGES.items()},
+    }
+
+
+_SECRET: Final[Mapping[str, Any]] = {
+    "type": "string",
+    "secret": True,
+    "description": "Content of the cluster's kubeconfig, also as an output of another resource",
+}
+_SECRETS: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+    "secret": True,
+    "description": "Kubeconfigs by the names that clusters give them: kubeconfig: {secret: NAME}",
+}
+_OUTPUTS: Final[Mapping[str, Any]] = {
+    CLUSTERS: {**_MAP, "description": "By name: pools, drivers, classes, templates, claims, workloads"},
+    KUBECONFIGS: {**_SECRETS, "description": "Kubeconfigs of the clusters that have one, by name"},
+}
+
+
+def _resource(description: str, inputs: Mapping[str, Any], required: Sequence[str]) -> dict[str, Any]:
+    return {
+        "isComponent": True,
+        "description": description,
+        "inputProperties": inputs,
+        "requiredInputs": sorted(required),
+        "properties": _OUTPUTS,
+        "required": sorted(_OUTPUTS),
+    }
+
+
+def _resource_of(cloud: str) -> str:
+    return f"{cloud.capitalize()}Cluster"
+
+
+class _Types:
+    """Types of the package, written when a property first refers to them.
+
+    Args:
+        models: Definitions of the settings models' JSON Schema.
+
+    Attributes:
+        written: Types of the package by token.
+    """
+
+    def __init__(self, models: Mapping[str, Mapping[str, Any]]) -> None:
+        self._models = models
+        self.written: dict[str, Any] = {}
+
+    def model(self, name: str) -> dict[str, Any]:
+        """Return the object type of a settings model."""
+        self._refer(name)
+        return self.written[token(name)]
+
+    def of(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """Return the type of a property. All are plain values, because the proof reads them.
+
+        Args:
+            value: JSON Schema of the property.
+            name: Name for an enum of the property.
+        """
+        return {**self._of(value, name), "plain": True}
+
+    def _of(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
+        if "$ref" in value:
+            return self._refer(str(value["$ref"]).removeprefix(_REFERENCE))
+        if "enum" in value:
+            return self._enum(value["enum"], name)
+        options = [one for one in value.get("anyOf", value.get("oneOf", ())) if one.get("type") != "null"]
+        if options:
+            return self._union(value, options, name)
+        return self._value(value, name)
+
+    def _value(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
+        kind = value.get("type")
+        if isinstance(kind, list):
+            return self._union(value, [{"type": one} for one in cast("list[str]", kind)], name)
+        if isinstance(kind, str) and kind in _PRIMITIVES:
+            return {"type": kind}
+        if kind == "array" and "items" in value:
+            return {"type": "array", "items": self.of(value["items"], name)}
+        items = value.get("additionalProperties")
+        if "patternProperties" in value:
+            (items,) = value["patternProperties"].values()
+        if kind == "object" and isinstance(items, Mapping):
+            return {
+                "type": "object",
+                "additionalProperties": self.of(cast("Mapping[str, Any]", items), name),
+            }
+        return {**_MAP} if kind == "object" else {**_ANY}
+
+    def _union(
+        self, value: Mapping[str, Any], options: Sequence[Mapping[str, Any]], name: str
+    ) -> dict[str, Any]:
+        members = {str(one): one for one in (self.of(option, name) for option in options)}
+        if len(members) == 1:
+            return next(iter(members.values()))
+        union: dict[str, Any] = {"oneOf": [*members.values()]}
+        if "discriminator" in value:
+            found = value["discriminator"]["mapping"]
+            mapping = {word: _local(str(one).removeprefix(_REFERENCE)) for word, one in found.items()}
+            union["discriminator"] = {
+                "propertyName": value["discriminator"]["propertyName"],
+                "mapping": mapping,
+            }
+        return union
+
+    def _enum(self, words: Sequence[object], name: str) -> dict[str, Any]:
+        if not all(isinstance(word, str) for word in words):
+            return {**_ANY}
+        self.written[token(name)] = {"type": "string", "enum": [_word(word) for word in words]}
+        return {"$ref": _local(name)}
+
+    def _refer(self, name: str) -> dict[str, Any]:
+        model = self._models[name]
+        if "properties" not in model:
+            return self._of(model, name)
+        if token(name) not in self.written:
+            self.written[token(name)] = {}  # a model may refer to itself
+            self.written[token(name)] = {
+                "type": "object",
+                "description": str(model.get("description", "")),
+                "properties": {
+                    key: self._property(value, f"{name}{key[:1].upper()}{key[1:]}")
+                    for key, value in model["properties"].items()
+                },
+                # The resource of one cluster is the cluster of its workloads.
+                "required": [key for key in model.get("required", ()) if key != CLUSTER],
+            }
+        return {"$ref": _local(name)}
+
+    def _property(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
+        found = self.of({"type": "string"} if "const" in value else value, name)
+        if "const" in value:
+            found["const"] = value["const"]
+        meaning = value.get("description") or next(
+            (one["description"] for one in value.get("anyOf", ()) if "description" in one), ""
+        )
+        return {**found, "description": meaning} if meaning else found
+
+
+def _word(word: object) -> dict[str, object]:
+    return {"value": word} if word else {"value": word, "name": "Default"}
+
+
+def _local(name: str) -> str:
+    return f"#/types/{token(name)}"
