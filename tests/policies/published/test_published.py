@@ -33,7 +33,7 @@ ARGUABLE: Final = {
     # No rule reads repositories, commands, scaling groups, other clouds' clusters and some operators' pods.
     "type-report-unread": (
         "charts/gitops eks/component eks/makes-its-nodes-itself gke/language-model-by-chart "
-        "workloads/k3s-by-commands workloads/other-cloud workloads/pytorch-job"
+        "workloads/k3s-by-commands workloads/other-cloud"
     ),
 }
 """By rule the programs in which it is mandatory in the preset `production` and not in `standard`."""
