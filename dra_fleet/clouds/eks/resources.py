@@ -39,7 +39,16 @@ _TYPE: Final = "node.kubernetes.io/instance-type"
 
 _OF_AWS: Final = "karpenter.k8s.aws"
 
-_GPUS: Final = re.compile(rf"{re.escape(_OF_AWS)}/instance-gpu-(count|name|manufacturer|memory)")
+_AUTO: Final = "eks.amazonaws.com"
+"""The API group and the labels of EKS Auto Mode: https://docs.aws.amazon.com/eks/latest/userguide/create-node-pool.html."""
+
+_LABELS: Final = rf"({re.escape(_OF_AWS)}|{re.escape(_AUTO)})"
+
+_GPUS: Final = re.compile(rf"{_LABELS}/instance-gpu-(count|name|manufacturer|memory)")
+
+_FAMILY: Final = re.compile(rf"{_LABELS}/instance-family")
+
+_CATEGORY: Final = re.compile(rf"{_LABELS}/instance-category")
 
 _WITHOUT: Final = frozenset({"DoesNotExist", "NotIn", "Lt"})
 
@@ -77,7 +86,9 @@ def images_told(stack: Stack, resource: Resource, families: re.Pattern[str]) -> 
     has_gpus = gpus_told(resource, families)
     if has_gpus is None and types:
         has_gpus = any(families.match(value.text or "") for value in types)
-    return None if has_gpus is False or name.unknown else bool(_classes_of(stack, resource))
+    if has_gpus is False or name.unknown:
+        return None
+    return resource.get(*_CLASS, "group").peek == _AUTO or bool(_classes_of(stack, resource))
 
 
 def partitions(stack: Stack, pool: NodePool) -> list[Value]:
@@ -102,7 +113,7 @@ def _types(pool: Value) -> list[Value]:
 
 def _is_of_aws(resource: Resource) -> bool:
     group = resource.get(*_CLASS, "group").peek
-    return group in (None, _OF_AWS)
+    return group in (None, _OF_AWS, _AUTO)
 
 
 # https://karpenter.sh/docs/concepts/nodepools/
@@ -266,6 +277,8 @@ def _gpu_driver_root(pool: NodePool) -> str | None:
 
 
 def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
+    if pool.get(*_CLASS, "group").peek == _AUTO:
+        return  # https://docs.aws.amazon.com/eks/latest/userguide/device-management.html: it adds nodes for claims
     if served and pool.may_be_empty and makes(pool):
         yield "Karpenter ignores claims unless its alpha support is on", "1 or more of static capacity"
     elif served and pool.may_be_empty:
@@ -414,9 +427,9 @@ def gpus_told(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | No
         values = [value.text or "" for value in demand.get("values").items]
         if _GPUS.fullmatch(key) and operator not in _WITHOUT:
             return True
-        if operator == "In" and key == f"{_OF_AWS}/instance-family":
+        if operator == "In" and _FAMILY.fullmatch(key):
             return any(families.match(f"{value}.") for value in values)
-        if operator == "In" and key == f"{_OF_AWS}/instance-category":
+        if operator == "In" and _CATEGORY.fullmatch(key):
             return any(value in ("g", "p") for value in values)
     return None
 
@@ -424,13 +437,22 @@ def gpus_told(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | No
 def device_plugin(stack: Stack, pool: NodePool, since: str) -> CloudDevicePlugin | None:
     """The plugin of Bottlerocket, whose variant with NVIDIA's driver Karpenter takes for machines with GPUs.
 
-    https://karpenter.sh/docs/concepts/nodeclasses/#specamifamily
+    Nodes of EKS Auto Mode have a device plugin, and from Kubernetes 1.36 a DRA driver, in their image.
+
+    https://karpenter.sh/docs/concepts/nodeclasses/#specamifamily,
+    https://docs.aws.amazon.com/eks/latest/userguide/device-management.html
 
     Args:
         stack: what has the pool's node class.
         pool: one that Karpenter makes.
         since: the first release that can do without the plugin.
     """
+    if pool.get(*_CLASS, "group").text == _AUTO:
+        return CloudDevicePlugin(
+            title="EKS Auto Mode's own plugin or driver",
+            at=pool.get(*_CLASS),
+            off="keep the driver off these nodes by a nodeSelector, or use a node class of Karpenter",
+        )
     for node_class in _classes_of(stack, pool.resource):
         family, release = _image(node_class)
         if family == _BOTTLEROCKET and not _does_without(node_class, release, since):

@@ -134,7 +134,7 @@ _TOOLS: Final = (
 )
 """Programs that make clusters or their objects."""
 _VERBS: Final = (
-    r"apply|create|create-\w+|replace|patch|run|run-all|install|upgrade|update|update-\w+|up|sync|deploy|bootstrap|init"
+    r"apply|create|create-\w+|replace|patch|run|run-all|install|upgrade|update|update-\w+|up|sync|deploy|bootstrap|init|label|taint"
     r"|adopt"
 )
 _WORD: Final = r"(?<![\w./-]){}(?![\w-])"

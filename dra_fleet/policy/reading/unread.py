@@ -19,7 +19,7 @@ from dra_fleet.policy.reading.contents import contents
 from dra_fleet.policy.reading.custom_types import SCRIPT_INSTALLS, custom_types, installs, is_harmless
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.partitions import pools
-from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
+from dra_fleet.policy.reading.pods import POD_TYPES, may_be_dra_driver, pod_specs
 from dra_fleet.policy.reading.versions import VERSIONED
 
 if TYPE_CHECKING:
@@ -150,6 +150,15 @@ def _says_kubernetes(resource: Resource) -> bool:
             value.path and _OF_CLUSTERS.fullmatch(str(value.path[-1]))
             for value in (*_all(resource), *Value(resource.outputs.peek, (), {}).walk())
         ),
+    )
+
+
+def _changes_nodes(resource: Resource) -> bool:
+    """Return whether a Node has labels of devices or taints, which its pool does not show."""
+    labels = Value(resource.read(), (), {}).get("metadata", "labels")
+    taints = Value(resource.read(), (), {}).get("spec", "taints")
+    return taints.possible or any(
+        _ACCELERATED.search(f"{key}={value.peek}") or not value.possible for key, value in labels.entries
     )
 
 
@@ -291,6 +300,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         ),
         None,
     ),
+    ("labels or taints of nodes with devices", r"kubernetes:core/v1:Node(Patch)?", _changes_nodes),
     (
         "a cluster or what is installed on one",
         r"(?!kubernetes:|pulumi:|dra-fleet:).*",
@@ -347,7 +357,9 @@ def _unknown_plugins(stack: Stack) -> dict[str, str]:
     """Find pods with the sockets of device plugins that no driver knows, beside a DRA driver."""
     found = advertisers(stack)
     known = {each.resource.urn for each in found}
-    if not any(each.kind == "dra" for each in found):
+    if not any(each.kind == "dra" for each in found) and not any(
+        may_be_dra_driver(pods) for each in stack.of(POD_TYPES) for pods in pod_specs(each)
+    ):
         return {}
     return {
         each.urn: "a device plugin"

@@ -32,7 +32,7 @@ ARGUABLE: Final = {
     "claim-require-known-class": "workloads/claim-on-existing workloads/training-queue",
     # No rule reads repositories, commands, scaling groups, other clouds' clusters and some operators' pods.
     "type-report-unread": (
-        "charts/gitops eks/component eks/makes-its-nodes-itself gke/language-model-by-chart "
+        "charts/gitops eks/component gke/language-model-by-chart "
         "workloads/k3s-by-commands workloads/other-cloud"
     ),
 }
