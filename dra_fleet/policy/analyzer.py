@@ -201,10 +201,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         """Correct one resource's inputs by the rules at level `remediate`."""
         response = analyzer_pb2.RemediateResponse()
         read = reading(request)
-        for rule in self._judging(request.type):
+        for rule in self._rules:
             if self._levels[rule.name] != "remediate" or rule.remedy is None:
-                continue
-            if rule.types.fullmatch(request.type) is None:
                 continue
             exempted = exemption_of(self._exemptions, rule.name, request.urn)
             if exempted is not None and exempted.holds(today()):

@@ -278,7 +278,9 @@ def _gpu_driver_root(pool: NodePool) -> str | None:
 
 def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
     if pool.get(*_CLASS, "group").peek == _AUTO:
-        return  # https://docs.aws.amazon.com/eks/latest/userguide/device-management.html: it adds nodes for claims
+        # It adds nodes for claims:
+        # https://docs.aws.amazon.com/eks/latest/userguide/device-management.html
+        return
     if served and pool.may_be_empty and makes(pool):
         yield "Karpenter ignores claims unless its alpha support is on", "1 or more of static capacity"
     elif served and pool.may_be_empty:
