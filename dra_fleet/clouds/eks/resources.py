@@ -7,7 +7,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
+from dra_fleet.clouds.common.resources import open_ranges, version_field
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.pools import PoolForm, steps
 from dra_fleet.clouds.resources import (
@@ -16,6 +16,7 @@ from dra_fleet.clouds.resources import (
     Fault,
     GpuDriverOwner,
     MachineTemplate,
+    OtherPools,
     Support,
     VersionField,
     nothing,
@@ -287,6 +288,18 @@ def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
         yield "EKS's autoscaler does not know its devices", "1 or more"
 
 
+def _other_pools(cluster: Resource) -> OtherPools:
+    """Return what the pools of EKS Auto Mode have; those that it makes by itself have no accelerators.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/set-builtin-node-pools.html
+    """
+    auto = cluster.get("computeConfig")
+    if not auto.get("enabled").flag:
+        return "none"
+    pools = {str(each.peek) for each in auto.get("nodePools").items}
+    return "plain" if pools and pools <= {"general-purpose", "system"} else "any"
+
+
 def _wrong_images(stack: Stack, pool: NodePool, _: Callable[[], bool]) -> Iterator[Fault]:
     image = _image_of(pool)
     for machine in pool.machines_in(stack) if image is not None else []:
@@ -378,7 +391,7 @@ RESOURCES = CloudResources(
             rolled_by=("instanceType", "amiId", "amiType", "version"),
         ),
     ),
-    other_pools=no_other_pools,
+    other_pools=_other_pools,
     system_pool="system",
     machine_templates=(
         MachineTemplate(

@@ -62,6 +62,7 @@ _HARMLESS: Final = (
     "gatekeeper.sh",
     "aquasecurity.github.io",
     "keda.sh",
+    "keda.k8s.io",
     # Queues and groups of pods, whose pods other rules read or which have none: https://kueue.sigs.k8s.io/
     "kueue.x-k8s.io",
     "jobset.x-k8s.io",

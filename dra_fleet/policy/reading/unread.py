@@ -14,7 +14,7 @@ from dra_fleet.core.declared.values import Value
 from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers, reaches_sockets
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.claims import CLASS_TYPES
-from dra_fleet.policy.reading.clouds import all_resources
+from dra_fleet.policy.reading.clouds import all_resources, any_of
 from dra_fleet.policy.reading.contents import contents
 from dra_fleet.policy.reading.custom_types import SCRIPT_INSTALLS, custom_types, installs, is_harmless
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.declared.resources import Resource, Stack
 
 WORKLOAD: Final = "a workload"
+_ELSEWHERE: Final = "a cluster or a pool of another provider"
 _SERVICES: Final = re.compile(
     r"AWS::(EKS|AutoScaling|EC2|CloudFormation)::"
     r"|Microsoft\.(ContainerService|HybridContainerService|Kubernetes\w*|RedHatOpenShift|Compute|Resources)"
@@ -56,6 +57,7 @@ _OF_CLUSTERS: Final = re.compile(
 )
 """What any provider calls properties of clusters, and of what installs charts or manifests on them."""
 _SNAPSHOTS: Final = re.compile(r"azure(-native(_\w+)?)?:containerservice[/:].*")
+_TEMPLATES: Final = any_of(lambda resources: [each.types for each in resources.machine_templates])
 _TEMPLATED: Final = re.compile(r"\{\{")
 
 
@@ -290,7 +292,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
     # Custom types may hold pods in any place.
     (WORKLOAD, r"kubernetes:[\w-]+(\.[\w-]+)+/\w+:\w+", _has_containers),
     (
-        "a cluster or a pool of another provider",
+        _ELSEWHERE,
         (
             r"(?i)(?!dra-fleet:|kubernetes:|pulumi:)(?!.*(registry|batch)[/:])"
             r"(?=.*(rancher|kube|k8s|k3[sd]|kops|openshift|rosa|container|node"
@@ -322,6 +324,9 @@ _READ: Final = (CLUSTER_TYPES, VERSIONED, POD_TYPES, INSTALLED_TYPES)
 _TYPES: Final = tuple((what, re.compile(types), about) for what, types, about in UNREAD)
 
 
+_OF_A_SNAPSHOT: Final = "a pool of any Kubernetes version, which its snapshot has"
+
+
 def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
     """The resources that no rule reads, with what each may hold; components are read by their children."""
     parents = {resource.parent for resource in stack.resources}
@@ -337,6 +342,42 @@ def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
         what = _may_hold(resource) or hidden.get(resource.urn, "")
         if what and not any(_is_read(stack, each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what
+
+
+_NODES: Final = frozenset(
+    {
+        "nodes of Cluster API",
+        "a cloud's resource made by Crossplane",
+        "a cloud's resource made by its operator",
+        "nodes of Karpenter",
+        "pools that a cluster makes by itself",
+        "machines of a scaling group",
+        "a template of resources",
+        "a resource of another type, which it names",
+        "what gives devices out",
+        "what gives the devices of its classes out",
+        "a device plugin",
+        _ELSEWHERE,
+        "labels or taints of nodes with devices",
+        _OF_A_SNAPSHOT,
+    }
+)
+"""Kinds of unread resources that may have devices, whatever they are called."""
+
+
+def may_have_devices(stack: Stack, resource: Resource, what: str) -> bool:
+    """Return whether an unread resource may have devices.
+
+    It makes nodes of unknown machines, or gives devices out, or one of its words is of devices.
+    """
+    if what == "machines of a scaling group" and stack.of(_TEMPLATES):
+        return False  # the templates name its machines
+    if what == _ELSEWHERE and not resource.properties.entries:
+        return False  # a component of that name, whose resources have no parent
+    return what in _NODES or any(
+        _ACCELERATED.search(" ".join((*map(str, each.path[-1:]), str(each.peek or ""))))
+        for each in _all(resource)
+    )
 
 
 def unknown_types(stack: Stack) -> Iterator[tuple[Resource, str, tuple[Resource, ...]]]:
@@ -375,7 +416,7 @@ def _of_snapshots(stack: Stack) -> dict[str, str]:
     """
     places = (("creationData", "sourceResourceId"), ("snapshotId",), ("defaultNodePool", "snapshotId"))
     return {
-        each.urn: "a pool of any Kubernetes version, which its snapshot has"
+        each.urn: _OF_A_SNAPSHOT
         for each in stack.of(_SNAPSHOTS)
         if any(each.get(*place).possible for place in places)
     }

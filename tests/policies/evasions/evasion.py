@@ -91,9 +91,14 @@ class Evaded:
 
 @dataclass(frozen=True, kw_only=True)
 class Evasion:
-    """A way past the pack."""
+    """A way past the pack, or another program.
+
+    Attributes:
+        source: the public address from which a program's values are.
+    """
 
     way: str
+    source: str = ""
     resources: tuple[Evaded, ...]
     finds: tuple[Expectation, ...]
     preset: Preset = "standard"
