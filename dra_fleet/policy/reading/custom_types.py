@@ -147,9 +147,9 @@ SCRIPT_INSTALLS: Final = re.compile(_TOOL_INSTALLS)
 """A line of a text that installs objects."""
 _INSTALLS: Final = re.compile(
     rf"{_TOOL_INSTALLS}"
-    # any other program with one of the verbs that says where its objects go
-    rf"|{_WORD.format('(apply|install|upgrade|deploy|sync|bootstrap)')}.*"
-    r"(--(kube-?config|kube-?context|namespace)\b|\b(kubernetes|k8s|helm|charts?|manifests?)\b)"
+    # any other program with one of the verbs that says in the same line where its objects go
+    r"|(^|[;&|\n])\s*[\w./-]+( \w+)? (apply|install|upgrade|deploy|sync|bootstrap)(?![\w-])[^\n]*"
+    r"(--(kube-?config|kube-?context|namespace)\b|\b(kubernetes|k8s|charts?|manifests?)\b)"
     # the API server without a client of its own
     r"|(kubernetes\.default|KUBERNETES_(SERVICE|PORT)|serviceaccount/token).*/apis?/",
     re.DOTALL,
