@@ -366,7 +366,8 @@ def show(verdict: GateVerdict) -> None:
     for gone in verdict.gone:
         console.print(f"gone from the baseline: {gone}", markup=False, soft_wrap=True)
     for problem in verdict.problems:
-        console.print(f"not judged: {problem}", markup=False, soft_wrap=True)
+        lines = re.sub(r"; (?=allowed: |fix: |why: )", "\n  ", f"not judged: {problem}")
+        console.print(lines, markup=False, soft_wrap=True)
     known = sum(finding.known for finding in verdict.findings)
     advisory = len(verdict.findings) - verdict.mandatory - known - verdict.exempted
     of_project = ""
@@ -391,12 +392,17 @@ def _show_findings(console: Console, verdict: GateVerdict) -> None:
         title = rule.replace("[", r"\[")
         style = _STYLES.get(level, "dim")
         console.print(f"\n[{style}]{level}[/] {severity} {title}", soft_wrap=True, highlight=False)
+        # Print once, after the sentences, the lines that all sentences of a rule share.
+        shared = [each for each in next(iter(sentences))[1:] if all(each in one for one in sentences)]
+        shared = shared if len(sentences) > 1 else []
         for (problem, *rest), resources in sentences.items():
             before = f"{resources[0]}: " if len(resources) == 1 and resources[0] else ""
-            for line in (f"  {before}{problem}", *(f"    {each}" for each in rest)):
+            own = (f"    {each}" for each in rest if each not in shared)
+            others = (f"    - {each}" for each in resources) if len(resources) > 1 else ()
+            for line in (f"  {before}{problem}", *own, *others):
                 console.print(line, markup=False, soft_wrap=True, highlight=False)
-            for resource in resources if len(resources) > 1 else ():
-                console.print(f"    - {resource}", markup=False, soft_wrap=True, highlight=False)
+        for line in shared:
+            console.print(f"  {line}", markup=False, soft_wrap=True, highlight=False)
     console.print()
 
 

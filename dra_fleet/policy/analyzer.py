@@ -186,13 +186,13 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         The engine sends them in any order; rules see them in the order of registration.
         """
         self._ahead.submit(int).result()  # after all that was worked out for the stack's resources
-        rules = [rule for rule in self._rules if isinstance(rule, StackRule) and self._runs(rule)]
+        rules = [rule for rule in self._rules if self._runs(rule)]
         order = {urn: number for number, urn in enumerate(self._read)}
         sent = sorted(request.resources, key=lambda found: (order.get(found.urn, len(order)), found.urn))
         stack = Stack(resources=[self._with_outputs(resource) for resource in sent])
         return self._answer(
             context,
-            (lambda rule=rule: judging.judge_stack(rule, stack, self._settings[rule.name]) for rule in rules),
+            (lambda rule=rule: judging.judge_whole(rule, stack, self._settings[rule.name]) for rule in rules),
         )
 
     def Remediate(  # noqa: N802 - the protocol's name
@@ -201,10 +201,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         """Correct one resource's inputs by the rules at level `remediate`."""
         response = analyzer_pb2.RemediateResponse()
         read = reading(request)
-        for rule in self._judging(request.type):
+        for rule in self._rules:
             if self._levels[rule.name] != "remediate" or rule.remedy is None:
-                continue
-            if rule.types.fullmatch(request.type) is None:
                 continue
             exempted = exemption_of(self._exemptions, rule.name, request.urn)
             if exempted is not None and exempted.holds(today()):

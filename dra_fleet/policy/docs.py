@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.rule import ResourceRule
 
 if TYPE_CHECKING:
     from dra_fleet.policy.rule import Parameter, Rule
@@ -40,7 +39,7 @@ def section(rule: Rule) -> str:
         f"- More: <{rule.link}>",
         *(f"- Parameter {_parameter(parameter)}" for parameter in rule.parameters),
     ]
-    if isinstance(rule, ResourceRule) and rule.remedy is not None:
+    if rule.remedy is not None:
         lines.append("- Corrects what it finds where the policy config sets its level to `remediate`.")
     if rule.judged_at_update:
         lines.append("- What is unknown at preview is listed, and judged by the engine before it is made.")

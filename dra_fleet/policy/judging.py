@@ -10,6 +10,7 @@ from dra_fleet.core.declared.resources import Stack
 from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy.exemptions import exemption_of
 from dra_fleet.policy.reading.contents import contents, expanded
+from dra_fleet.policy.reading.patches import changed
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def _exempted(violation: Violation, exemptions: Sequence[Exemption], today: dt.d
 def judge(rule: Rule, resources: Sequence[Resource], settings: Settings) -> list[Violation]:
     """The violations of one rule by all resources of a program."""
     if isinstance(rule, ResourceRule):
-        return [found for resource in resources for found in judge_resource(rule, resource, settings)]
+        found = [found for resource in resources for found in judge_resource(rule, resource, settings)]
+        return [*found, *judge_patched(rule, resources, settings)]
     return judge_stack(rule, Stack(resources=resources), settings) if isinstance(rule, StackRule) else []
 
 
@@ -114,6 +116,37 @@ def judge_resource(rule: ResourceRule, resource: Resource, settings: Settings) -
     resource.unknowns.clear()
     findings = [finding for each in about for finding in rule.judge(each, settings)]
     return _violations(rule, findings, [resource], settings)
+
+
+def judge_whole(rule: Rule, stack: Stack, settings: Settings) -> list[Violation]:
+    """The violations of one rule that only all resources together show."""
+    if isinstance(rule, ResourceRule):
+        return judge_patched(rule, stack.resources, settings)
+    return judge_stack(rule, stack, settings) if isinstance(rule, StackRule) else []
+
+
+def judge_patched(rule: ResourceRule, resources: Sequence[Resource], settings: Settings) -> list[Violation]:
+    """The violations of one rule by resources with their patches that neither has alone."""
+    merged = [each for each in changed(resources) if rule.types.fullmatch(each.type)]
+    if not merged:
+        return []
+    alone = {
+        _problem(found)
+        for resource in resources
+        if resource.type.startswith("kubernetes:") and rule.types.fullmatch(resource.type)
+        for found in judge_resource(rule, resource, settings)
+    }
+    return [
+        found
+        for resource in merged
+        for found in judge_resource(rule, resource, settings)
+        if not found.unknown and _problem(found) not in alone
+    ]
+
+
+def _problem(violation: Violation) -> str:
+    """What a message says without its resource."""
+    return violation.message.partition("): ")[2]
 
 
 def judge_stack(rule: StackRule, stack: Stack, settings: Settings) -> list[Violation]:

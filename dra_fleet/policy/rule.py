@@ -124,6 +124,8 @@ class Rule:
             from another resource; the engine has it judged again, known, before the resource is made.
         needs_options: it looks at options of resources that saved events do not tell, so that what it finds
             in them proves nothing.
+        remedy: returns the properties of a resource with the violation removed, or None if the resource has
+            none or the rule cannot remove it; used at level `remediate` only.
     """
 
     name: str
@@ -137,6 +139,7 @@ class Rule:
     production_parameters: Mapping[str, object] = field(default_factory=dict[str, object])
     judged_at_update: bool = False
     needs_options: bool = False
+    remedy: Remedy | None = None
 
     def level(self, preset: Preset) -> Level:
         """The level in a preset. In `advisory` nothing stops a run."""
@@ -180,13 +183,10 @@ class ResourceRule(Rule):
     Attributes:
         types: matches the whole type token of the resources it judges; nothing else reaches it.
         judge: finds the violations.
-        remedy: gives the properties with the violation removed, or None if it cannot; used at level
-            `remediate` only.
     """
 
     types: re.Pattern[str]
     judge: JudgeResource
-    remedy: Remedy | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """A DRA driver's plugin tolerates the taint that GPU nodes carry by convention.
 
 GKE puts `nvidia.com/gpu=present:NoSchedule` on GPU nodes by itself, other platforms by custom. Charts of 25.x
-tolerate nothing unless told to. Other taints of a pool are judged where the pool is in the program too.
+tolerate nothing by default. Of pools in the program, driver-tolerate-pool-taints checks the taints.
 """
 
 from __future__ import annotations
@@ -11,22 +11,36 @@ from typing import TYPE_CHECKING, cast
 
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.nodes import Nodes
+from dra_fleet.policy.reading.plugins import driver_plugin
 from dra_fleet.policy.reading.tolerations import tolerations
-from dra_fleet.policy.rule import Finding, ResourceRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.core.declared.resources import Resource
+    from dra_fleet.core.declared.resources import Resource, Stack
+    from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
-    """Find releases of drivers whose plugin does not tolerate the taint of nodes with their devices."""
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find releases of drivers whose plugin does not tolerate the taint of nodes with their devices.
+
+    If the program declares the pools that the plugin serves, driver-tolerate-pool-taints checks their taints.
+    """
     del settings
-    found = release(resource)
-    driver = None if found is None else found.installs
-    if found is None or driver is None or not driver.resources.node_taint:
+    nodes = Nodes(stack)
+    for resource in stack.of(RELEASE_TYPES):
+        found = release(resource)
+        plugin = None if found is None else driver_plugin(found)
+        if found is not None and (plugin is None or not nodes.served(plugin)):
+            yield from _judge(resource, found)
+
+
+def _judge(resource: Resource, found: ChartRelease) -> Iterator[Finding]:
+    driver = found.installs
+    if driver is None or not driver.resources.node_taint:
         return
     taint, key = driver.resources.node_taint, driver.plugin_key("tolerations")
     given = found.value(key)
@@ -41,7 +55,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             resource,
             given,
-            f"does not tolerate the taint {taint}:NoSchedule of GPU nodes, so no devices are published there",
+            f"does not tolerate the taint {taint}:NoSchedule, "
+            "so nodes with it, such as GKE's, publish no devices",
             f"a toleration of {taint}",
             f"add {{key: {taint}, operator: Exists, effect: NoSchedule}} to {key}",
         )
@@ -51,7 +66,8 @@ def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | Non
     """The release with the toleration added to those it has."""
     found = release(resource)
     driver = None if found is None else found.installs
-    if found is None or driver is None or not list(judge(resource, settings)):
+    del settings
+    if found is None or driver is None or not list(_judge(resource, found)):
         return None
     if found.values.path != ("values",) or resource.get("valueYamlFiles").possible:
         return None  # given in a text or a file, which is left as it is
@@ -73,7 +89,7 @@ def _copy(value: object) -> dict[str, object] | None:
     return dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else None
 
 
-RULE = ResourceRule(
+RULE = StackRule(
     name="driver-require-gpu-toleration",
     description=(
         "The NVIDIA DRA driver's plugin tolerates the taint that GPU nodes carry, "
@@ -83,7 +99,6 @@ RULE = ResourceRule(
     link="https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra",
     severity="medium",
     standard="advisory",
-    types=RELEASE_TYPES,
     judge=judge,
     remedy=remedy,
 )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find claims that no container uses."""
     del settings
+    if resource.type.endswith("Patch"):
+        return  # its containers are those of what it patches, with which it is judged
     for spec in pod_specs(resource):
         yield from _judge(resource, spec)
 

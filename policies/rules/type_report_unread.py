@@ -6,9 +6,10 @@ that passes would seem to have judged it.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.policy.reading.custom_types import installing_pods
+from dra_fleet.policy.reading.custom_types import holds_script, installing_pods
 from dra_fleet.policy.reading.pods import POD_TYPES
 from dra_fleet.policy.reading.unread import unknown_types, unread
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
@@ -27,6 +28,10 @@ RESOURCES: Final = Parameter(
     description="Pulumi names of resources that are checked in another way, such as `install-agents`.",
 )
 _SHOWN: Final = 3
+_INSTALLING: Final = (
+    (POD_TYPES, installing_pods, "runs a command"),
+    (re.compile(r"kubernetes:core/v1:(ConfigMap|Secret)(Patch)?"), holds_script, "holds a script"),
+)
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -35,11 +40,12 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     for resource, what in unread(stack):
         if resource.name not in checked:
             yield _finding(resource, f"may be {what}, and no rule reads its type", resource.name)
-    for resource in stack.of(POD_TYPES):
-        if resource.name not in checked and installing_pods(resource):
-            yield _finding(
-                resource, "runs a command that installs objects, and no preview shows them", resource.name
-            )
+    for types, installs, what in _INSTALLING:
+        for resource in stack.of(types):
+            if resource.name not in checked and installs(resource):
+                yield _finding(
+                    resource, f"{what} that installs objects, and no preview shows them", resource.name
+                )
     for first, what, others in unknown_types(stack):
         left = [each for each in (first, *others) if each.name not in checked]
         if left:

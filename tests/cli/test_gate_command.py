@@ -89,13 +89,11 @@ def test_a_sentence_is_printed_once_with_its_resources(saved: Path) -> None:
         "",
         f"mandatory critical {FLOOR}",
         "  version is '1.33'",
-        "    allowed: 1.34",
-        "    fix: upgrade",
         "    - east (aws:eks/cluster:Cluster)",
         "    - west (aws:eks/cluster:Cluster)",
         "  c (aws:eks/cluster:Cluster): version is '1.32'",
-        "    allowed: 1.34",
-        "    fix: upgrade",
+        "  allowed: 1.34",
+        "  fix: upgrade",
         "",
     ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import yaml
 
 from components.fleet import build
+from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.core.declared.resources import Provider, Resource
 from dra_fleet.core.declared.values import Missing
 from dra_fleet.core.declared.values import Secret as Hidden
@@ -93,9 +94,23 @@ def declared(recorder: Recorder, stack: Path, *, preview: bool, production: bool
     key = (stack, preview, production)
     if key not in _DECLARED:
         plan = make_plan(read_stack_file(stack).settings)
-        plan = replace(plan, environment="production") if production else plan
+        plan = _as_production(plan) if production else plan
         _DECLARED[key] = run_fleet(recorder, plan, preview=preview)
     return [replace(resource, unknowns={}) for resource in _DECLARED[key]]
+
+
+def _as_production(plan: FleetPlan) -> FleetPlan:
+    """Return a plan as production has it: GKE's API server answers inside Google Cloud only."""
+    clusters = tuple(
+        replace(
+            each,
+            settings=each.settings.model_copy(update={"access": type(each.settings.access)(external=False)}),
+        )
+        if isinstance(each.settings, GkeClusterSettings) and each.settings.access is not None
+        else each
+        for each in plan.clusters
+    )
+    return replace(plan, environment="production", clusters=clusters)
 
 
 def run_fleet(recorder: Recorder, plan: FleetPlan, *, preview: bool) -> list[Resource]:

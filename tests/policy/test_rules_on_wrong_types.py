@@ -10,7 +10,6 @@ import pytest
 
 from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy import pack
-from dra_fleet.policy.rule import ResourceRule
 from dra_fleet.policy.rule_cases import UNKNOWN, all_secret, declared_with, put
 from tests.json_places import places
 from tests.policy.breaking_program import JUDGING, cases_of
@@ -62,17 +61,17 @@ def test_a_rule_stands_any_value_at_any_place(rule: Rule) -> None:
                     resources = [each.resource() for each in program]
                     found = judge_all([rule], resources, settings)
                     assert all("Missing." not in each.message for each in found)
-                    if isinstance(rule, ResourceRule) and rule.remedy is not None:
+                    if rule.remedy is not None:
                         rule.remedy(resources[number], settings[rule.name])
                     judged += 1
     assert judged or rule.name in ONLY_OPTIONS
 
 
-REMEDIES = [rule for rule in JUDGING if isinstance(rule, ResourceRule) and rule.remedy is not None]
+REMEDIES = [rule for rule in JUDGING if rule.remedy is not None]
 
 
 @pytest.mark.parametrize("rule", REMEDIES, ids=lambda rule: rule.name)
-def test_a_remedy_keeps_what_is_secret(rule: ResourceRule) -> None:
+def test_a_remedy_keeps_what_is_secret(rule: Rule) -> None:
     assert rule.remedy is not None
     for case in cases_of(rule):
         for broken in case.breaks:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
+from dra_fleet.clouds.common.resources import open_ranges, version_field
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.pools import PoolForm, steps
 from dra_fleet.clouds.resources import (
@@ -16,6 +16,7 @@ from dra_fleet.clouds.resources import (
     Fault,
     GpuDriverOwner,
     MachineTemplate,
+    OtherPools,
     Support,
     VersionField,
     nothing,
@@ -39,7 +40,16 @@ _TYPE: Final = "node.kubernetes.io/instance-type"
 
 _OF_AWS: Final = "karpenter.k8s.aws"
 
-_GPUS: Final = re.compile(rf"{re.escape(_OF_AWS)}/instance-gpu-(count|name|manufacturer|memory)")
+_AUTO: Final = "eks.amazonaws.com"
+"""The API group and the labels of EKS Auto Mode: https://docs.aws.amazon.com/eks/latest/userguide/create-node-pool.html."""
+
+_LABELS: Final = rf"({re.escape(_OF_AWS)}|{re.escape(_AUTO)})"
+
+_GPUS: Final = re.compile(rf"{_LABELS}/instance-gpu-(count|name|manufacturer|memory)")
+
+_FAMILY: Final = re.compile(rf"{_LABELS}/instance-family")
+
+_CATEGORY: Final = re.compile(rf"{_LABELS}/instance-category")
 
 _WITHOUT: Final = frozenset({"DoesNotExist", "NotIn", "Lt"})
 
@@ -77,7 +87,9 @@ def images_told(stack: Stack, resource: Resource, families: re.Pattern[str]) -> 
     has_gpus = gpus_told(resource, families)
     if has_gpus is None and types:
         has_gpus = any(families.match(value.text or "") for value in types)
-    return None if has_gpus is False or name.unknown else bool(_classes_of(stack, resource))
+    if has_gpus is False or name.unknown:
+        return None
+    return resource.get(*_CLASS, "group").peek == _AUTO or bool(_classes_of(stack, resource))
 
 
 def partitions(stack: Stack, pool: NodePool) -> list[Value]:
@@ -102,7 +114,7 @@ def _types(pool: Value) -> list[Value]:
 
 def _is_of_aws(resource: Resource) -> bool:
     group = resource.get(*_CLASS, "group").peek
-    return group in (None, _OF_AWS)
+    return group in (None, _OF_AWS, _AUTO)
 
 
 # https://karpenter.sh/docs/concepts/nodepools/
@@ -266,10 +278,26 @@ def _gpu_driver_root(pool: NodePool) -> str | None:
 
 
 def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
+    if pool.get(*_CLASS, "group").peek == _AUTO:
+        # It adds nodes for claims:
+        # https://docs.aws.amazon.com/eks/latest/userguide/device-management.html
+        return
     if served and pool.may_be_empty and makes(pool):
         yield "Karpenter ignores claims unless its alpha support is on", "1 or more of static capacity"
     elif served and pool.may_be_empty:
         yield "EKS's autoscaler does not know its devices", "1 or more"
+
+
+def _other_pools(cluster: Resource) -> OtherPools:
+    """Return what the pools of EKS Auto Mode have; those that it makes by itself have no accelerators.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/set-builtin-node-pools.html
+    """
+    auto = cluster.get("computeConfig")
+    if not auto.get("enabled").flag:
+        return "none"
+    pools = {str(each.peek) for each in auto.get("nodePools").items}
+    return "plain" if pools and pools <= {"general-purpose", "system"} else "any"
 
 
 def _wrong_images(stack: Stack, pool: NodePool, _: Callable[[], bool]) -> Iterator[Fault]:
@@ -363,7 +391,7 @@ RESOURCES = CloudResources(
             rolled_by=("instanceType", "amiId", "amiType", "version"),
         ),
     ),
-    other_pools=no_other_pools,
+    other_pools=_other_pools,
     system_pool="system",
     machine_templates=(
         MachineTemplate(
@@ -414,9 +442,9 @@ def gpus_told(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | No
         values = [value.text or "" for value in demand.get("values").items]
         if _GPUS.fullmatch(key) and operator not in _WITHOUT:
             return True
-        if operator == "In" and key == f"{_OF_AWS}/instance-family":
+        if operator == "In" and _FAMILY.fullmatch(key):
             return any(families.match(f"{value}.") for value in values)
-        if operator == "In" and key == f"{_OF_AWS}/instance-category":
+        if operator == "In" and _CATEGORY.fullmatch(key):
             return any(value in ("g", "p") for value in values)
     return None
 
@@ -424,13 +452,22 @@ def gpus_told(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | No
 def device_plugin(stack: Stack, pool: NodePool, since: str) -> CloudDevicePlugin | None:
     """The plugin of Bottlerocket, whose variant with NVIDIA's driver Karpenter takes for machines with GPUs.
 
-    https://karpenter.sh/docs/concepts/nodeclasses/#specamifamily
+    Nodes of EKS Auto Mode have a device plugin, and from Kubernetes 1.36 a DRA driver, in their image.
+
+    https://karpenter.sh/docs/concepts/nodeclasses/#specamifamily,
+    https://docs.aws.amazon.com/eks/latest/userguide/device-management.html
 
     Args:
         stack: what has the pool's node class.
         pool: one that Karpenter makes.
         since: the first release that can do without the plugin.
     """
+    if pool.get(*_CLASS, "group").text == _AUTO:
+        return CloudDevicePlugin(
+            title="EKS Auto Mode's own plugin or driver",
+            at=pool.get(*_CLASS),
+            off="keep the driver off these nodes by a nodeSelector, or use a node class of Karpenter",
+        )
     for node_class in _classes_of(stack, pool.resource):
         family, release = _image(node_class)
         if family == _BOTTLEROCKET and not _does_without(node_class, release, since):

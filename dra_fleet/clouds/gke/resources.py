@@ -187,6 +187,15 @@ def _local_accounts(cluster: Resource) -> Iterator[Fault]:
 
 
 def _public_addresses(cluster: Resource) -> Iterator[Fault]:
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
+    dns = cluster.get("controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic")
+    if dns.flag:
+        yield Fault(
+            at=dns,
+            problem="is true, so every address of the Internet reaches the API server by its DNS name",
+            allowed="false, or absent",
+            fix="set allowExternalTraffic: false, and reach the DNS name from networks of Google Cloud",
+        )
     endpoint = cluster.get("controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled")
     private = cluster.get("privateClusterConfig", "enablePrivateEndpoint")
     if endpoint.unknown or endpoint.flag is False or private.unknown or private.flag:

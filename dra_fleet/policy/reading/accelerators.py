@@ -12,7 +12,7 @@ from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources, any_of, dec
 from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.reading.pods import POD_TYPES
-from dra_fleet.policy.reading.unread import WORKLOAD, unread
+from dra_fleet.policy.reading.unread import may_have_devices, unread
 from dra_fleet.policy.rule import Parameter
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def may_have_accelerators(stack: Stack) -> bool:
         or any(_may_accelerate(stack, pool) for each in stack.of(POOL_TYPES) for pool in pools(each))
         or any(_may_be(cloud, name) for cloud, name in _of_templates(stack))
         or _is_open(stack)
-        or any(what != WORKLOAD or _asks(each) for each, what in unread(stack))
+        or any(_asks(each) or may_have_devices(stack, each, what) for each, what in unread(stack))
         or any(_asks(each) for each in stack.of(POD_TYPES))
         or bool(advertisers(stack))
     )
@@ -122,7 +122,7 @@ def _of_templates(stack: Stack) -> Iterator[tuple[CloudResources, Value]]:
 def _is_open(stack: Stack) -> bool:
     """Whether others make pools: the program describes none of one of its clusters, or only pools."""
     homes, clusters = Homes(stack), stack.of(CLUSTERS)
-    described = [each for each in stack.of(POOL_TYPES) if pools(each)]
+    described = [each for each in stack.of(POOL_TYPES) if pools(each)] + stack.of(_TEMPLATES)
     return not clusters or any(
         others == "any" or (others == "none" and not any(homes.together(each, cluster) for each in described))
         for cluster in clusters

@@ -17,7 +17,7 @@ from dra_fleet.core.declared.values import Missing, Secret, Value
 from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 from dra_fleet.policy.reading.chart_files import with_defaults
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, is_known, releases
-from dra_fleet.policy.reading.custom_types import is_custom
+from dra_fleet.policy.reading.custom_types import has_controller
 from dra_fleet.policy.reading.go_templates import UNKNOWN, Templates
 from dra_fleet.policy.reading.patches import patched
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MANIFEST: Final = re.compile(
     r"^[\s-]*[\"']?apiVersion[\"']?\s*:|^\s*\{.*[\"']apiVersion[\"']\s*:", re.MULTILINE
 )
+_REFERENCE: Final = frozenset({"apiVersion", "kind", "name", "namespace", "uid", "controller", "fieldPath"})
+"""Fields of an object that only names another one."""
 _OWN_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
@@ -50,7 +52,7 @@ _NOTHING: Final = Contents()
 
 def may_contain(resource_type: str) -> bool:
     """Return whether resources of a type are looked into."""
-    return RELEASE_TYPES.fullmatch(resource_type) is not None or is_custom(resource_type)
+    return RELEASE_TYPES.fullmatch(resource_type) is not None or has_controller(resource_type)
 
 
 def contents(resource: Resource) -> Contents:
@@ -194,6 +196,6 @@ def _type(value: object) -> str:
         return ""
     fields = cast("Mapping[str, object]", value)
     version, kind = fields.get("apiVersion"), fields.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str) or not kind:
+    if not isinstance(version, str) or not isinstance(kind, str) or not kind or fields.keys() <= _REFERENCE:
         return ""
     return f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"

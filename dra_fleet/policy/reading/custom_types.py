@@ -14,8 +14,16 @@ if TYPE_CHECKING:
     from dra_fleet.core.declared.values import Value
 
 _CUSTOM: Final = re.compile(r"kubernetes:(?P<group>[\w-]+(\.[\w-]+)+)/v\w+:\w+")
-_BUILT_IN: Final = re.compile(r"(?!kops\.|([\w-]+\.)*cluster\.)([\w-]+\.)*k8s\.io|helm\.sh")
-"""Groups of Kubernetes itself and of its projects, and Helm, which other rules read."""
+_BUILT_IN: Final = re.compile(
+    r"(admissionregistration|apiextensions|apiregistration|authentication|authorization|autoscaling|certificates"
+    r"|coordination|discovery|events|(internal\.|flowcontrol\.)apiserver|(\w+\.)?metrics|(\w+\.)*networking|node"
+    r"|rbac\.authorization|resource|scheduling|(\w+\.)?storage|storagemigration)"
+    r"\.k8s\.io|helm\.sh"
+)
+"""Groups of Kubernetes itself, of its add-ons for metrics, networks and storage, and of Helm.
+
+https://kubernetes.io/docs/reference/kubernetes-api/
+"""
 _HARMLESS: Final = (
     # Certificates and secrets: https://cert-manager.io/, https://external-secrets.io/, https://sealed-secrets.netlify.app/
     "cert-manager.io",
@@ -54,6 +62,7 @@ _HARMLESS: Final = (
     "gatekeeper.sh",
     "aquasecurity.github.io",
     "keda.sh",
+    "keda.k8s.io",
     # Queues and groups of pods, whose pods other rules read or which have none: https://kueue.sigs.k8s.io/
     "kueue.x-k8s.io",
     "jobset.x-k8s.io",
@@ -77,10 +86,23 @@ _HARMLESS: Final = (
 """Groups, their sub-groups included, whose objects make no cluster, node, driver or device plugin."""
 
 
+def has_controller(resource_type: str) -> bool:
+    """Return whether a type is a custom one: a controller makes something of its objects."""
+    custom = _CUSTOM.fullmatch(resource_type)
+    return custom is not None and _BUILT_IN.fullmatch(custom["group"]) is None
+
+
 def is_custom(resource_type: str) -> bool:
     """Return whether a type is a custom one outside the harmless groups."""
+    return has_controller(resource_type) and not is_harmless(resource_type)
+
+
+def is_harmless(resource_type: str) -> bool:
+    """Return whether a type is a custom one of a harmless group."""
     custom = _CUSTOM.fullmatch(resource_type)
-    return custom is not None and not _is_harmless(custom["group"])
+    return custom is not None and any(
+        custom["group"] == known or custom["group"].endswith(f".{known}") for known in _HARMLESS
+    )
 
 
 def custom_types(
@@ -107,29 +129,77 @@ def custom_types(
         yield first, what, tuple(others)
 
 
-def _is_harmless(group: str) -> bool:
-    return _BUILT_IN.fullmatch(group) is not None or any(
-        group == known or group.endswith(f".{known}") for known in _HARMLESS
-    )
-
-
+_TOOLS: Final = (
+    r"helm|helmfile|helmsman|helmwave|kubectl|oc|kustomize|terraform|tofu|terragrunt|pulumi|kapp|kluctl|argocd|flux"
+    r"|eksctl|kops|k0sctl|clusterctl|timoni|skaffold|vela|az aks|gcloud container|aws eks|aliyun cs"
+)
+"""Programs that make clusters or their objects."""
+_VERBS: Final = (
+    r"apply|create|create-\w+|replace|patch|run|run-all|install|upgrade|update|update-\w+|up|sync|deploy|bootstrap|init|label|taint"
+    r"|adopt"
+)
+_WORD: Final = r"(?<![\w./-]){}(?![\w-])"
+_TOOL_INSTALLS: Final = (
+    rf"(?<![\w-])({_TOOLS})(?![\w-]).*?{_WORD.format(f'({_VERBS})')}"
+    r"|\bansible-playbook\b|\bkustomize\b.*\bbuild\b"
+)
+SCRIPT_INSTALLS: Final = re.compile(_TOOL_INSTALLS)
+"""A line of a text that installs objects."""
 _INSTALLS: Final = re.compile(
-    r"\bhelm\b.*\b(install|upgrade)\b|\bkubectl\b.*\b(apply|create|replace|patch|run)\b|\bkustomize\b.*\bbuild\b"
-    r"|\b(terraform|tofu|pulumi|helmfile|kapp|kluctl|argocd|flux|eksctl|az|gcloud)\b.*"
-    r"\b(apply|up|sync|deploy|install|bootstrap|create|update)\b",
+    rf"{_TOOL_INSTALLS}"
+    # any other program with one of the verbs that says in the same line where its objects go
+    r"|(^|[;&|\n])\s*[\w./-]+( \w+)? (apply|install|upgrade|deploy|sync|bootstrap)(?![\w-])[^\n]*"
+    r"(--(kube-?config|kube-?context|namespace)\b|\b(kubernetes|k8s|charts?|manifests?)\b)"
+    # the API server without a client of its own
+    r"|(kubernetes\.default|KUBERNETES_(SERVICE|PORT)|serviceaccount/token).*/apis?/",
     re.DOTALL,
 )
 """What installs objects when it runs; a preview does not show them."""
+_INSTALLER_IMAGES: Final = re.compile(
+    r"(?i)(.*[-_.])?(helm(file)?|kubectl|kustomize|terraform|tofu|pulumi|kapp|kluctl)([-_.].*)?"
+)
+"""The last part of an image's name, of one that only a tool's name tells what it does."""
 
 
 def installing_pods(resource: Resource) -> bool:
-    """Return whether a container's command installs objects. Looking notes nothing."""
-    for pods in map(quiet, pod_specs(resource)):
-        for container in pods.containers:
-            given = (each for key in ("command", "args") for each in container.value.get(key).items)
-            if _INSTALLS.search(" ".join(str(each.peek or "") for each in given)):
-                return True
-    return False
+    """Return whether a container installs objects, as its image, command, hooks or environment say.
+
+    Looking notes nothing.
+    """
+    return any(
+        installs(container.value) for pods in map(quiet, pod_specs(resource)) for container in pods.containers
+    )
+
+
+def installs(container: Value) -> bool:
+    """Return whether one container, or one step of a build, installs objects."""
+    image = (
+        str(container.get("image").peek or container.get("name").peek or "")
+        .partition("@")[0]
+        .rpartition("/")[2]
+        .partition(":")[0]
+    )
+    command = [container.get(key) for key in ("command", "args")]
+    words = " ".join(str(each.peek or "") for given in command for each in given.items)
+    texts = [f"{image} {words}" if _INSTALLER_IMAGES.fullmatch(image) else words]
+    texts += [str(value.peek or "") for value in container.every("env", "*", "value")]
+    texts += [
+        " ".join(str(each.peek or "") for each in container.get("lifecycle", hook, "exec", "command").items)
+        for hook in ("postStart", "preStop")
+    ]
+    # Without arguments that are known, an image named after a tool may do anything.
+    untold = _INSTALLER_IMAGES.fullmatch(image) is not None and not words.strip()
+    return untold or any(_INSTALLS.search(text) for text in texts)
+
+
+def holds_script(resource: Resource) -> bool:
+    """Return whether a ConfigMap holds a script that installs objects."""
+    return any(
+        isinstance(text := value.peek, str)
+        and (text.startswith("#!") or str(key).endswith(".sh"))
+        and SCRIPT_INSTALLS.search(text) is not None
+        for key, value in (*resource.get("data").entries, *resource.get("stringData").entries)
+    )
 
 
 _SHAPES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (

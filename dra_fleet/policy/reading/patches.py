@@ -23,6 +23,12 @@ _BY_NAME: Final = frozenset(
 """Lists whose items server-side apply merges by name; it replaces the others as a whole."""
 
 
+def changed(resources: Sequence[Resource]) -> list[Resource]:
+    """Return only the resources that patches change, with the patches merged."""
+    before = {id(each) for each in resources}
+    return [each for each in patched(resources) if id(each) not in before]
+
+
 def patched(resources: Sequence[Resource]) -> list[Resource]:
     """Return the resources, each with the patches of it merged; patches stay beside them.
 

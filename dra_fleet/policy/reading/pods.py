@@ -147,6 +147,18 @@ def may_advertise(pods: PodSpec) -> bool:
     return _says_devices(pods) or any(_reaches_kubelet(path) for path in _host_paths(pods))
 
 
+def may_be_dra_driver(pods: PodSpec) -> bool:
+    """Return whether pods named after devices reach the folder in which DRA drivers register.
+
+    Looking notes nothing.
+    """
+    paths = (
+        str(path.peek or "").rstrip("/")
+        for path in quiet(pods).value.every("volumes", "*", "hostPath", "path")
+    )
+    return any(path.startswith(f"{_KUBELET}/plugins") for path in paths) and _says_devices(pods)
+
+
 def may_install_drivers(pods: PodSpec) -> bool:
     """Return whether pods can install a kernel driver: privileged, or named so. Looking notes nothing."""
     seen = quiet(pods).value

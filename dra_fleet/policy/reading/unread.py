@@ -10,24 +10,25 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
+from dra_fleet.core.declared.values import Value
 from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers, reaches_sockets
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.claims import CLASS_TYPES
-from dra_fleet.policy.reading.clouds import all_resources
+from dra_fleet.policy.reading.clouds import all_resources, any_of
 from dra_fleet.policy.reading.contents import contents
-from dra_fleet.policy.reading.custom_types import custom_types
+from dra_fleet.policy.reading.custom_types import SCRIPT_INSTALLS, custom_types, installs, is_harmless
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.partitions import pools
-from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
+from dra_fleet.policy.reading.pods import POD_TYPES, may_be_dra_driver, pod_specs
 from dra_fleet.policy.reading.versions import VERSIONED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dra_fleet.core.declared.resources import Resource, Stack
-    from dra_fleet.core.declared.values import Value
 
 WORKLOAD: Final = "a workload"
+_ELSEWHERE: Final = "a cluster or a pool of another provider"
 _SERVICES: Final = re.compile(
     r"AWS::(EKS|AutoScaling|EC2|CloudFormation)::"
     r"|Microsoft\.(ContainerService|HybridContainerService|Kubernetes\w*|RedHatOpenShift|Compute|Resources)"
@@ -46,7 +47,17 @@ _INSTALLERS: Final = re.compile(
     r"|microk8s|kubespray|talosctl|kind create cluster|minikube start)\b"
 )
 """https://kubernetes.io/docs/setup/production-environment/tools/ and the distributions' own installers."""
+_JOINS: Final = re.compile(r"/etc/eks/bootstrap\.sh|node\.eks\.aws/|settings\.kubernetes")
+"""User data by which a machine joins a cluster of EKS: https://docs.aws.amazon.com/eks/latest/userguide/worker.html."""
+_OF_CLUSTERS: Final = re.compile(
+    r"(?i)kube_?config([_-]?(raw|file|path|content))?s?|(kubernetes|k8s|kube)_?version|kubelet_?\w*"
+    r"|helm_?(charts?|releases?|values)|chart_?(name|version|url|repository)|(kubernetes|k8s)_?manifests?"
+    r"|config_?sync|sync_?repo|machine_?configuration\w*|control_?plane_?(nodes?|machines?)"
+    r"|(eks|gke|aks|kubernetes)_?(cluster)?_?(config(uration)?|properties)"
+)
+"""What any provider calls properties of clusters, and of what installs charts or manifests on them."""
 _SNAPSHOTS: Final = re.compile(r"azure(-native(_\w+)?)?:containerservice[/:].*")
+_TEMPLATES: Final = any_of(lambda resources: [each.types for each in resources.machine_templates])
 _TEMPLATED: Final = re.compile(r"\{\{")
 
 
@@ -93,17 +104,36 @@ def _is_chart_elsewhere(resource: Resource) -> bool:
     )
 
 
-def _installs_kubernetes(resource: Resource) -> bool:
-    """Return whether the user data of a machine installs Kubernetes, plain or in base64."""
-    texts = (
-        value.peek
-        for value in resource.properties.walk()
-        if value.path and _USER_DATA.fullmatch(str(value.path[-1]))
+def _by_script(resource: Resource) -> bool:
+    """Return whether a script installs Kubernetes or objects: a machine's user data, a step of a build."""
+    return _remembered(
+        resource, "script", lambda: any(_runs_script(resource, each) for each in _all(resource))
     )
+
+
+def _runs_script(resource: Resource, value: Value) -> bool:
+    text = value.peek
+    if not isinstance(text, str):
+        return bool(value.get("args").items or value.get("command").items) and installs(value)
+    user_data = value.path and _USER_DATA.fullmatch(str(value.path[-1]))
+    texts = (text, _decoded(text)) if user_data else (text,)
+    joins = "launchtemplate" not in resource.type.lower()  # what uses a template is read
     return any(
-        isinstance(text, str) and (_INSTALLERS.search(text) or _INSTALLERS.search(_decoded(text)))
-        for text in texts
+        _INSTALLERS.search(each) or SCRIPT_INSTALLS.search(each) or (joins and _JOINS.search(each))
+        for each in texts
     )
+
+
+def _all(resource: Resource) -> Iterator[Value]:
+    """Return every input of a resource; reading them notes nothing."""
+    return Value(resource.read(), (), {}).walk()
+
+
+def _remembered(resource: Resource, key: str, found: Callable[[], bool]) -> bool:
+    answers = resource.remembered
+    if (name := f"{__name__}.{key}") not in answers:
+        answers[name] = found()
+    return answers[name] is True
 
 
 def _decoded(text: str) -> str:
@@ -113,16 +143,43 @@ def _decoded(text: str) -> str:
         return ""
 
 
-def _has_containers(resource: Resource) -> bool:
-    """Whether an object has containers, or asks for what only devices are asked for by."""
-    return any(_is_container_s(value) for value in resource.properties.walk())
-
-
-def _is_container_s(value: Value) -> bool:
-    above, own = (*value.path[-2:-1], ""), (*value.path[-1:], "")
-    return (own[0] == "containers" and bool(value.items)) or (
-        above[0] in ("limits", "requests") and "/" in str(own[0])
+def _says_kubernetes(resource: Resource) -> bool:
+    """Return whether a property of a resource of any provider is called like one of a cluster or a chart."""
+    return _remembered(
+        resource,
+        "words",
+        lambda: any(
+            value.path and _OF_CLUSTERS.fullmatch(str(value.path[-1]))
+            for value in (*_all(resource), *Value(resource.outputs.peek, (), {}).walk())
+        ),
     )
+
+
+def _changes_nodes(resource: Resource) -> bool:
+    """Return whether a Node has labels of devices or taints, which its pool does not show."""
+    labels = Value(resource.read(), (), {}).get("metadata", "labels")
+    taints = Value(resource.read(), (), {}).get("spec", "taints")
+    return taints.possible or any(
+        _ACCELERATED.search(f"{key}={value.peek}") or not value.possible for key, value in labels.entries
+    )
+
+
+def _has_containers(resource: Resource) -> bool:
+    """Whether an object has containers, or asks for what only devices are asked for by.
+
+    In a harmless group, containers only count if they have an image: others change what its controller makes.
+    """
+    harmless = is_harmless(resource.type)
+    return POD_TYPES.fullmatch(resource.type) is None and any(
+        _is_container_s(value, harmless) for value in resource.properties.walk()
+    )
+
+
+def _is_container_s(value: Value, harmless: bool) -> bool:
+    above, own = (*value.path[-2:-1], ""), str((*value.path[-1:], "")[0])
+    if own in ("containers", "initContainers"):
+        return any(each.get("image").possible or not harmless for each in value.items)
+    return above[0] in ("limits", "requests") and "/" in own
 
 
 UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = (
@@ -179,7 +236,11 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         ),
         _names(_SERVICES),
     ),
-    ("whatever its command does", r"command:(local|remote):Command|null:index/resource:Resource", None),
+    (
+        "whatever its command does",
+        r"command:(local|remote):Command|null:index/resource:Resource|.*:\w*Playbook",
+        None,
+    ),
     ("whatever its program does", r"pulumi-\w+:dynamic.*", None),
     # Their children are read; without any, nothing of them is.
     (
@@ -228,16 +289,24 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     *((WORKLOAD, driver.resources.workloads.pattern, None) for driver in drivers.known()),
-    # Kubernetes' own groups end in k8s.io; those of others may hold pods in any place.
-    (WORKLOAD, r"kubernetes:(?!\S*k8s\.io/)[\w-]+(\.[\w-]+)+/\w+:\w+", _has_containers),
+    # Custom types may hold pods in any place.
+    (WORKLOAD, r"kubernetes:[\w-]+(\.[\w-]+)+/\w+:\w+", _has_containers),
     (
-        "a cluster or a pool of another provider",
+        _ELSEWHERE,
         (
-            r"(?i)(?!dra-fleet:|kubernetes:|pulumi:)"
-            r"(?=rancher|[\w-]+:.*(kube|k8s|lke|sks|\bcks\b|cce|tke|gke|eks|aks|openshift|rosa|container|node|agent|worker))"
-            r"[\w-]+:.*:\w*(Kubernetes|Kube|K8s(v\d)?|Cluster(V\d|Instance|RosaHcp|RosaClassic)?|Pool|NodeGroup)"
+            r"(?i)(?!dra-fleet:|kubernetes:|pulumi:)(?!.*(registry|batch)[/:])"
+            r"(?=.*(rancher|kube|k8s|k3[sd]|kops|openshift|rosa|container|node"
+            r"|(?-i:Eks|Aks|Gke|Rke|Lke|Sks|Ske|Oke|Tke|Cce|Cks)|(?<![a-z])([aes]ks|[glors]ke|tke|cce|cks)))"
+            r"[\w-]+:.*:\w*(Kubernetes|Kube|K8s(v\d)?|Cluster(V\d|Instance|RosaHcp|RosaClassic|Eks|Aks|Gke)?|Pool"
+            r"|NodeGroup)|(?!gcp:compute|kubernetes:).*:\w*Node(Pool|Group|Template|Config(uration)?)"
         ),
         None,
+    ),
+    ("labels or taints of nodes with devices", r"kubernetes:core/v1:Node(Patch)?", _changes_nodes),
+    (
+        "a cluster or what is installed on one",
+        r"(?!kubernetes:|pulumi:|dra-fleet:).*",
+        _says_kubernetes,
     ),
     (
         "a chart or manifests",
@@ -245,14 +314,17 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     (
-        "nodes whose user data installs Kubernetes",
+        "what a script installs: Kubernetes or objects of it",
         r"(?!kubernetes:|pulumi:|dra-fleet:).*",
-        _installs_kubernetes,
+        _by_script,
     ),
 )
 """What each may hold, the types, and which resources of them; the first that matches counts."""
 _READ: Final = (CLUSTER_TYPES, VERSIONED, POD_TYPES, INSTALLED_TYPES)
 _TYPES: Final = tuple((what, re.compile(types), about) for what, types, about in UNREAD)
+
+
+_OF_A_SNAPSHOT: Final = "a pool of any Kubernetes version, which its snapshot has"
 
 
 def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
@@ -270,6 +342,42 @@ def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
         what = _may_hold(resource) or hidden.get(resource.urn, "")
         if what and not any(_is_read(stack, each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what
+
+
+_NODES: Final = frozenset(
+    {
+        "nodes of Cluster API",
+        "a cloud's resource made by Crossplane",
+        "a cloud's resource made by its operator",
+        "nodes of Karpenter",
+        "pools that a cluster makes by itself",
+        "machines of a scaling group",
+        "a template of resources",
+        "a resource of another type, which it names",
+        "what gives devices out",
+        "what gives the devices of its classes out",
+        "a device plugin",
+        _ELSEWHERE,
+        "labels or taints of nodes with devices",
+        _OF_A_SNAPSHOT,
+    }
+)
+"""Kinds of unread resources that may have devices, whatever they are called."""
+
+
+def may_have_devices(stack: Stack, resource: Resource, what: str) -> bool:
+    """Return whether an unread resource may have devices.
+
+    It makes nodes of unknown machines, or gives devices out, or one of its words is of devices.
+    """
+    if what == "machines of a scaling group" and stack.of(_TEMPLATES):
+        return False  # the templates name its machines
+    if what == _ELSEWHERE and not resource.properties.entries:
+        return False  # a component of that name, whose resources have no parent
+    return what in _NODES or any(
+        _ACCELERATED.search(" ".join((*map(str, each.path[-1:]), str(each.peek or ""))))
+        for each in _all(resource)
+    )
 
 
 def unknown_types(stack: Stack) -> Iterator[tuple[Resource, str, tuple[Resource, ...]]]:
@@ -290,7 +398,9 @@ def _unknown_plugins(stack: Stack) -> dict[str, str]:
     """Find pods with the sockets of device plugins that no driver knows, beside a DRA driver."""
     found = advertisers(stack)
     known = {each.resource.urn for each in found}
-    if not any(each.kind == "dra" for each in found):
+    if not any(each.kind == "dra" for each in found) and not any(
+        may_be_dra_driver(pods) for each in stack.of(POD_TYPES) for pods in pod_specs(each)
+    ):
         return {}
     return {
         each.urn: "a device plugin"
@@ -306,7 +416,7 @@ def _of_snapshots(stack: Stack) -> dict[str, str]:
     """
     places = (("creationData", "sourceResourceId"), ("snapshotId",), ("defaultNodePool", "snapshotId"))
     return {
-        each.urn: "a pool of any Kubernetes version, which its snapshot has"
+        each.urn: _OF_A_SNAPSHOT
         for each in stack.of(_SNAPSHOTS)
         if any(each.get(*place).possible for place in places)
     }

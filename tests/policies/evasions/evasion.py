@@ -91,9 +91,14 @@ class Evaded:
 
 @dataclass(frozen=True, kw_only=True)
 class Evasion:
-    """A way past the pack."""
+    """A way past the pack, or another program.
+
+    Attributes:
+        source: the public address from which a program's values are.
+    """
 
     way: str
+    source: str = ""
     resources: tuple[Evaded, ...]
     finds: tuple[Expectation, ...]
     preset: Preset = "standard"
@@ -109,9 +114,12 @@ class Evasion:
         return next(resource for resource in self.resources if resource.name == name)
 
 
-def evasions(folder: Path = FOLDER) -> Iterator[tuple[str, Evasion]]:
-    """Every evasion, or other program with what must be said of it, of a folder with a name for the test."""
-    for file in sorted(folder.rglob("*.yaml")):
+def evasions(folder: Path = FOLDER, *files: Path) -> Iterator[tuple[str, Evasion]]:
+    """Return the evasions, or other programs with what must be said of them, of a folder or of files in it.
+
+    Each has a name for the test.
+    """
+    for file in files or sorted(folder.rglob("*.yaml")):
         with file.open(encoding="utf-8") as text:
             for number, told in enumerate(yaml.load_all(text, _Loader)):
                 name = file.relative_to(folder).with_suffix("").as_posix()

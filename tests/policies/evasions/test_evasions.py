@@ -1,6 +1,7 @@
 """Ways past the pack, each with what the pack must say of it all the same.
 
-A file of this folder, in a sub-folder of its kind, holds one way and its variants (YAML documents)::
+A file of this folder is a kind of ways, with at least three members of different products or spellings, each
+a YAML document::
 
     way: a deny-nothing network is written as two halves      # a sentence
     resources:                                                # the program, in the order of registration
@@ -32,7 +33,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.policies.evasions.evasion import evasions
+from tests.policies.evasions.evasion import FOLDER, evasions
 
 if TYPE_CHECKING:
     from tests.policies.evasions.evasion import Evasion
@@ -49,5 +50,17 @@ def test_the_way_past_the_pack_is_closed(evasion: Evasion) -> None:
         assert any(expected.met_by(one) for one in found), f"{evasion.way}; wanted {expected}, got:\n{said}"
 
 
+def test_each_kind_has_three_members_of_different_forms() -> None:
+    few: dict[str, int] = {}
+    for file in FOLDER.rglob("*.yaml"):
+        forms = {
+            f"{evasion.resources} {evasion.config}".replace(evasion.way, "")
+            for _, evasion in evasions(FOLDER, file)
+        }
+        if len(forms) < 3:
+            few[file.name] = len(forms)
+    assert few == {}
+
+
 def test_the_ways_past_are_many() -> None:
-    assert len(EVASIONS) >= 150
+    assert len(EVASIONS) >= 400

@@ -72,7 +72,7 @@ LISTED_GKE = cluster(GKE, masterAuthorizedNetworksConfig={"cidrBlocks": [{"cidrB
 DNS_GKE = cluster(
     GKE,
     controlPlaneEndpointsConfig={
-        "dnsEndpointConfig": {"allowExternalTraffic": True},
+        "dnsEndpointConfig": {"allowExternalTraffic": False},
         "ipEndpointsConfig": {"enabled": False},
     },
 )

@@ -18,8 +18,8 @@ OLD = Declared(
 NEW = Declared(type=TOKEN, name="driver", properties={"chart": "dra-driver-nvidia-gpu", "version": "0.4.1"})
 MESSAGE = said(
     OLD,
-    "values.kubeletPlugin.tolerations does not tolerate the taint nvidia.com/gpu:NoSchedule of GPU nodes, "
-    "so no devices are published there",
+    "values.kubeletPlugin.tolerations does not tolerate the taint nvidia.com/gpu:NoSchedule, "
+    "so nodes with it, such as GKE's, publish no devices",
     "a toleration of nvidia.com/gpu",
     "add {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule} to kubeletPlugin.tolerations",
 )
@@ -49,5 +49,25 @@ CASES = (
                 unknown=PLACE,
             ),
         ),
+    ),
+    # The pool that the plugin serves is declared, and its nodes have no taint.
+    RuleCase(
+        passing=(
+            Declared(
+                type="alicloud:cs/nodePool:NodePool",
+                name="a10",
+                properties={"instanceTypes": ["ecs.gn7i-c8g1.2xlarge"]},
+            ),
+            Declared(
+                type=TOKEN,
+                name="driver",
+                properties={
+                    "chart": "nvidia-dra-driver-gpu",
+                    "version": "25.3.2",
+                    "values": {"kubeletPlugin": {"affinity": None}, "gpuResourcesEnabledOverride": True},
+                },
+            ),
+        ),
+        breaks=(),
     ),
 )
