@@ -40,7 +40,7 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
         ```python
         cluster = dra.ExistingCluster(
             "lab",
-            kubeconfig=pulumi.Config().require_secret("kubeconfig"),
+            kubeconfig=config.require_secret("kubeconfig"),
             kubernetes_version="1.36",
             pools={"h100": {"machine": "hgx-h100-8", "min": 1, "max": 1, "node_selector": {"pool": "h100"}}},
         )

@@ -44,7 +44,7 @@ def test_example_of_the_class_runs(name: str) -> None:
     assert f"dra.{name}(" in example
 
     def program() -> None:
-        known: dict[str, Any] = {"dra": dra, "pulumi": pulumi, "core": core}
+        known: dict[str, Any] = {"dra": dra, "config": pulumi.Config(), "core": core}
         if "cluster=train" in example:
             known["train"] = train()
         if "cluster=cluster" in example or "cluster." in example:
