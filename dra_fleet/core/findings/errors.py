@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -92,6 +93,10 @@ KEY = "dra-fleet:fleet"
 _ALIKE = 0.5
 """How alike two names are, from 0 to 1, before one is proposed for the other."""
 
+_WORDS = re.compile(r"[a-z0-9]+")
+_OTHER_WORDS = 0.9
+"""How alike two names with different numbers of words are before one is proposed for the other."""
+
 _ONLY_BEGUN = 0.15
 """How much less it counts that only the beginning of a longer name is alike."""
 
@@ -143,9 +148,20 @@ def nearest(got: str, names: Sequence[str], least: float = _ALIKE) -> list[str]:
 
 
 def mistyped(got: str, names: Iterable[str]) -> str:
-    """A fix that proposes the nearest name, or nothing."""
-    near = nearest(got, sorted(names))
+    """Return a fix that proposes the nearest name, or "" if no name has nearly the same words."""
+    near = [name for name in nearest(got, sorted(names)) if _has_same_words(got, name)]
     return f"did you mean {near[0]}?" if near else ""
+
+
+def _has_same_words(got: str, name: str) -> bool:
+    words, others = (_WORDS.findall(text.lower()) for text in (got, name))
+    if len(words) != len(others):
+        return words == others[: len(words)] or _likeness(got, name) >= _OTHER_WORDS
+    return len(words) == 1 or all(_likeness(*pair) >= _ALIKE for pair in zip(words, others, strict=True))
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()
 
 
 def shown(value: object) -> str:
