@@ -53,7 +53,7 @@ class DemandSettings(SettingsModel):
         Field(description="Without it: every taint of the cluster's pools"),
     ] = None
     cpu: Annotated[QuantityText, Field(description="CPU request of each pod")] = "100m"
-    memory: Annotated[QuantityText, Field(description="Memory request of each pod")] = "128Mi"
+    memory: Annotated[QuantityText, Field(description="Memory request of each pod; it is no limit")] = "128Mi"
     accept: Annotated[
         Mapping[Accepted, Annotated[str, Field(min_length=1)]],
         Field(
@@ -136,9 +136,9 @@ class WorkloadSettings(DemandSettings):
         Field(description="Further requests of each pod, such as ephemeral-storage"),
     ] = Field(default_factory=dict)
     limits: Annotated[
-        Mapping[LabelKey, QuantityText] | None,
-        Field(description="Limits of each pod; without it, the memory request; {} for none"),
-    ] = None
+        Mapping[LabelKey, QuantityText],
+        Field(description="Limits of each pod, such as memory; default: none"),
+    ] = Field(default_factory=dict)
     service_account: Annotated[
         DnsSubdomain | None, Field(description="ServiceAccount of the namespace; without it, no token")
     ] = None
