@@ -284,6 +284,16 @@ class Driver(ABC):
         del machine, wanted
         return False
 
+    def replicas(self, wanted: Sharing) -> int:
+        """Return how often a device plugin advertises each device that is shared by a strategy."""
+        del wanted
+        return 1
+
+    def plugin_labels(self, wanted: Sharing) -> Mapping[str, str]:
+        """Return the node labels by which a device plugin shares devices by a strategy."""
+        del wanted
+        return {}
+
     # The plan
 
     def check_fleet(self, settings: FleetSettings, findings: Findings) -> None:

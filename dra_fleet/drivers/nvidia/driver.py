@@ -26,9 +26,16 @@ from dra_fleet.drivers.nvidia.labels import (
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
 from dra_fleet.drivers.nvidia.resources import RESOURCES
-from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings, MigSharing
+from dra_fleet.drivers.nvidia.settings import (
+    ComputeDomainSettings,
+    MigSharing,
+    Mps,
+    ReplicaSharing,
+    TimeSlicing,
+)
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES
 from dra_fleet.drivers.nvidia.sharing import is_divided
+from dra_fleet.drivers.nvidia.sharing.replicas import check_replicas, plugin_labels, replicas
 from dra_fleet.drivers.nvidia.values import priority_keys
 from dra_fleet.model.claims import FirstAvailableRequest
 from dra_fleet.model.specs import POOL
@@ -67,6 +74,8 @@ def isolation(machine: Machine, sharing: Sharing) -> str:
         return ""
     if isinstance(sharing, MigSharing):
         return "MIG partitions: memory and faults are kept apart in hardware, compute is reserved"
+    if isinstance(sharing, ReplicaSharing):
+        return f"{sharing.strategy}, {sharing.replicas} pods per GPU: neither memory nor faults are isolated"
     if machine.gpu_fraction is not None:
         return (
             f"vGPU, {machine.gpu_fraction} of a GPU: memory and faults are kept apart by the hypervisor, "
@@ -294,7 +303,7 @@ class Nvidia(Driver):
 
     @override
     def strategies(self) -> tuple[type[SettingsModel], ...]:
-        return (MigSharing,)
+        return (MigSharing, TimeSlicing, Mps)
 
     @override
     def sections(self) -> Mapping[str, type[SettingsModel]]:
@@ -321,6 +330,15 @@ class Nvidia(Driver):
         self, cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
     ) -> None:
         check_isolation(cluster, settings, findings)
+        check_replicas(cluster, settings, pools, findings)
+
+    @override
+    def replicas(self, wanted: Sharing) -> int:
+        return replicas(wanted)
+
+    @override
+    def plugin_labels(self, wanted: Sharing) -> Mapping[str, str]:
+        return plugin_labels(wanted)
 
     @override
     def plan_domains(
