@@ -284,14 +284,14 @@ class Driver(ABC):
         del machine, wanted
         return False
 
-    def replicas(self, wanted: Sharing) -> int:
+    def replicas(self, sharing: Sharing) -> int:
         """Return how often a device plugin advertises each device that is shared by a strategy."""
-        del wanted
+        del sharing
         return 1
 
-    def plugin_labels(self, wanted: Sharing) -> Mapping[str, str]:
+    def plugin_labels(self, sharing: Sharing) -> Mapping[str, str]:
         """Return the node labels by which a device plugin shares devices by a strategy."""
-        del wanted
+        del sharing
         return {}
 
     # The plan

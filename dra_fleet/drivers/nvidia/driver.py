@@ -182,8 +182,8 @@ def fabric_values(release: Release, fabric: str, *, is_labelled: bool) -> ChartV
 def awaits(spec: Object, node: Object) -> str | None:
     """What the driver's pods, which run on partitioned nodes only, wait for on a node; None for nothing."""
     labels = node["metadata"].get("labels", {})
-    wanted = json.dumps(spec.get("affinity", {})) + json.dumps(spec.get("nodeSelector", {}))
-    if MIG_STATE not in wanted or MIG_CONFIG not in labels or labels.get(MIG_STATE) == MIG_READY:
+    selection = json.dumps(spec.get("affinity", {})) + json.dumps(spec.get("nodeSelector", {}))
+    if MIG_STATE not in selection or MIG_CONFIG not in labels or labels.get(MIG_STATE) == MIG_READY:
         return None
     return (
         f"the driver waits until the GPUs of node {node['metadata']['name']} are partitioned: "
@@ -333,12 +333,12 @@ class Nvidia(Driver):
         check_replicas(cluster, settings, pools, findings)
 
     @override
-    def replicas(self, wanted: Sharing) -> int:
-        return replicas(wanted)
+    def replicas(self, sharing: Sharing) -> int:
+        return replicas(sharing)
 
     @override
-    def plugin_labels(self, wanted: Sharing) -> Mapping[str, str]:
-        return plugin_labels(wanted)
+    def plugin_labels(self, sharing: Sharing) -> Mapping[str, str]:
+        return plugin_labels(sharing)
 
     @override
     def plan_domains(

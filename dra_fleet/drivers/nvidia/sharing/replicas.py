@@ -24,14 +24,14 @@ _CONFIG_MAP: Final = "dra-fleet-device-plugin"
 _KEYS: Final = {"time-slicing": "timeSlicing", "mps": "mps"}
 
 
-def replicas(wanted: Sharing) -> int:
+def replicas(sharing: Sharing) -> int:
     """Return how often the device plugin advertises each GPU."""
-    return wanted.replicas if isinstance(wanted, ReplicaSharing) else 1
+    return sharing.replicas if isinstance(sharing, ReplicaSharing) else 1
 
 
-def plugin_labels(wanted: Sharing) -> dict[str, str]:
+def plugin_labels(sharing: Sharing) -> dict[str, str]:
     """Return the node label that selects a pool's entry of the ConfigMap."""
-    return {PLUGIN_CONFIG: _entry(wanted)} if isinstance(wanted, ReplicaSharing) else {}
+    return {PLUGIN_CONFIG: _entry(sharing)} if isinstance(sharing, ReplicaSharing) else {}
 
 
 def plugin_values(pools: Iterable[PoolPlan]) -> dict[str, Any]:
@@ -66,15 +66,15 @@ def check_replicas(
     operator: object = getattr(settings.clusters[cluster], "gpu_operator", None)
     can_install = hasattr(settings.clusters[cluster], "gpu_operator")
     for pool in pools:
-        wanted = pool.sharing
-        if not isinstance(wanted, ReplicaSharing):
+        sharing = pool.sharing
+        if not isinstance(sharing, ReplicaSharing):
             continue
         at = ("clusters", cluster, "pools", pool.name)
         if pool.advertise != "device-plugin":
             findings.error(
                 *at,
                 "sharing",
-                what=f"{wanted.strategy} by replicas is done by the device plugin, not by the DRA driver",
+                what=f"{sharing.strategy} by replicas is done by the device plugin, not by the DRA driver",
                 got=f"advertise: {pool.advertise}",
                 allowed="advertise: device-plugin",
                 fix="set advertise: device-plugin, or let claims share GPUs by their config",
@@ -84,18 +84,18 @@ def check_replicas(
                 *at,
                 "sharing",
                 what="requires the device plugin of the GPU Operator, which the cluster does not install",
-                got=wanted.strategy,
+                got=sharing.strategy,
                 fix="add gpuOperator: {version: …} to the cluster" if can_install else "",
             )
-        if "isolation" in wanted.accept:
+        if "isolation" in sharing.accept:
             continue
-        what = f"shares GPUs by {wanted.strategy}, which isolates neither memory nor faults"
+        what = f"shares GPUs by {sharing.strategy}, which isolates neither memory nor faults"
         if settings.environment == "production":
             findings.error(
                 *at,
                 "sharing",
                 what=f"{what}; production requires a reason for that",
-                got=wanted.strategy,
+                got=sharing.strategy,
                 allowed="exclusive GPUs, MIG partitions, vGPUs",
                 fix="use a MIG layout, or state the reason in accept: {isolation: the reason}",
             )
@@ -103,12 +103,12 @@ def check_replicas(
             findings.warnings.append(f"pool {pool.name} {what}")
 
 
-def _entry(wanted: ReplicaSharing) -> str:
-    return f"{wanted.strategy}-{wanted.replicas}"
+def _entry(sharing: ReplicaSharing) -> str:
+    return f"{sharing.strategy}-{sharing.replicas}"
 
 
-def _config(wanted: ReplicaSharing) -> str:
+def _config(sharing: ReplicaSharing) -> str:
     return (
-        f"version: v1\nsharing:\n  {_KEYS[wanted.strategy]}:\n    resources:\n"
-        f"      - {{name: nvidia.com/gpu, replicas: {wanted.replicas}}}\n"
+        f"version: v1\nsharing:\n  {_KEYS[sharing.strategy]}:\n    resources:\n"
+        f"      - {{name: nvidia.com/gpu, replicas: {sharing.replicas}}}\n"
     )

@@ -59,8 +59,8 @@ def test_a_capable_node_without_a_layout_is_labelled_all_disabled_and_then_succe
     assert change[f"{DEPLOY}mig-manager"] == "true"
     assert change["nvidia.com/mig.config"] == "all-disabled"
     gpus = parts_of(host()).gpus
-    wanted = choose(built_in({gpu.model.name: gpu.model for gpu in gpus}.values()), "all-disabled", gpus)
-    whole = Situation(state=None, wanted=wanted, current=tuple(None for _ in gpus))
+    layouts = choose(built_in({gpu.model.name: gpu.model for gpu in gpus}.values()), "all-disabled", gpus)
+    whole = Situation(state=None, wanted=layouts, current=tuple(None for _ in gpus))
     assert next_step(whole) == MigStep(Action.SUCCEED)
     assert SUCCESS == "success"
 

@@ -269,15 +269,15 @@ class Daemons(Programs):
         """Advertise GPUs as often as the node's entry of the plugin's ConfigMap says."""
         name = pod["spec"]["nodeName"]
         try:
-            wanted = await plugin_config.selected(
+            shared = await plugin_config.selected(
                 pod, await self._identities.pod(pod), self._identities.kubelet(name)
             )
         except plugin_config.PluginConfigInvalid as error:
             await self._events.record(name, pod, "DevicePluginConfig", str(error))
             return
         parts = parts_of(self._machines.host(name))
-        if parts.shared != wanted:
-            text = kept_text(dataclasses.replace(parts, shared=wanted))
+        if parts.shared != shared:
+            text = kept_text(dataclasses.replace(parts, shared=shared))
             await self._machines.change(name, DRIVER_NAME, text)
             self._view.wake_all_on(name)
 
