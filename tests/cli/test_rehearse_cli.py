@@ -208,7 +208,12 @@ def test_up_prints_the_rule_level_and_message_of_each_finding(
         seconds=1.0,
         timings=(),
     )
-    monkeypatch.setattr("dra_fleet.rehearsal.session.up", lambda *_, **__: report)
+
+    def up(*arguments: object, **options: object) -> UpReport:
+        del arguments, options
+        return report
+
+    monkeypatch.setattr("dra_fleet.rehearsal.session.up", up)
     code, out, _ = run("rehearse", "up", "dev")
     assert code == 0
     assert "policy node-require-labels (advisory): pool a lacks b" in out
