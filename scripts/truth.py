@@ -38,6 +38,7 @@ proof predicts, attribute by attribute.
 - The name of a partition holds its profile's id; where that is not public (A30, RTX PRO) it is not compared.
 - With DynamicMIG a prediction leaves out the counters of figures that are not public, and has one of its own
   for the engines of which a GPU has one set; neither is compared.
+- Version 0.4.1 reads PCIe roots from the recording machine, so they are compared from 0.5.0 on.
 - Machines whose GPUs a driver cannot tell apart are in one row; `-` is what they do not have, or no layout of
   theirs is public.
 """
