@@ -162,7 +162,7 @@ def _container(args: WorkloadJobArgs) -> core.ContainerArgs:
         or None,
         resources=core.ResourceRequirementsArgs(
             requests={"cpu": runs.cpu, "memory": runs.memory, **runs.requests},
-            limits={"memory": runs.memory} if runs.limits is None else dict(runs.limits) or None,
+            limits=dict(runs.limits) or None,
             claims=[
                 core.ResourceClaimArgs(name=name)
                 for name in ((CLAIM,) if args.channel is None else (CLAIM, CHANNEL))

@@ -19,6 +19,7 @@ from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.model.settings import ExclusiveSharing
+from dra_fleet.model.specs import PCIE_ROOT
 from scripts.recorded_cases import STATIC, Case, cases, read_recording, same_hardware, served_machines
 
 if TYPE_CHECKING:
@@ -96,6 +97,9 @@ def compare(machine: str, case: Case, real: Object) -> Comparison:
         return Comparison(machine=machine, case=case, unpredictable=reason)
     devices = [one for one in predicted.devices if one.driver == GPUS]
     untold = _untold(devices)
+    # Before 0.5.0 the driver reads PCIe roots below the recording machine's own /sys.
+    if not any(PCIE_ROOT in one["attributes"] for one in real["devices"]):
+        untold |= {PCIE_ROOT}
     told = _devices(devices, real["devices"], untold, keep_ids=_ids_are_public(machine))
     counters = {one["name"]: one["counters"] for one in real["counters"]}
     own = {one["name"]: one["counters"] for one in predicted.counters.get(GPUS, ())}

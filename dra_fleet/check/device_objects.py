@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet import drivers
 from dra_fleet.check.resources import GROUP, at, has_marks, mapping, sequence
 from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
@@ -78,13 +77,16 @@ def validated(resource: FileObject, minor: str) -> Validated:
     judged = replace(resource, subject=replace(resource.subject, found={}))
     as_v1 = replace(judged, value=_as_v1(judged))
     _check_version(judged)
+    problems = validate_object(as_v1.kind, as_v1.value, minor)
+    # Where a field is dropped, its holder then lacks a field; a missing name is reported with the head.
+    caused = {item.path.rpartition(".")[0] for item in problems if not item.server}
+    if not mapping(resource.value.get("metadata")):
+        caused.add("metadata")
     told: set[tuple[str, str]] = set()
-    for problem in validate_object(as_v1.kind, as_v1.value, minor):
-        if (problem.path, problem.what) not in told:
+    for problem in problems:
+        if (problem.path, problem.what) not in told and not (problem.server and problem.path in caused):
             told.add((problem.path, problem.what))
             _tell(as_v1, problem)
-    if judged.kind == "DeviceClass":
-        _check_owner(judged)
     found = judged.subject.found
     return Validated(given=resource, as_v1=as_v1, found=found, has_marks=has_marks(resource.value))
 
@@ -195,19 +197,6 @@ def _tell(resource: FileObject, problem: Problem) -> None:
 def _has(resource: FileObject, dotted: str) -> bool:
     path = resource.subject.path(dotted)
     return (*resource.subject.base, *path) in resource.subject.document.places
-
-
-def _check_owner(resource: FileObject) -> None:
-    owner = drivers.of_class(resource.name)
-    if owner is not None:
-        resource.subject.error(
-            "metadata",
-            "name",
-            rule="class-of-chart",
-            what=f"is the name of a class that the {owner.name} driver's chart installs itself",
-            got=resource.name,
-            fix="choose another name; claims may request the chart's class without declaring it",
-        )
 
 
 def class_name(request: ClassRequest) -> str:

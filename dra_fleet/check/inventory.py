@@ -148,7 +148,9 @@ class ClusterInventory:
             for driver in drivers.in_place_of_plugins(pool.machine) if pool.by_plugin else ():
                 devices = driver.accelerators_of(pool.machine)
                 if devices is not None:
-                    found.setdefault(driver.extended_resource, {})[pool.name] = devices.count
+                    found.setdefault(driver.extended_resource, {})[pool.name] = (
+                        devices.count * driver.replicas(pool.sharing)
+                    )
         return found
 
     def _shape(self, pool: PoolPlan) -> NodeShape:

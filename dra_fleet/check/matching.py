@@ -13,6 +13,7 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from dra_fleet.check.inventory import ClusterInventory, FleetDevice
     from dra_fleet.kubernetes.cel import CelVerdict
@@ -88,7 +89,10 @@ def why_none(judged: Sequence[Judged], environment: DeviceCel) -> NoMatch:
     first = max(stops, key=lambda stop: stop[0][0])[0]
     alike = [item for stop, item in stops if stop == first]
     clause, stopped = first[1], [item.device for item in alike]
-    nearest = max(alike, key=lambda item: _likeness(clause, item, environment))
+    likeness = [
+        (_likeness(clause, item, environment), _amounts(clause, item.device, environment)) for item in alike
+    ]
+    nearest = alike[likeness.index(max(likeness))]
     found = _values(clause, environment, [nearest.device, *stopped])
     what = f"`{clause}` is not true on {nearest.device.name} of pool {nearest.device.pool}"
     told = f"{what} ({found})" if found else what
@@ -120,6 +124,16 @@ def _likeness(clause: str, item: Judged, environment: DeviceCel) -> float:
     value = _values(clause, environment, [item.device]).lower()
     texts = [(first or second).lower() for first, second in _TEXTS.findall(clause)]
     return max((SequenceMatcher(None, text, value).ratio() for text in texts if value), default=0.0)
+
+
+def _amounts(clause: str, device: FleetDevice, environment: DeviceCel) -> list[Fraction]:
+    reads = sorted(environment.operand(clause).lookups, key=str)
+    texts = [
+        device.value(read.variable, read.domain, read.identity)
+        for read in reads
+        if read.variable == "device.capacity" and read.domain and read.identity
+    ]
+    return [Quantity.parse(text).amount for text in texts if text]
 
 
 def _values(clause: str, environment: DeviceCel, stopped: Sequence[FleetDevice]) -> str:

@@ -217,7 +217,7 @@ def check_admin_access(
     for claim in claims:
         configs = [mapping(item) for item in sequence(at(claim.value, (*devices_path(claim.kind), "config")))]
         for request in requests(claim):
-            if request.value.get("adminAccess") is not True:
+            if request.is_alternative or request.value.get("adminAccess") is not True:
                 continue
             path = (*request.path, "adminAccess")
             _grants_admin_access(claim, path, labels)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
 _KINDS = {_NAME: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}
 _MOST_CONSUMERS = 256
-_OF_NETWORKS = re.compile(r"(?i)net|nic|rdma|roce|efa|vlan|sriov|vf|infiniband|\bib\b|cni|ipam|eth")
+_OF_NETWORKS = re.compile(r"(?i)net|nic|rdma|roce|efa|vlan|sriov|vf|infiniband|\bib\b|cni|ipam|eth|interface")
 """Names of claims for network devices, which a driver gives to the whole pod."""
 
 
@@ -122,7 +122,7 @@ def check_claims(pod: Pod, references: References) -> None:
                 "resourceClaims",
                 index,
                 rule="claim-not-taken",
-                what=f"no container takes claim {name}: its devices are held and nobody sees them",
+                what=f"no container takes claim {name}: {_seen_by_none(pod, name, references)}",
                 fix=f"resources: {{claims: [{{name: {name}}}]}} in a container",
             )
     if pod.claims and pod.spec.get("nodeName") and not pod.is_running:
@@ -203,7 +203,7 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
             "source",
             rule="claim-entry",
             what="unknown field: `source` was removed in Kubernetes 1.31",
-            fix=f"write {' or '.join(mapping(item['source']) or [_NAME])} directly under the claim",
+            fix=f"write {_field_of(item['source'])} directly under the claim",
         )
         return
     unknown = sorted({*item} - {"name", _NAME, _TEMPLATE})
@@ -224,6 +224,11 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
             else (f"must specify one of: `{_NAME}`, `{_TEMPLATE}`")
         )
         subject.error(*path, rule="claim-entry", what=what, allowed="exactly one of the two")
+
+
+def _field_of(source: object) -> str:
+    meant = [field for field in (_NAME, _TEMPLATE) if any(name in field for name in mapping(source))]
+    return meant[-1] if meant else _NAME
 
 
 def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: References) -> None:
@@ -269,6 +274,13 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
         if request:
             _check_request(pod, (*where, item.fields[1]), request, pod.keys.get(name), references)
     return used
+
+
+def _seen_by_none(pod: Pod, name: str, references: References) -> str:
+    claim = references.of(pod.keys[name])
+    if claim is None or claim.drivers is None or not all(map(drivers.publishing, claim.drivers)):
+        return "unless its driver serves whole pods, its devices are allocated and no container sees them"
+    return "its devices are held and nobody sees them"
 
 
 def _is_for_containers(pod: Pod, name: str, references: References) -> bool:

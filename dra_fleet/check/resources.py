@@ -19,7 +19,7 @@ TEMPLATE = re.compile(r"\{\{|\{%|\$\{")
 """What templates are full of, those of Helm and jinja and those of envsubst."""
 
 RENDER = {
-    "{": "render it first: helm template … | dra-fleet check -",
+    "{": "render it first, for example: helm template … | dra-fleet check -",
     "$": "render it first: envsubst < FILE | dra-fleet check -",
 }
 

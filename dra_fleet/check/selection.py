@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dra_fleet.check.resources import FileObject
     from dra_fleet.core.findings.finding import Subject
     from dra_fleet.core.yaml_text import Path
+    from dra_fleet.drivers import Driver
     from dra_fleet.kubernetes.cel.program import DeviceCel, Program
 
     class _Tell(Protocol):
@@ -184,15 +185,17 @@ class ClassSelection:
 
     def check_class(self, resource: FileObject) -> None:
         """Judge a class: its selectors, and whether it selects what it is meant for."""
-        subject, before = resource.subject, _errors(resource.subject)
+        subject = resource.subject
+        self._check_owner(resource)
+        before = _errors(subject)
         own = list(expressions(resource, ("spec",)))
         found = self._compiled(resource, ("spec",))
-        if not own:
+        if not own and not subject.has_errors:
             what = "has no selector, so that it holds every device of every driver"
             subject.warning(
                 "spec", rule="class-without-selector", what=what, fix="select by device.driver at least"
             )
-        elif found:
+        elif own and found:
             judged = self._judged(found)
             check_robustness(self.clusters, subject, own, found, judged)
             if _errors(subject) == before:
@@ -202,6 +205,21 @@ class ClassSelection:
                 check_class_width(self.clusters, resource, own, found)
         if _errors(subject) > before:
             self.broken.add(resource.name)
+
+    def _check_owner(self, resource: FileObject) -> None:
+        owner = drivers.of_class(resource.name)
+        if owner is not None and owner in self._installed:
+            resource.subject.error(
+                *("metadata", "name"),
+                rule="class-of-chart",
+                what=f"is the name of a class that the {owner.name} driver's chart installs itself",
+                got=resource.name,
+                fix="choose another name; claims may request the chart's class without declaring it",
+            )
+
+    @cached_property
+    def _installed(self) -> list[Driver]:
+        return [item.driver for cluster in self.clusters for item in cluster.drivers]
 
     def check_claim(self, resource: FileObject) -> None:
         """Judge a claim or template: its classes, its own selectors, and whether a node can serve it."""
@@ -394,6 +412,9 @@ class ClassSelection:
             )
         elif judged:
             what, fix = self._none(judged)
+            asked_for = map(drivers.publishing, sorted(_named(judged[0].programs)))
+            missing = [one.name for one in asked_for if one is not None and one not in self._installed]
+            fix = f"add {missing[0]} to the cluster's drivers" if missing else fix
             subject.error(*path, rule="no-device-matches", what=what, fix=fix)
 
 
@@ -451,6 +472,9 @@ def _never_published(program: Program) -> Iterator[tuple[str, str, str]]:
 
 def _warn_never_published(subject: Subject, own: Sequence[tuple[Path, str]], found: Programs) -> None:
     """Tell of look-ups that no known driver answers, though they do no harm."""
+    named = {name for programs in found.values() for name in _named(programs)}
+    if named and not any(drivers.publishing(name) for name in named):
+        return
     for path, text in own:
         program = next(
             (program for programs in found.values() for program in programs if program.expression == text),

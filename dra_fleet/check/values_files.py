@@ -153,7 +153,7 @@ def _check_on(
     pods = PluginPods.of(chart.driver, chart.version, values)
     reached = _check_plugin_nodes(subject, chart, pools, pods)
     _check_tolerations(subject, chart, reached, pods)
-    _check_root(subject, chart.driver, reached, values)
+    _check_root(subject, chart.driver, cluster, reached, values)
     _check_partitions(subject, chart.driver, reached, pods)
 
 
@@ -295,7 +295,9 @@ def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], po
             )
 
 
-def _check_root(subject: Subject, driver: Driver, pools: list[PoolPlan], values: ChartValues) -> None:
+def _check_root(
+    subject: Subject, driver: Driver, cluster: ClusterInventory, pools: list[PoolPlan], values: ChartValues
+) -> None:
     key = driver.resources.root
     for pool in pools if key else ():
         root, wanted = root_in(driver, values), root_of(driver.resources, pool)
@@ -303,8 +305,8 @@ def _check_root(subject: Subject, driver: Driver, pools: list[PoolPlan], values:
             subject.error(
                 *_path(key),
                 rule="driver-root",
-                what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: {pool.gpu_driver}); the "
-                "plugin would find no GPU",
+                what=f"is not where pool {pool.name} has its GPU driver "
+                f"(gpuDriver: {_driver_setting(cluster, pool)}); the plugin would find no GPU",
                 got=root,
                 allowed=wanted,
                 fix=f"{key}: {wanted}",

@@ -284,6 +284,16 @@ class Driver(ABC):
         del machine, wanted
         return False
 
+    def replicas(self, sharing: Sharing) -> int:
+        """Return how often a device plugin advertises each device that is shared by a strategy."""
+        del sharing
+        return 1
+
+    def plugin_labels(self, sharing: Sharing) -> Mapping[str, str]:
+        """Return the node labels by which a device plugin shares devices by a strategy."""
+        del sharing
+        return {}
+
     # The plan
 
     def check_fleet(self, settings: FleetSettings, findings: Findings) -> None:

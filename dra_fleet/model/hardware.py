@@ -48,6 +48,7 @@ class Machine(Entry):
     `gpu_fraction`: its one GPU is a vGPU, that part of a whole one. `unserved`: accelerators that no
     driver of this program serves. `reserved_only`: not sold on demand.
     `accelerator`: what the cloud calls its GPU; `instance_type`: what it calls the machine, where not this.
+    `topology_source`: the public recording that a cloud machine's topology is from.
     `vendors`: what only one vendor's machines have, by the name of the driver whose folder reads it.
     """
 
@@ -66,6 +67,7 @@ class Machine(Entry):
     fabric: str | None = None
     price: Price | None = None
     topology: tuple[GpuSlot, ...] | None = None
+    topology_source: str | None = None
     nics: tuple[Nic, ...] = ()
     vendors: Mapping[str, Mapping[str, Any]] = {}
 

@@ -59,7 +59,9 @@ class DemandSettings(SettingsModel):
         Field(description=("Tolerations of node taints. Default: all taints of the cluster's pools")),
     ] = None
     cpu: Annotated[QuantityText, Field(description="CPU request of each pod")] = "100m"
-    memory: Annotated[QuantityText, Field(description="Memory request of each pod")] = "128Mi"
+    memory: Annotated[QuantityText, Field(description="Memory request of each pod. It is not a limit")] = (
+        "128Mi"
+    )
     accept: Annotated[
         Mapping[Accepted, Annotated[str, Field(min_length=1)]],
         Field(
@@ -146,9 +148,9 @@ class WorkloadSettings(DemandSettings):
         Field(description="Additional requests of each pod, such as ephemeral-storage"),
     ] = Field(default_factory=dict)
     limits: Annotated[
-        Mapping[LabelKey, QuantityText] | None,
-        Field(description="Limits of each pod. Default: memory as requested. {} for none"),
-    ] = None
+        Mapping[LabelKey, QuantityText],
+        Field(description="Limits of each pod, such as memory. Default: none"),
+    ] = Field(default_factory=dict)
     service_account: Annotated[
         DnsSubdomain | None, Field(description=("ServiceAccount of the pods. Default: no token is mounted"))
     ] = None

@@ -293,3 +293,14 @@ def test_the_owner_of_a_gpu_driver_is_called_as_in_the_stack_file() -> None:
     operator = ValuesFile(chart="gpu-operator", version="v25.10.0", name="v.yaml", data=data)
     texts = [item.what for item in check(plan_of(stack), [], [operator])]
     assert any("(gpuDriver: aks)" in text for text in texts)
+
+
+def test_a_wrong_driver_root_names_the_owner_as_in_the_stack_file() -> None:
+    root, chart = "nvidiaDriverRoot: /run/nvidia/driver\n", "nvidia-dra-driver-gpu@25.8.1"
+    texts = [
+        text
+        for text in value_findings(root, ROOT / "examples/s01-aks-vgpu.yaml", chart)
+        if "is not where" in text
+    ]
+    assert texts
+    assert all("(gpuDriver: aks); the plugin would find no GPU" in text for text in texts)

@@ -60,7 +60,7 @@ def test_a_file_of_a_folder_may_hold_no_objects() -> None:
 def test_a_template_is_to_be_rendered_first() -> None:
     [told] = findings(TEMPLATE)
     assert "warning: is a template that nobody rendered, and was not judged" in told
-    assert "fix: render it first: helm template … | dra-fleet check -" in told
+    assert "fix: render it first, for example: helm template … | dra-fleet check -" in told
 
 
 @pytest.mark.parametrize(

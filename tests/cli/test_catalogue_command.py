@@ -100,7 +100,7 @@ def test_what_cannot_be_looked_for_is_refused(asked: dict[str, str], refusal: st
 def test_all_drivers_are_listed_with_their_charts_and_ways_of_sharing() -> None:
     told = {item["name"]: item for item in printed("drivers")["drivers"]}
     assert list(told) == drivers.names()
-    assert told["nvidia"]["sharing"] == ["mig"]
+    assert told["nvidia"]["sharing"] == ["mig", "time-slicing", "mps"]
     assert told["nvidia"]["publishes"] == ["gpu.nvidia.com", "compute-domain.nvidia.com"]
 
 

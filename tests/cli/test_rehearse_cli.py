@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.cli import main as cli_main
+from dra_fleet.rehearsal.engine_run import EngineResult, PolicyFinding
+from dra_fleet.rehearsal.session import UpReport
+from dra_fleet.rehearsal.status import StackStatus
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -187,6 +190,33 @@ def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["dra-fleet", "rehearse", "up"])
     with pytest.raises(FileNotFoundError):
         cli_main.run()
+
+
+def test_up_prints_the_rule_level_and_message_of_each_finding(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finding = PolicyFinding(rule="node-require-labels", level="advisory", message="pool a lacks b", urn="u")
+    status = StackStatus(clusters={})
+    report = UpReport(
+        stack="dev",
+        engine=EngineResult(findings=[finding], rules={"node-require-labels"}),
+        status=status,
+        notes=(),
+        kubernetes_provider="published",
+        charts={},
+        drivers={},
+        seconds=1.0,
+        timings=(),
+    )
+
+    def up(*arguments: object, **options: object) -> UpReport:
+        del arguments, options
+        return report
+
+    monkeypatch.setattr("dra_fleet.rehearsal.session.up", up)
+    code, out, _ = run("rehearse", "up", "dev")
+    assert code == 0
+    assert "policy node-require-labels (advisory): pool a lacks b" in out
 
 
 def test_an_interruption_exits_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,8 @@ def test_every_cloud_has_a_cluster_resource_with_the_keys_of_its_settings() -> N
     assert pool["sharing"]["discriminator"]["mapping"] == {
         "exclusive": "#/types/dra-fleet:index:ExclusiveSharing",
         "mig": "#/types/dra-fleet:index:MigSharing",
+        "mps": "#/types/dra-fleet:index:Mps",
+        "time-slicing": "#/types/dra-fleet:index:TimeSlicing",
     }
     assert pool["nodes"]["$ref"] == "#/types/dra-fleet:index:NodeRange"
 

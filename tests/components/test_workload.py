@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.core.identity import Identity
 from components.workload import WorkloadJob, WorkloadJobArgs, workload_deployment
+from dra_fleet.fleet import read_stack_file
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.model.workloads import WorkloadSettings
 
@@ -63,10 +65,24 @@ def test_each_pod_gets_its_own_claim_and_its_container_sees_the_devices(recorder
     assert spec["containers"][0]["resources"] == {
         "claims": [{"name": "devices"}],
         "requests": {"cpu": "1", "memory": "1Gi"},
-        "limits": {"memory": "1Gi"},
     }
     assert spec["restartPolicy"] == "Never"
     assert spec["automountServiceAccountToken"] is False
+
+
+def test_memory_is_a_request_and_no_limit_unless_limits_says_so(recorder: Recorder) -> None:
+    [container] = pod(declare(recorder))["containers"]
+    assert container["resources"]["requests"]["memory"] == "1Gi"
+    assert "limits" not in container["resources"]
+    description = WorkloadSettings.model_fields["memory"].description or ""
+    assert description == "Memory request of each pod. It is not a limit"
+
+
+def test_the_tensorflow_job_of_the_mig_example_runs_without_a_memory_limit() -> None:
+    settings = read_stack_file(Path("examples/s02-aks-mig.yaml")).settings.workloads["mnist"]
+    assert isinstance(settings, WorkloadSettings)
+    assert "samples-tf-mnist-demo" in settings.image
+    assert settings.limits == {}
 
 
 def test_pods_share_a_claim_that_is_named(recorder: Recorder) -> None:

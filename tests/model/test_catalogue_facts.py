@@ -100,6 +100,8 @@ def test_a_machine_s_gpus_and_places_agree() -> None:
         assert machine.gpu is None or machine.gpu in gpus(), name
         if machine.topology is not None:
             assert len(machine.topology) == machine.gpus, name
+            is_recorded = (machine.topology_source or "").startswith("https://")
+            assert is_recorded or machine.cloud == "existing", name
         addresses = [slot.pci_bus_id for slot in (*(machine.topology or ()), *machine.nics)]
         assert len(set(addresses)) == len(addresses), name
         for slot in (*(machine.topology or ()), *machine.nics):

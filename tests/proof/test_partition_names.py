@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dra_fleet.drivers.divided_devices import names_partitions
-from dra_fleet.fleet import read_stack_file
-from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from tests.proof.proof_helpers import fleet, plan_of, pool
 
 A100 = {"gpu": "A100-SXM4-80GB", "gpus": 8, "cpus": 96, "memory": 1900}
 WIDE = {"cel": ["device.driver == 'gpu.nvidia.com'"]}
-RECIPE = Path(__file__).parents[1] / "data/recipes/s2/published-stack.yaml"
 
 
 def reported(environment: str = "development", *, claim: str = "mig-gpu-1g", name: str = "nvidia-mig") -> Any:
@@ -45,19 +41,6 @@ def test_in_production_it_is_an_error() -> None:
 
 def test_a_claim_of_another_name_is_none() -> None:
     assert reported(claim="gpu", name="all-gpus").warnings == ()
-
-
-def test_the_published_recipe_without_a_layout_is_reported(tmp_path: Path) -> None:
-    more = """
-    classes:
-      nvidia-mig: {cel: ["device.driver == 'gpu.nvidia.com'"]}
-    claims:
-      mig-gpu-1g: {requests: {gpu: {class: nvidia-mig}}}
-"""
-    stack = tmp_path / "Pulumi.recipe.yaml"
-    stack.write_text(RECIPE.read_text(encoding="utf-8").rstrip() + more, encoding="utf-8")
-    proof = prove(make_plan(read_stack_file(stack).settings))
-    assert any("selects whole devices: 8 per node of pool mig" in text for text in proof.warnings)
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,11 @@ def _check_advertiser(
             allowed="dra, device-plugin",
             fix="choose one of these",
         )
-    elif advertise != "dra" and pool.sharing.strategy != ExclusiveSharing().strategy:
+    elif (
+        advertise != "dra"
+        and pool.sharing.strategy != ExclusiveSharing().strategy
+        and all(driver.replicas(pool.sharing) == 1 for driver in serving)
+    ):
         findings.error(
             *at,
             "sharing",
@@ -281,6 +285,8 @@ def labels_of(
     """
     labels = advertiser_labels(machine, pool)
     if pool.advertise == "device-plugin":
+        for driver in drivers.known():
+            labels |= driver.plugin_labels(pool.sharing)
         return labels
     for driver in drivers.known():
         labels |= driver.pool_labels(machine, pool.sharing, by_operator=by_operator)

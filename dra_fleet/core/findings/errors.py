@@ -99,6 +99,10 @@ KEY = "dra-fleet:fleet"
 _ALIKE = 0.5
 """How alike two names are, from 0 to 1, before one is proposed for the other."""
 
+_WORDS = re.compile(r"[a-z0-9]+")
+_OTHER_WORDS = 0.9
+"""How alike two names with different numbers of words are before one is proposed for the other."""
+
 _ONLY_BEGUN = 0.15
 """How much less it counts that only the beginning of a longer name is alike."""
 
@@ -172,7 +176,7 @@ def mistyped(got: str, names: Iterable[str]) -> str:
     """Return a fix that proposes the name that is meant, or an empty text.
 
     A short word is only compared by its beginning, and a MIG profile by its compute slices: other profiles of
-    other sizes look alike.
+    other sizes look alike. Otherwise, the names have nearly the same words.
     """
     known = sorted(names)
     synonym, slices = _SYNONYMS.get(got.lower()), _SLICES.match(got)
@@ -183,12 +187,23 @@ def mistyped(got: str, names: Iterable[str]) -> str:
     elif len(got) <= _SHORT:
         near = [name for name in known if _begins(name, got) or _begins(got, name)]
     else:
-        near = nearest(got, known)
+        near = [name for name in nearest(got, known) if _has_same_words(got, name)]
     return f"did you mean {near[0]}?" if near else ""
 
 
 def _begins(name: str, beginning: str) -> bool:
     return len(beginning) > 1 and name.lower().startswith(beginning.lower())
+
+
+def _has_same_words(got: str, name: str) -> bool:
+    words, others = (_WORDS.findall(text.lower()) for text in (got, name))
+    if len(words) != len(others):
+        return words in (others[: len(words)], others[-len(words) :]) or _likeness(got, name) >= _OTHER_WORDS
+    return len(words) == 1 or all(_likeness(*pair) >= _ALIKE for pair in zip(words, others, strict=True))
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()
 
 
 def shown(value: object) -> str:

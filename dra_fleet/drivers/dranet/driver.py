@@ -18,6 +18,7 @@ from dra_fleet.drivers.base import Driver, MachineTraits, NetworkCards
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.dranet.devices import (
     GOOGLE_PLACES,
+    PCIE_ROOT,
     PLACES,
     cards_of,
     efa_devices,
@@ -89,7 +90,7 @@ class Dranet(Driver):
 
     @override
     def predict(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:
-        """Return the pool's network cards; their place in the machine is unknown before it runs."""
+        """Return the pool's network cards; their PCIe roots are known only where a recording is public."""
         name, cards = self.facts.driver, cards_of(pool.machine)
         if installed.is_managed and cards is not None and cards.google is not None:
             devices = google_devices(cards.google, roots=())
@@ -103,8 +104,11 @@ class Dranet(Driver):
         if installed.is_assumed or installed.is_managed or not is_aws_build(installed.version):
             reason = f"what driver {name} publishes cannot be predicted; {GIVE_SLICES}"
             return Published(unpredictable={name: reason}, told=told)
-        devices = efa_devices(cards=pool.network_cards, roots=())
-        return Published(devices=tuple(known_device(name, device, PLACES) for device in devices), told=told)
+        roots = [card.pcie_root for card in pool.machine.nics if card.rdma]
+        is_placed = len(roots) == pool.network_cards
+        devices = efa_devices(cards=pool.network_cards, roots=roots if is_placed else ())
+        unknown = PLACES - {PCIE_ROOT} if is_placed else PLACES
+        return Published(devices=tuple(known_device(name, device, unknown) for device in devices), told=told)
 
 
 DRIVER: Final = Dranet()

@@ -26,9 +26,16 @@ from dra_fleet.drivers.nvidia.labels import (
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
 from dra_fleet.drivers.nvidia.resources import RESOURCES
-from dra_fleet.drivers.nvidia.settings import ComputeDomainSettings, MigSharing
+from dra_fleet.drivers.nvidia.settings import (
+    ComputeDomainSettings,
+    MigSharing,
+    Mps,
+    ReplicaSharing,
+    TimeSlicing,
+)
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES
 from dra_fleet.drivers.nvidia.sharing import is_divided
+from dra_fleet.drivers.nvidia.sharing.replicas import check_replicas, plugin_labels, replicas
 from dra_fleet.drivers.nvidia.values import priority_keys
 from dra_fleet.model.claims import FirstAvailableRequest
 from dra_fleet.model.specs import POOL
@@ -67,6 +74,8 @@ def isolation(machine: Machine, sharing: Sharing) -> str:
         return ""
     if isinstance(sharing, MigSharing):
         return "MIG partitions: memory and faults are kept apart in hardware, compute is reserved"
+    if isinstance(sharing, ReplicaSharing):
+        return f"{sharing.strategy}, {sharing.replicas} pods per GPU: neither memory nor faults are isolated"
     if machine.gpu_fraction is not None:
         return (
             f"vGPU, {machine.gpu_fraction} of a GPU: memory and faults are kept apart by the hypervisor, "
@@ -173,8 +182,8 @@ def fabric_values(release: Release, fabric: str, *, is_labelled: bool) -> ChartV
 def awaits(spec: Object, node: Object) -> str | None:
     """What the driver's pods, which run on partitioned nodes only, wait for on a node; None for nothing."""
     labels = node["metadata"].get("labels", {})
-    wanted = json.dumps(spec.get("affinity", {})) + json.dumps(spec.get("nodeSelector", {}))
-    if MIG_STATE not in wanted or MIG_CONFIG not in labels or labels.get(MIG_STATE) == MIG_READY:
+    selection = json.dumps(spec.get("affinity", {})) + json.dumps(spec.get("nodeSelector", {}))
+    if MIG_STATE not in selection or MIG_CONFIG not in labels or labels.get(MIG_STATE) == MIG_READY:
         return None
     return (
         f"the driver waits until the GPUs of node {node['metadata']['name']} are partitioned: "
@@ -294,7 +303,7 @@ class Nvidia(Driver):
 
     @override
     def strategies(self) -> tuple[type[SettingsModel], ...]:
-        return (MigSharing,)
+        return (MigSharing, TimeSlicing, Mps)
 
     @override
     def sections(self) -> Mapping[str, type[SettingsModel]]:
@@ -321,6 +330,15 @@ class Nvidia(Driver):
         self, cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
     ) -> None:
         check_isolation(cluster, settings, findings)
+        check_replicas(cluster, settings, pools, findings)
+
+    @override
+    def replicas(self, sharing: Sharing) -> int:
+        return replicas(sharing)
+
+    @override
+    def plugin_labels(self, sharing: Sharing) -> Mapping[str, str]:
+        return plugin_labels(sharing)
 
     @override
     def plan_domains(

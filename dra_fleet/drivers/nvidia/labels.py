@@ -64,6 +64,9 @@ MIG_STATE = "nvidia.com/mig.config.state"
 
 MIG_READY = "success"
 
+PLUGIN_CONFIG = "nvidia.com/device-plugin.config"
+"""The entry of the ConfigMap that configures the operator's device plugin on a node."""
+
 OPERANDS = "nvidia.com/gpu.deploy.operands"
 """`false` keeps all of the operator's pods off a node:
 https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/state_manager.go."""

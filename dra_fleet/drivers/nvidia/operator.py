@@ -19,6 +19,7 @@ from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
 from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.settings import MigSharing
 from dra_fleet.drivers.nvidia.sharing import is_divided
+from dra_fleet.drivers.nvidia.sharing.replicas import plugin_values
 from dra_fleet.kubernetes.scheduling.taints import (
     toleration_list,
     toleration_text,
@@ -143,7 +144,7 @@ def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan], host_runtime
     chosen: dict[str, Any] = {
         **_driver_values(_installs_driver(pools), host_runtime),
         "hostPaths": {"driverInstallDir": OF_OPERATOR},
-        "devicePlugin": {"enabled": _has_plugin(pools)},
+        "devicePlugin": {"enabled": _has_plugin(pools), **plugin_values(pools)},
         "gfd": {"enabled": True},
         "nfd": {"enabled": True},
         "cdi": {"enabled": True},

@@ -1,4 +1,4 @@
-"""Settings that NVIDIA's driver adds to a stack file: MIG layouts of pools, and ComputeDomains."""
+"""Settings that NVIDIA's driver adds to a stack file: how GPUs of pools are shared, and ComputeDomains."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -19,6 +19,36 @@ class MigSharing(SettingsModel):
             min_length=1, description="MIG profile to number of instances per GPU, for example {1g.5gb: 7}"
         ),
     ]
+
+
+class _Replicas(SettingsModel):
+    """The device plugin of the GPU Operator advertises each GPU several times; nothing isolates its pods."""
+
+    replicas: Annotated[int, Field(ge=2, description="How often each GPU is advertised as nvidia.com/gpu")]
+    accept: Annotated[
+        Mapping[Literal["isolation"], Annotated[str, Field(min_length=1)]],
+        Field(description="Reason why pods without isolation are acceptable; required in production"),
+    ] = Field(default_factory=dict[Literal["isolation"], str])
+
+
+class TimeSlicing(_Replicas):
+    """Pods take turns on a GPU, each with all of its memory. Requires `advertise: device-plugin`."""
+
+    strategy: Literal["time-slicing"] = "time-slicing"
+
+
+class Mps(_Replicas):
+    """Pods use a GPU together, each with an equal part of its memory. Requires `advertise: device-plugin`."""
+
+    strategy: Literal["mps"] = "mps"
+    # A GPU serves at most 48 clients: https://docs.nvidia.com/deploy/mps/index.html#client-server-connection-limits
+    replicas: Annotated[
+        int, Field(ge=2, le=48, description="How often each GPU is advertised as nvidia.com/gpu")
+    ]
+
+
+ReplicaSharing = TimeSlicing | Mps
+"""The device plugin of the GPU Operator advertises each GPU several times."""
 
 
 class ComputeDomainSettings(SettingsModel):

@@ -75,7 +75,7 @@ def conflicts(release: Release) -> Sequence[Refusal]:
     if len(_roots(release)) <= 1:
         return ()
     told = ", ".join(
-        f"{pool.name}: {pool.driver_root or pool.gpu_driver}" for pool in release.pools if pool.machine.gpus
+        f"{pool.name}: {root_of(RESOURCES, pool)}" for pool in release.pools if pool.machine.gpus
     )
     return (
         Refusal(

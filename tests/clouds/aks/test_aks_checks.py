@@ -70,8 +70,8 @@ def test_pools_of_both_owners_cannot_share_a_cluster() -> None:
     fleet = mig()
     cluster(fleet)["pools"]["other"] = {"machine": "Standard_NC4as_T4_v3", "nodes": {"min": 1, "max": 1}}
     assert refused(fleet) == {
-        NVIDIA: "serves pools whose GPU drivers lie under different roots (gpu: operator, other: host); one "
-        "release has one nvidiaDriverRoot\n"
+        NVIDIA: "serves pools whose GPU drivers lie under different roots "
+        "(gpu: /run/nvidia/driver, other: /); one release has one nvidiaDriverRoot\n"
         "  fix: give all pools of the cluster the same gpuDriver, or put them into different clusters"
     }
 

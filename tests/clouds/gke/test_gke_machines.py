@@ -46,8 +46,21 @@ PRICES = {
     "ct5lp-hightpu-4t": 4.8,
     "ct5lp-hightpu-8t": 9.6,
     "ct5p-hightpu-4t": 16.8,
+    "g2-standard-4": 0.7068,
+    "g2-standard-8": 0.8536,
+    "g2-standard-12": 1.0004,
+    "g2-standard-16": 1.1472,
+    "g2-standard-32": 1.7344,
+    "g2-standard-24": 2.0008,
+    "g2-standard-48": 4.0017,
+    "g2-standard-96": 8.0033,
+    "a2-ultragpu-1g": 5.0688,
+    "a2-ultragpu-2g": 10.1376,
+    "a2-ultragpu-4g": 20.2752,
+    "a2-ultragpu-8g": 40.5504,
+    "a3-megagpu-8g": 92.9376,
 }
-"""Dollars an hour on demand in us-central1, of https://github.com/dstackai/gpuhunt, which has no others."""
+"""USD per hour on demand, from the lists that machines.yaml names as sources."""
 
 
 def test_every_machine_with_gpus_is_there_with_its_accelerators() -> None:

@@ -209,7 +209,7 @@ def test_mappings_are_merged_and_lists_replaced() -> None:
 def test_pools_whose_drivers_lie_elsewhere_cannot_share_a_release() -> None:
     [refusal] = NVIDIA.conflicts(release(drivers=("host", "operator")))
     assert refusal.what.startswith(
-        "serves pools whose GPU drivers lie under different roots (host: host, operator: operator)"
+        "serves pools whose GPU drivers lie under different roots (host: /, operator: /run/nvidia/driver)"
     )
     assert NVIDIA.conflicts(release(drivers=("operator",))) == ()
     assert NVIDIA.values(release(drivers=("operator",)))["nvidiaDriverRoot"] == "/run/nvidia/driver"

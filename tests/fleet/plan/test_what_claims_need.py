@@ -32,10 +32,10 @@ def config(driver: str) -> dict[str, Any]:
     }
 
 
-def test_a_class_of_a_driver_that_is_not_installed_is_told_with_the_driver() -> None:
-    [told] = refused(stack({"requests": {"gpu": {"class": "gpu.amd.com"}}})).values()
-    assert told.endswith(
-        "Or add amd to the drivers of a cluster whose machines it serves, or declare it under classes"
+def test_a_class_of_a_driver_that_is_not_installed_names_the_driver_to_add() -> None:
+    [text] = refused(stack({"requests": {"gpu": {"class": "gpu.amd.com"}}})).values()
+    assert text.endswith(
+        "fix: add amd to the drivers of a cluster whose machines it serves, or declare it under classes"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.settings import MigSharing
@@ -21,14 +21,13 @@ def is_divided(machine: Machine, wanted: Sharing) -> bool:
 
 
 def check_sharing(machine: Machine, wanted: Sharing, path: str) -> list[SettingsError]:
-    """Everything that is wrong with a MIG layout, the one strategy that there is, on a machine's GPUs.
+    """Return everything that is wrong with a MIG layout on a machine's GPUs.
 
     Args:
         machine: the machine of the pool.
         wanted: the pool's strategy.
         path: where the strategy stands in the stack file.
     """
-    if machine.gpu is None:
+    if machine.gpu is None or not isinstance(wanted, MigSharing):
         return []
-    layout = cast("MigSharing", wanted).layout
-    return mig.check_layout(nvidia_facts.gpus()[machine.gpu], layout, f"{path}.layout")
+    return mig.check_layout(nvidia_facts.gpus()[machine.gpu], wanted.layout, f"{path}.layout")

@@ -165,12 +165,16 @@ class NvidiaNode(NodeHardware):
 
 @dataclass(frozen=True, kw_only=True)
 class NvidiaParts:
-    """What NVIDIA's driver finds in one machine."""
+    """What NVIDIA's driver finds in one machine.
+
+    `shared`: strategy and replicas by which the device plugin advertises whole GPUs; None for once each.
+    """
 
     gpus: tuple[GpuOnHost, ...]
     nvidia: NvidiaOnHost | None
     installable: DriverInstallable | None = None
     clique: str | None = None
+    shared: tuple[str, int] | None = None
 
 
 def parts_of(host: Host) -> NvidiaParts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaOnHost, parts_of, with_changed
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, extended_resources, role_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.drivers.nvidia.simulation.hardware import DriverInstallable
+    from dra_fleet.drivers.nvidia.simulation.hardware import DriverInstallable, NvidiaParts
     from dra_fleet.drivers.nvidia.simulation.operator.mig_config import Layouts
     from dra_fleet.rehearsal.world.node import Host
 
@@ -36,25 +36,34 @@ IMAGES: Final = {
 LATEST: Final = "--version=latest"
 
 
-def layouts_text(layouts: Layouts) -> str:
-    """The partitions of a machine's GPUs as it remembers them."""
-    return json.dumps([None if layout is None else dict(layout) for layout in layouts])
+def kept_text(parts: NvidiaParts, layouts: Layouts | None = None) -> str:
+    """Return what a machine remembers: the partitions of its GPUs, and how the device plugin shares GPUs.
 
-
-def read_layouts(text: str) -> Layouts:
-    """The partitions that `layouts_text` wrote."""
-    found = cast("list[dict[str, int] | None]", json.loads(text))
-    return tuple(None if layout is None else tuple(layout.items()) for layout in found)
+    Args:
+        parts: the machine as it is.
+        layouts: other partitions than those it has.
+    """
+    found = tuple(gpu.mig for gpu in parts.gpus) if layouts is None else layouts
+    kept = {"mig": [None if layout is None else dict(layout) for layout in found], "shared": parts.shared}
+    return json.dumps(kept)
 
 
 def installed(host: Host, pods: Sequence[Object], kept: str) -> Host:
     """A machine with what its image or an installer put on it, and the MIG layouts it has now."""
     host = with_installed_driver(host, pods)
-    layouts = read_layouts(kept) if kept else ()
+    memory = cast("dict[str, Any]", json.loads(kept)) if kept else {}
+    shared, layouts = memory.get("shared"), memory.get("mig", ())
+    host = with_changed(host, shared=tuple(shared) if shared else None)
     if not layouts or len(layouts) != len(parts_of(host).gpus):
         return host
     gpus = zip(parts_of(host).gpus, layouts, strict=True)
-    return with_changed(host, gpus=tuple(dataclasses.replace(gpu, mig=layout) for gpu, layout in gpus))
+    return with_changed(
+        host,
+        gpus=tuple(
+            dataclasses.replace(gpu, mig=None if layout is None else tuple(layout.items()))
+            for gpu, layout in gpus
+        ),
+    )
 
 
 def with_pods(host: Host, pods: Sequence[Object]) -> Host:

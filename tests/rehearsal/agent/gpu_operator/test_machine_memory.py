@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from dra_fleet.drivers.nvidia.simulation.hardware import DRIVER_NAME, parts_of
-from dra_fleet.drivers.nvidia.simulation.machine import driver_version, layouts_text, read_layouts
+from dra_fleet.drivers.nvidia.simulation.machine import driver_version, kept_text
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
 from dra_fleet.rehearsal.agent.machines import MEMORY, Machines, Memory
 from dra_fleet.rehearsal.agent.view import ClusterView
@@ -35,22 +36,19 @@ def test_a_memory_survives_being_written(memory: Memory) -> None:
     assert Memory.read(memory.text()) == memory
 
 
-@pytest.mark.parametrize("layouts", [((("1g.10gb", 7),), None, ()), ((),)])
-def test_partitions_survive_being_remembered(layouts: Layouts) -> None:
-    assert read_layouts(layouts_text(layouts)) == layouts
-
-
 def test_a_machine_is_as_it_was_changed_from_the_first_look_of_an_agent_that_starts_anew() -> None:
     api, queue = cast("KubeApi", FakeApi()), WorkQueue()
     hosts = {host.name: host for host in ClusterHardware.model_validate(HARDWARE).hosts()}
     view = ClusterView(api, queue, hosts)
     layouts: Layouts = ((("1g.5gb", 7),), None)
-    memory = Memory(kept={DRIVER_NAME: layouts_text(layouts)}, boots=1)
+    shared = dataclasses.replace(parts_of(hosts["whole-0"]), shared=("time-slicing", 4))
+    memory = Memory(kept={DRIVER_NAME: kept_text(shared, layouts)}, boots=1)
     view.nodes.objects["whole-0"] = {"metadata": {"name": "whole-0", "annotations": {MEMORY: memory.text()}}}
 
     machines = Machines(api, cast("Identities", None), view, queue, hosts)
 
     assert tuple(gpu.mig for gpu in parts_of(machines.host("whole-0")).gpus) == layouts
+    assert parts_of(machines.host("whole-0")).shared == ("time-slicing", 4)
     assert machines.memory("whole-0") == memory
     assert machines.memory("parts-0") == Memory()
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.drivers.nvidia.simulation.operator.labels import changes, is_mig_capable
-from tests.rehearsal.agent.gpu_operator.operator_objects import read_policy
+from dra_fleet.drivers.nvidia.simulation.operator.mig_config import built_in, choose
+from dra_fleet.drivers.nvidia.simulation.operator.mig_manager import (
+    SUCCESS,
+    Action,
+    MigStep,
+    Situation,
+    next_step,
+)
+from tests.rehearsal.agent.gpu_operator.operator_objects import host, read_policy
 
 FOUND = {"feature.node.kubernetes.io/pci-10de.present": "true"}
 DEPLOY = "nvidia.com/gpu.deploy."
@@ -44,10 +53,16 @@ def test_operands_can_be_kept_off_a_node() -> None:
     assert changes(labels, read_policy()) == {"nvidia.com/gpu.present": "true", f"{DEPLOY}driver": None}
 
 
-def test_a_capable_node_gets_the_mig_manager_and_the_default_layout() -> None:
+def test_a_capable_node_without_a_layout_is_labelled_all_disabled_and_then_success() -> None:
+    """https://github.com/NVIDIA/gpu-operator/blob/v26.3.3/controllers/state_manager.go, `labelGPUNodes`."""
     change = changes({**FOUND, "nvidia.com/mig.capable": "true"}, read_policy())
     assert change[f"{DEPLOY}mig-manager"] == "true"
     assert change["nvidia.com/mig.config"] == "all-disabled"
+    gpus = parts_of(host()).gpus
+    layouts = choose(built_in({gpu.model.name: gpu.model for gpu in gpus}.values()), "all-disabled", gpus)
+    whole = Situation(state=None, wanted=layouts, current=tuple(None for _ in gpus))
+    assert next_step(whole) == MigStep(Action.SUCCEED)
+    assert SUCCESS == "success"
 
 
 def test_a_layout_that_is_asked_for_stays() -> None:

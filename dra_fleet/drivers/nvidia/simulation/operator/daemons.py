@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import override
@@ -9,8 +10,9 @@ from typing_extensions import override
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.drivers.common.placement import HOST, looks_elsewhere
-from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
-from dra_fleet.drivers.nvidia.simulation.operator import features, labels
+from dra_fleet.drivers.nvidia.simulation.hardware import DRIVER_NAME, parts_of
+from dra_fleet.drivers.nvidia.simulation.machine import kept_text
+from dra_fleet.drivers.nvidia.simulation.operator import features, labels, plugin_config
 from dra_fleet.drivers.nvidia.simulation.operator.features import gpu_labels, is_vgpu, system_labels
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, plugin_problem, role_of, strategy_of
 from dra_fleet.drivers.nvidia.simulation.operator.mig_manager import MigManager
@@ -258,8 +260,26 @@ class Daemons(Programs):
                 await label_nodes(await self._identities.pod(pod))
             case Role.MIG_MANAGER:
                 await self._run_mig_manager(pod)
+            case Role.DEVICE_PLUGIN:
+                await self._share(pod)
             case _:
                 return
+
+    async def _share(self, pod: Object) -> None:
+        """Advertise GPUs as often as the node's entry of the plugin's ConfigMap says."""
+        name = pod["spec"]["nodeName"]
+        try:
+            shared = await plugin_config.selected(
+                pod, await self._identities.pod(pod), self._identities.kubelet(name)
+            )
+        except plugin_config.PluginConfigInvalid as error:
+            await self._events.record(name, pod, "DevicePluginConfig", str(error))
+            return
+        parts = parts_of(self._machines.host(name))
+        if parts.shared != shared:
+            text = kept_text(dataclasses.replace(parts, shared=shared))
+            await self._machines.change(name, DRIVER_NAME, text)
+            self._view.wake_all_on(name)
 
     async def _run_mig_manager(self, pod: Object) -> None:
         trouble = await self._mig.reconcile(pod)

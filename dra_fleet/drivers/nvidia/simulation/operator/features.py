@@ -70,6 +70,8 @@ class Policy:
     driver_manager: Component
     toolkit: Component
     device_plugin: Component
+    plugin_config: str
+    default_plugin_config: str
     feature_discovery: Component
     dcgm: Component
     dcgm_exporter: Component
@@ -104,18 +106,19 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
     model = found.gpus[0].model
     major, _, minor = model.compute_capability.partition(".")
     product = (model.product_name or f"NVIDIA {model.name}").replace(" ", "-")
+    sharing, replicas = found.shared or ("none", 1)
     labels: dict[str, str | None] = {
-        PRODUCT: product,
+        PRODUCT: product if replicas == 1 else f"{product}-SHARED",
         "nvidia.com/gpu.count": str(len(found.gpus)),
         "nvidia.com/gpu.memory": str(_memory(model)),
         "nvidia.com/gpu.family": model.architecture.lower().replace(" ", "-"),
         "nvidia.com/gpu.compute.major": major,
         "nvidia.com/gpu.compute.minor": minor or "0",
         # Of GPUs with MIG mode on alone nothing is shared, which is said by no replicas at all.
-        "nvidia.com/gpu.replicas": "0" if all(gpu.mig is not None for gpu in found.gpus) else "1",
-        "nvidia.com/gpu.sharing-strategy": "none",
+        "nvidia.com/gpu.replicas": "0" if all(gpu.mig is not None for gpu in found.gpus) else str(replicas),
+        "nvidia.com/gpu.sharing-strategy": sharing,
         "nvidia.com/gpu.machine": "unknown",  # what it says where the machine's name cannot be read
-        "nvidia.com/mps.capable": "false",
+        "nvidia.com/mps.capable": str(sharing == "mps").lower(),
         MIG_CAPABLE: str(model.mig is not None).lower(),
         "nvidia.com/vgpu.present": str(is_vgpu(model)).lower(),
         **_versions(found.nvidia.driver_version, found.nvidia.cuda_version),
@@ -232,6 +235,8 @@ def read(body: Object, version: str) -> Policy:
         driver_manager=_component(_part(driver, "manager")),
         toolkit=_component(_part(spec, "toolkit")),
         device_plugin=_component(_part(spec, "devicePlugin")),
+        plugin_config=_part(_part(spec, "devicePlugin"), "config").get("name") or "",
+        default_plugin_config=_part(_part(spec, "devicePlugin"), "config").get("default") or "",
         feature_discovery=_component(_part(spec, "gfd")),
         dcgm=_component(_part(spec, "dcgm")),
         dcgm_exporter=_component(_part(spec, "dcgmExporter")),

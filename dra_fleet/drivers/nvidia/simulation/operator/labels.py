@@ -133,7 +133,8 @@ def extended_resources(pod: Object, host: Host) -> dict[str, str]:
     parts = partitions(host)
     if strategy == "single" and whole < len(parts_of(host).gpus):
         return {WHOLE: str(parts.total())}
-    resources = {WHOLE: str(whole)}
+    _, replicas = parts_of(host).shared or ("", 1)
+    resources = {WHOLE: str(whole * replicas)}
     if strategy == "mixed":
         resources |= {f"nvidia.com/mig-{name.replace('+', '.')}": str(count) for name, count in parts.items()}
     return resources

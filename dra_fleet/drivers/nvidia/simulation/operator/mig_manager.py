@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.drivers.nvidia.simulation.hardware import DRIVER_NAME, parts_of
-from dra_fleet.drivers.nvidia.simulation.machine import layouts_text
+from dra_fleet.drivers.nvidia.simulation.machine import kept_text
 from dra_fleet.drivers.nvidia.simulation.operator import labels, mig_config
 from dra_fleet.drivers.nvidia.simulation.operator.labels import GPU_CLIENTS, role_of
 from dra_fleet.drivers.nvidia.simulation.operator.operands import MIG_VOLUME
@@ -216,10 +216,12 @@ class MigManager:
                 await _label(api, name, paused)
             case Action.REBOOT:
                 await _label(api, name, {labels.MIG_STATE: REBOOTING})
-                current = tuple(gpu.mig for gpu in parts_of(self._machines.host(name)).gpus)
-                await self._machines.reboot(name, DRIVER_NAME, layouts_text(after_reset(wanted, current)))
+                parts = parts_of(self._machines.host(name))
+                reset = after_reset(wanted, tuple(gpu.mig for gpu in parts.gpus))
+                await self._machines.reboot(name, DRIVER_NAME, kept_text(parts, reset))
             case Action.APPLY:
-                await self._machines.change(name, DRIVER_NAME, layouts_text(wanted))
+                parts = parts_of(self._machines.host(name))
+                await self._machines.change(name, DRIVER_NAME, kept_text(parts, wanted))
             case Action.SUCCEED:
                 await _label(api, name, {**resumed, labels.MIG_STATE: SUCCESS})
             case Action.FAIL:

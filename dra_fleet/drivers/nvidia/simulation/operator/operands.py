@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 HASH: Final = "nvidia.com/last-applied-hash"
 MIG_VOLUME: Final = "mig-parted-config"
+PLUGIN_VOLUME: Final = "device-plugin-config"
 DRIVER_VALIDATION: Final = "driver-validation"
 _DRIVER_VOLUME: Final = "driver-install-dir"
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -32,6 +33,7 @@ _NODES: Final = {
     "resources": ["nodes"],
     "verbs": ["get", "list", "watch", "update", "patch"],
 }
+_READ_NODES: Final = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}
 _PODS: Final = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
 _EVICT: Final = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
 _CONFIG_MAPS: Final = {
@@ -99,6 +101,7 @@ OPERANDS: Final = (
         deploy="device-plugin",
         container="nvidia-device-plugin",
         role=Role.DEVICE_PLUGIN,
+        rules=(_READ_NODES,),
     ),
     Operand(name="nvidia-dcgm", deploy="dcgm", container="nvidia-dcgm-ctr", role=Role.DCGM),
     Operand(
@@ -239,6 +242,10 @@ def _pod_spec(operand: Operand, policy: Policy) -> Object:
     if operand.role is Role.MIG_MANAGER and uses_file:
         spec["volumes"] = [{"name": MIG_VOLUME, "configMap": {"name": policy.mig_manager.config_map}}]
         spec["containers"][0]["volumeMounts"] = [{"name": MIG_VOLUME, "mountPath": "/mig-parted-config"}]
+    if operand.role is Role.DEVICE_PLUGIN and policy.plugin_config:
+        # https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/object_controls.go, config-manager
+        spec["volumes"] = [{"name": PLUGIN_VOLUME, "configMap": {"name": policy.plugin_config}}]
+        spec["containers"][0]["env"].append({"name": "DEFAULT_CONFIG", "value": policy.default_plugin_config})
     return spec
 
 
