@@ -70,6 +70,7 @@ class Cloud(ABC, Generic[SettingsT_co]):
     Attributes:
         name: Name in stack files.
         title: Name in messages.
+        vendors: Other names that people write instead of `name`.
         credential_helper: Command that the kubeconfigs of its clusters call for a token; "" if there is none.
         command_line: Command that reads its account; "" if there is no account.
         guarded_priorities: Priority classes that it admits outside of kube-system only if a ResourceQuota of
@@ -85,6 +86,7 @@ class Cloud(ABC, Generic[SettingsT_co]):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    vendors: ClassVar[tuple[str, ...]] = ()
     credential_helper: ClassVar[str] = ""
     command_line: ClassVar[str] = ""
     guarded_priorities: ClassVar[tuple[str, ...]] = ()

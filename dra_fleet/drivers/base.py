@@ -113,7 +113,9 @@ class Driver(ABC):
         settles: Dotted keys that, set by the user, answer the question of `conflicts`.
         is_usual: Whether a cluster that installs its own drivers is assumed to run it.
         takes_descriptions: Whether stack files describe its devices, because the catalogue cannot.
-        on_every_node: Whether it publishes something on every node, so that devices which nothing describes
+        allocates_node_resources: True if it allocates CPUs or memory, which the kubelet counts too.
+        allocates_node_resources: bool = False
+    on_every_node: Whether it publishes something on every node, so that devices which nothing describes
             are unknown rather than absent.
         order: The order in which it publishes devices; "random" if unknown.
         order_with_counters: The same for devices that share counters.

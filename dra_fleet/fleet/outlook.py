@@ -98,10 +98,10 @@ def _of_pods(cluster: ClusterPlan) -> Iterator[Place]:
         yield (), ""
 
 
-def _of_cpu_drivers(cluster: ClusterPlan) -> Iterator[Place]:
+def _of_node_resources(cluster: ClusterPlan) -> Iterator[Place]:
+    concerned = {driver.facts.driver for driver in drivers.known() if driver.allocates_node_resources}
     for release in cluster.releases:
-        facts = drivers.facts_of(release.driver)
-        if facts is not None and facts.name == "dracpu":
+        if release.driver in concerned:
             yield ("drivers", release.driver), ""
 
 
@@ -110,6 +110,6 @@ _CONCERNS: Final[Mapping[str, Callable[[ClusterPlan], Iterator[Place]]]] = {
     "consumable-capacity-locked": _of_shares,
     "list-attributes": _of_constraints,
     "preemption": _of_pods,
-    "node-allocatable": _of_cpu_drivers,
+    "node-allocatable": _of_node_resources,
 }
 """The parts of a cluster that a change concerns, by the change's name."""

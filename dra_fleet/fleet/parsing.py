@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import ValidationError
 
+from dra_fleet import clouds
 from dra_fleet.core.findings.errors import (
     KEY,
     SettingsError,
@@ -246,8 +247,13 @@ def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> S
         what=f"unknown {tag}",
         got=shown(got),
         allowed=", ".join(allowed),
-        fix=mistyped(str(got), allowed),
+        fix=mistyped(_of_vendor(str(got)) if tag == "cloud" else str(got), allowed),
     )
+
+
+def _of_vendor(got: str) -> str:
+    """Return the name of the cloud that is meant by the name of its vendor."""
+    return next((cloud.name for cloud in clouds.known() if got.lower() in cloud.vendors), got)
 
 
 def _standard(kind: str, message: str, context: Mapping[str, Any], got: object) -> dict[str, str]:

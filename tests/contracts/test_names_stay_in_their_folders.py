@@ -31,6 +31,7 @@ ALLOWED = {
     "components/program/gke.py": "the public class of this cloud",
     "components/program/planning.py": "the word for clusters that no cloud makes",
     "dra_fleet/__init__.py": "the public classes by name",
+    "dra_fleet/cli/init.py": "the clouds that a new project can have",
     "dra_fleet/model/hardware.py": "the word for machines that no cloud sells",
     "dra_fleet/review/assemble.py": "an example of who holds what, not the driver",
     "dra_fleet/review/model/review.py": "an example of who holds what, not the driver",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.core.findings.errors import mistyped, nearest
-from dra_fleet.fleet import SettingsInvalid, read_stack_file
+from dra_fleet.fleet import SettingsInvalid, parse, read_stack_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,12 +167,6 @@ def test_a_name_like_no_other_proposes_none() -> None:
 @pytest.mark.parametrize(
     ("word", "names", "meant"),
     [
-        ("aws", ["aks", "eks", "gke", "ack"], "eks"),
-        ("Amazon", ["aks", "eks", "gke", "ack"], "eks"),
-        ("azure", ["aks", "eks", "gke", "ack"], "aks"),
-        ("gcp", ["aks", "eks", "gke", "ack"], "gke"),
-        ("google", ["aks", "eks", "gke", "ack"], "gke"),
-        ("alibaba", ["aks", "eks", "gke", "ack"], "ack"),
         ("1g.5gb", ["1g.10gb", "1g.20gb", "2g.20gb", "7g.80gb"], "1g.10gb"),
         ("prod", ["development", "production", "staging"], "production"),
         ("nodeSelectors", ["machine", "nodeSelector"], "nodeSelector"),
@@ -192,3 +186,22 @@ def test_a_short_word_or_a_profile_is_not_answered_with_one_that_looks_alike(
     word: str, names: list[str]
 ) -> None:
     assert mistyped(word, names) == ""
+
+
+@pytest.mark.parametrize(
+    ("vendor", "cloud"),
+    [
+        ("aws", "eks"),
+        ("Amazon", "eks"),
+        ("azure", "aks"),
+        ("gcp", "gke"),
+        ("google", "gke"),
+        ("alibaba", "ack"),
+    ],
+)
+def test_a_vendor_is_answered_with_its_cloud(vendor: str, cloud: str) -> None:
+    fleet = {"owner": "a", "environment": "staging", "clusters": {"one": {"cloud": vendor}}}
+    with pytest.raises(SettingsInvalid) as refused:
+        parse(fleet)
+    [error] = [item for item in refused.value.errors if item.path.endswith(".cloud")]
+    assert (error.what, error.fix) == ("unknown cloud", f"did you mean {cloud}?")

@@ -29,6 +29,7 @@ class Ack(Cloud["AckClusterSettings"]):
 
     name = "ack"
     title = "ACK"
+    vendors = ("alibaba", "aliyun")
     credential_helper = "ack-ram-tool"
     command_line = "aliyun"
     # Its provider has no template of the slices of an empty pool:

@@ -30,6 +30,7 @@ class Aks(Cloud["AksClusterSettings"]):
 
     name = "aks"
     title = "AKS"
+    vendors = ("azure", "microsoft")
     credential_helper = "kubelogin"
     command_line = "az"
     # ExtendedResourceToleration: https://learn.microsoft.com/azure/aks/faq

@@ -30,6 +30,7 @@ class Eks(Cloud["EksClusterSettings"]):
 
     name = "eks"
     title = "EKS"
+    vendors = ("aws", "amazon")
     credential_helper = "aws"
     command_line = "aws"
     # ExtendedResourceToleration: https://github.com/aws/containers-roadmap/issues/739

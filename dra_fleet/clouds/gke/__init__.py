@@ -47,6 +47,7 @@ class Gke(Cloud["GkeClusterSettings"]):
 
     name = "gke"
     title = "GKE"
+    vendors = ("gcp", "google")
     credential_helper = "gke-gcloud-auth-plugin"
     command_line = "gcloud"
     # https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra

@@ -153,18 +153,6 @@ def nearest(got: str, names: Sequence[str], least: float = _ALIKE) -> list[str]:
     return sorted(near, key=lambda name: likeness[name], reverse=True)[:3]
 
 
-_SYNONYMS = {
-    "aws": "eks",
-    "amazon": "eks",
-    "azure": "aks",
-    "microsoft": "aks",
-    "gcp": "gke",
-    "google": "gke",
-    "alibaba": "ack",
-    "aliyun": "ack",
-}
-"""Names of clouds that people write, by the names of stack files."""
-
 _SHORT = 4
 """Words of at most so many letters look like too many others."""
 
@@ -179,10 +167,8 @@ def mistyped(got: str, names: Iterable[str]) -> str:
     other sizes look alike. Otherwise, the names have nearly the same words.
     """
     known = sorted(names)
-    synonym, slices = _SYNONYMS.get(got.lower()), _SLICES.match(got)
-    if synonym in known:
-        near = [synonym]
-    elif slices is not None:
+    slices = _SLICES.match(got)
+    if slices is not None:
         near = [name for name in known if name.startswith(slices[0])]
     elif len(got) <= _SHORT:
         near = [name for name in known if _begins(name, got) or _begins(got, name)]

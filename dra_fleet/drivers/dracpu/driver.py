@@ -43,6 +43,7 @@ class CpuDriver(Driver):
     takes_descriptions = True
     # Every node has CPUs, and nothing keeps the plugin off it.
     on_every_node = True
+    allocates_node_resources = True
     # https://github.com/kubernetes-sigs/dra-driver-cpu/blob/v0.2.0/pkg/driver/dra_hooks.go#L72
     order = "by index"
 
