@@ -114,8 +114,7 @@ class Driver(ABC):
         is_usual: Whether a cluster that installs its own drivers is assumed to run it.
         takes_descriptions: Whether stack files describe its devices, because the catalogue cannot.
         allocates_node_resources: True if it allocates CPUs or memory, which the kubelet counts too.
-        allocates_node_resources: bool = False
-    on_every_node: Whether it publishes something on every node, so that devices which nothing describes
+        on_every_node: Whether it publishes something on every node, so that devices which nothing describes
             are unknown rather than absent.
         order: The order in which it publishes devices; "random" if unknown.
         order_with_counters: The same for devices that share counters.
@@ -137,6 +136,7 @@ class Driver(ABC):
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
     takes_descriptions: bool = False
+    allocates_node_resources: bool = False
     on_every_node: bool = False
     order: Order = "random"
     order_with_counters: Order = "random"
