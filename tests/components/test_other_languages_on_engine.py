@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from dra_fleet import clouds
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.environment import environment
 from dra_fleet.rehearsal.tools import for_language, recipes
@@ -164,17 +165,26 @@ def test_a_cluster_with_its_pools_and_a_wrong_input(program: YamlProgram) -> Non
     assert done.returncode == 0, done.stdout
     assert "dra-fleet:index:Cluster$dra-fleet:clouds:ExistingCluster::lab" in done.stdout
 
-    cluster["properties"]["cluster"] = {**settings["clusters"]["site"], "pool": {}}
+    site = settings["clusters"]["site"]
+    cluster["properties"]["cluster"] = {**site, "pool": {}}
+    program.write({"lab": cluster})
+    mistyped = program.run("preview")
+    assert mistyped.returncode != 0
+    assert "Existing properties are: pools" in mistyped.stdout
+
+    pool = {**site["pools"]["h100"], "machine": "hgx-h100-9"}
+    cluster["properties"]["cluster"] = {**site, "pools": {"h100": pool}}
     program.write({"lab": cluster})
     refused = program.run("preview")
     assert refused.returncode != 0
     assert "dra-fleet:index:Cluster resource 'lab' has a problem: 1 error in the stack" in refused.stdout
-    assert "did you mean pools?" in refused.stdout
+    assert "hgx-h100-8" in refused.stdout
 
 
 def test_the_engine_reads_the_schema_of_the_folder(program: YamlProgram) -> None:
     schema = program.told("package", "get-schema", str(COMPONENTS / "pulumi-resource-dra-fleet"))
-    assert set(schema["resources"]) == {"dra-fleet:index:Cluster", "dra-fleet:index:Fleet"}
+    of_clouds = {f"dra-fleet:index:{cloud.capitalize()}Cluster" for cloud in clouds.BUILT_IN}
+    assert set(schema["resources"]) == {"dra-fleet:index:Cluster", "dra-fleet:index:Fleet", *of_clouds}
     inputs = schema["resources"]["dra-fleet:index:Fleet"]["inputProperties"]
     assert inputs["owner"]["type"] == "string"
     assert inputs["claims"]["description"] == "ResourceClaimTemplates by name"
