@@ -63,7 +63,7 @@ class CommonPoolSettings(SettingsModel):
     nodes: NodeRange
     taints: tuple[TaintSettings, ...] = ()
     devices: Annotated[
-        tuple[DescribedDevices, ...], Field(description=("Devices of drivers that dra-fleet does not know"))
+        tuple[DescribedDevices, ...], Field(description="Devices of drivers that dra-fleet does not know")
     ] = ()
     advertise: Annotated[
         Advertiser | None,
@@ -76,7 +76,7 @@ class CommonPoolSettings(SettingsModel):
         ),
     ] = None
     sharing: Annotated[
-        SharingSettings, Field(description=("How pods share a GPU. Default: a pod gets whole GPUs"))
+        SharingSettings, Field(description="How pods share a GPU. Default: a pod gets whole GPUs")
     ] = ExclusiveSharing()
 
 
@@ -95,14 +95,14 @@ class PoolSettings(CommonPoolSettings):
 
     machine: Annotated[
         MachineSettings,
-        Field(description=("Machine type of the catalogue, or {gpu, gpus, cpus, memory}, or {cpus, memory}")),
+        Field(description="Machine type of the catalogue, or {gpu, gpus, cpus, memory}, or {cpus, memory}"),
     ]
     node_selector: Annotated[
         Mapping[LabelKey, LabelValue],
         Field(min_length=1, description="Labels that select exactly the nodes of this pool"),
     ]
     gpu_driver: Annotated[
-        Literal["host", "operator"], Field(description=("What installs the GPU driver on the nodes"))
+        Literal["host", "operator"], Field(description="What installs the GPU driver on the nodes")
     ] = "host"
 
 

@@ -85,9 +85,7 @@ class BudgetSettings(SettingsModel):
 
     per_hour: Annotated[
         float,
-        Field(
-            gt=0, description=("USD per hour at on-demand list prices, with `nodes.max` nodes in each pool")
-        ),
+        Field(gt=0, description="USD per hour at on-demand list prices, with `nodes.max` nodes in each pool"),
     ]
 
 
@@ -105,7 +103,7 @@ class FleetSettings(SettingsModel):
     ] = None
     owner: Annotated[
         LabelValue,
-        Field(min_length=1, description=("Team that is responsible for the fleet; used as a label value")),
+        Field(min_length=1, description="Team that is responsible for the fleet; used as a label value"),
     ]
     environment: Annotated[
         Literal["development", "staging", "production"],
@@ -117,9 +115,7 @@ class FleetSettings(SettingsModel):
     namespace: Annotated[DnsLabel, Field(description="Namespace of claims and workloads")] = "gpu-workloads"
     clusters: Annotated[
         Mapping[DnsLabel, ClusterSettings],
-        Field(
-            description=("Clusters by name. The name is also the cluster's name in the cloud"), min_length=1
-        ),
+        Field(description="Clusters by name. The name is also the cluster's name in the cloud", min_length=1),
     ]
     classes: Annotated[Mapping[DnsSubdomain, ClassSettings], Field(description="DeviceClasses by name")] = (
         Field(default_factory=dict)
@@ -134,7 +130,7 @@ class FleetSettings(SettingsModel):
     )
     demand: Annotated[
         Mapping[DnsLabel, DemandSettings],
-        Field(description=("Pods that other teams deploy, by name. They are proved and not created")),
+        Field(description="Pods that other teams deploy, by name. They are proved and not created"),
     ] = Field(default_factory=dict)
 
     def place(self, workload: str) -> tuple[str, str]:

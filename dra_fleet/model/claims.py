@@ -27,12 +27,10 @@ class DeviceTolerationSettings(SettingsModel):
     """A toleration of a device taint."""
 
     key: Annotated[LabelKey | None, Field(description="Key of the taint. Default: any")] = None
-    operator: Annotated[Literal["Exists", "Equal"], Field(description=("Exists matches every value"))] = (
-        "Equal"
-    )
+    operator: Annotated[Literal["Exists", "Equal"], Field(description="Exists matches every value")] = "Equal"
     value: Annotated[LabelValue, Field(description="Value of the taint")] = ""
     effect: Annotated[
-        Literal["NoSchedule", "NoExecute"] | None, Field(description=("Effect of the taint. Default: any"))
+        Literal["NoSchedule", "NoExecute"] | None, Field(description="Effect of the taint. Default: any")
     ] = None
     toleration_seconds: Annotated[
         int | None, Field(description="Seconds for which a NoExecute taint is tolerated")
@@ -47,7 +45,7 @@ class CommonRequestSettings(SettingsModel):
         None
     )
     allocation_mode: Annotated[
-        Literal["ExactCount", "All"], Field(description=("All: all matching devices of one node"))
+        Literal["ExactCount", "All"], Field(description="All: all matching devices of one node")
     ] = "ExactCount"
     selectors: Annotated[
         tuple[Expression, ...],
@@ -59,7 +57,7 @@ class CommonRequestSettings(SettingsModel):
     ] = ()
     capacity: Annotated[
         Mapping[QualifiedName, QuantityText],
-        Field(description=("Amounts of a shared device, by the capacity keys that the driver publishes")),
+        Field(description="Amounts of a shared device, by the capacity keys that the driver publishes"),
     ] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -73,7 +71,7 @@ class ExactRequest(CommonRequestSettings):
     """A request for one class."""
 
     admin_access: Annotated[
-        bool, Field(description=("Also get devices that other claims use; for monitoring"))
+        bool, Field(description="Also get devices that other claims use; for monitoring")
     ] = False
 
 
@@ -130,7 +128,7 @@ class ConstraintSettings(SettingsModel):
         ),
     ] = None
     distinct_attribute: Annotated[
-        ConstraintAttribute | None, Field(description=("Attribute with a different value on each device"))
+        ConstraintAttribute | None, Field(description="Attribute with a different value on each device")
     ] = None
 
     @model_validator(mode="after")
@@ -157,9 +155,9 @@ class ClaimSettings(SettingsModel):
     constraints: tuple[ConstraintSettings, ...] = ()
     config: tuple[ClaimConfigSettings, ...] = ()
     external: Annotated[
-        bool, Field(description=("Pods outside this stack use the template, so that its name never changes"))
+        bool, Field(description="Pods outside this stack use the template, so that its name never changes")
     ] = False
-    shared: Annotated[bool, Field(description=("One ResourceClaim for all pods instead of one per pod"))] = (
+    shared: Annotated[bool, Field(description="One ResourceClaim for all pods instead of one per pod")] = (
         False
     )
 

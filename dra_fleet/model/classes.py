@@ -33,7 +33,7 @@ class ClusterQueueSettings(SettingsModel):
         Field(description="Quota of the team, by names of `deviceClassMappings`", min_length=1),
     ]
     cohort: Annotated[
-        DnsLabel | None, Field(description=("Queues of the same cohort lend each other unused quota"))
+        DnsLabel | None, Field(description="Queues of the same cohort lend each other unused quota")
     ] = None
     borrowing_limit: Annotated[
         Mapping[LabelKey, Devices],
@@ -41,7 +41,7 @@ class ClusterQueueSettings(SettingsModel):
     ] = Field(default_factory=dict)
     reclaim_within_cohort: Annotated[
         Literal["Never", "Any"],
-        Field(description=("Any: jobs that borrowed its devices are stopped when the queue needs them")),
+        Field(description="Any: jobs that borrowed its devices are stopped when the queue needs them"),
     ] = "Never"
 
 
@@ -51,7 +51,7 @@ class QueuesSettings(SettingsModel):
     version: Annotated[str, Field(description="Exact version of Kueue's chart", min_length=1)]
     values: Annotated[
         Mapping[str, Any],
-        Field(description=("Chart values, nested as in values.yaml, except Kueue's configuration")),
+        Field(description="Chart values, nested as in values.yaml, except Kueue's configuration"),
     ] = Field(default_factory=dict)
     device_class_mappings: Annotated[
         Mapping[
@@ -137,7 +137,7 @@ class OpaqueSettings(SettingsModel):
 
     driver: Annotated[str, Field(description="The driver's DNS name, such as gpu.nvidia.com")]
     parameters: Annotated[
-        dict[str, Any], Field(description=("Parameters of the driver, with apiVersion and kind"))
+        dict[str, Any], Field(description="Parameters of the driver, with apiVersion and kind")
     ]
 
 
@@ -146,7 +146,7 @@ class CommonClassSettings(SettingsModel):
 
     extended_resource_name: Annotated[
         ExtendedResourceName | None,
-        Field(description=("Extended resource name that pods can request in limits instead of a claim")),
+        Field(description="Extended resource name that pods can request in limits instead of a claim"),
     ] = None
     config: tuple[OpaqueSettings, ...] = ()
 
@@ -155,15 +155,15 @@ class IntentClass(CommonClassSettings):
     """Devices of one driver that meet all the given conditions."""
 
     driver: Annotated[str, Field(description="Name of the DRA driver, for example nvidia")]
-    type: (
-        Annotated[str, Field(description=("Device type of the driver, such as gpu, mig or vfio"))] | None
-    ) = None
+    type: Annotated[str, Field(description="Device type of the driver, such as gpu, mig or vfio")] | None = (
+        None
+    )
     product: (
         Annotated[str, Field(min_length=1, description="Exact product name as the driver reports it")] | None
     ) = None
     architecture: (
         Annotated[
-            str, Field(description=("Architecture as the driver reports it, such as Hopper"), min_length=1)
+            str, Field(description="Architecture as the driver reports it, such as Hopper", min_length=1)
         ]
         | None
     ) = None

@@ -56,7 +56,7 @@ class GpuOperatorSettings(SettingsModel):
     """NVIDIA's GPU operator: chart version and values that differ from the defaults of dra-fleet."""
 
     version: Annotated[str, Field(min_length=1, description="Exact chart version, with the v")]
-    namespace: Annotated[DnsLabel | None, Field(description=("Namespace. Default: gpu-operator"))] = None
+    namespace: Annotated[DnsLabel | None, Field(description="Namespace. Default: gpu-operator")] = None
     values: Annotated[dict[str, Any], Field(description="Chart values, nested as in values.yaml")] = Field(
         default_factory=dict
     )
@@ -105,7 +105,7 @@ KubernetesMinor = Annotated[
 class StackOutput(SettingsModel):
     """An output of another stack."""
 
-    stack: Annotated[str, Field(min_length=1, description=("Stack name, organisation/project/stack"))]
+    stack: Annotated[str, Field(min_length=1, description="Stack name, organisation/project/stack")]
     output: Annotated[str, Field(min_length=1, description="Name of the output")]
     key: (
         Annotated[
@@ -231,7 +231,7 @@ class InlineMachine(SettingsModel):
     """A machine that is not in the catalogue. Memory in GiB."""
 
     gpu: Annotated[
-        str | None, Field(description=("GPU model of the catalogue. Omit it for machines without GPUs"))
+        str | None, Field(description="GPU model of the catalogue. Omit it for machines without GPUs")
     ] = None
     gpus: Annotated[int, Field(ge=0, le=MAX_GPUS, description="GPUs of one machine")] = 0
     cpus: Annotated[int, Field(ge=1, le=MAX_AMOUNT, description="CPUs of one machine")]
@@ -247,17 +247,17 @@ class InlineMachine(SettingsModel):
 class VersionValue(SettingsModel):
     """A semantic version as the value of an attribute."""
 
-    version: Annotated[SemanticVersion, Field(description=("Version with three numbers, such as 1.2.3"))]
+    version: Annotated[SemanticVersion, Field(description="Version with three numbers, such as 1.2.3")]
 
 
 class DescribedDevices(SettingsModel):
     """Equal devices on each node of a pool, published by a driver that dra-fleet does not know."""
 
     driver: Annotated[
-        DriverName, Field(description=("Driver name in the ResourceSlices, such as fpga.example.com"))
+        DriverName, Field(description="Driver name in the ResourceSlices, such as fpga.example.com")
     ]
     name: Annotated[
-        DnsLabel, Field(description=("Prefix of the device names, such as fpga for fpga-0 and fpga-1"))
+        DnsLabel, Field(description="Prefix of the device names, such as fpga for fpga-0 and fpga-1")
     ]
     count: Annotated[int, Field(ge=1, le=MAX_GPUS, description="Devices of one node")] = 1
     attributes: Annotated[
@@ -287,9 +287,9 @@ MachineSettings = Annotated[
 class DescribedField(SettingsModel):
     """A field of the opaque parameters of a described driver."""
 
-    name: Annotated[str, Field(min_length=1, description=("Path of the field, such as sharing.strategy"))]
+    name: Annotated[str, Field(min_length=1, description="Path of the field, such as sharing.strategy")]
     type: Annotated[
-        Literal["string", "integer", "boolean", "quantity"], Field(description=("Type of the value"))
+        Literal["string", "integer", "boolean", "quantity"], Field(description="Type of the value")
     ]
     required: Annotated[bool, Field(description="The field is required")] = False
     allowed: Annotated[tuple[str, ...], Field(description="Allowed values. Default: all")] = ()
@@ -301,9 +301,9 @@ class DescribedParameters(SettingsModel):
     """A kind of opaque parameters that a described driver accepts. Other fields are errors."""
 
     kind: Annotated[
-        str, Field(min_length=1, description=("Kind as in `parameters` of claims, such as GpuConfig"))
+        str, Field(min_length=1, description="Kind as in `parameters` of claims, such as GpuConfig")
     ]
-    api_version: Annotated[str, Field(min_length=1, description=("Version as in `parameters` of claims"))]
+    api_version: Annotated[str, Field(min_length=1, description="Version as in `parameters` of claims")]
     fields: tuple[DescribedField, ...] = ()
 
 
@@ -314,10 +314,10 @@ class DescribedDriver(SettingsModel):
     """
 
     publishes: Annotated[
-        DriverName, Field(description=("Driver name in the ResourceSlices, such as fpga.example.com"))
+        DriverName, Field(description="Driver name in the ResourceSlices, such as fpga.example.com")
     ]
     chart: Annotated[
-        str, Field(min_length=1, description=("oci://REGISTRY/CHART, or the name of a chart in `repository`"))
+        str, Field(min_length=1, description="oci://REGISTRY/CHART, or the name of a chart in `repository`")
     ]
     repository: Annotated[str, Field(description="URL of a chart repository")] = ""
     plugin: Annotated[
@@ -344,10 +344,10 @@ class DriverSettings(SettingsModel):
 
     version: Annotated[str, Field(min_length=1, description="Exact chart version")]
     described: Annotated[
-        DescribedDriver | None, Field(description=("Description of a driver that dra-fleet does not know"))
+        DescribedDriver | None, Field(description="Description of a driver that dra-fleet does not know")
     ] = None
     install: Annotated[
-        bool, Field(description=("false if the cluster already runs the driver in this version"))
+        bool, Field(description="false if the cluster already runs the driver in this version")
     ] = True
     namespace: Annotated[
         DnsLabel | None, Field(description="Namespace. Default: the driver's usual namespace")

@@ -18,9 +18,7 @@ class TolerationSettings(SettingsModel):
     """A toleration of node taints."""
 
     key: Annotated[LabelKey | None, Field(description="Key of the taint. Default: any")] = None
-    operator: Annotated[Literal["Exists", "Equal"], Field(description=("Exists matches every value"))] = (
-        "Equal"
-    )
+    operator: Annotated[Literal["Exists", "Equal"], Field(description="Exists matches every value")] = "Equal"
     value: Annotated[LabelValue, Field(description="Value of the taint")] = ""
     effect: Annotated[
         Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None,
@@ -52,11 +50,11 @@ class DemandSettings(SettingsModel):
         ),
     ] = None
     node_selector: Annotated[
-        Mapping[LabelKey, LabelValue], Field(description=("Labels of nodes that can run the pods"))
+        Mapping[LabelKey, LabelValue], Field(description="Labels of nodes that can run the pods")
     ] = Field(default_factory=dict)
     tolerations: Annotated[
         tuple[TolerationSettings, ...] | None,
-        Field(description=("Tolerations of node taints. Default: all taints of the cluster's pools")),
+        Field(description="Tolerations of node taints. Default: all taints of the cluster's pools"),
     ] = None
     cpu: Annotated[QuantityText, Field(description="CPU request of each pod")] = "100m"
     memory: Annotated[QuantityText, Field(description="Memory request of each pod. It is not a limit")] = (
@@ -96,7 +94,7 @@ class EmptyDirSettings(SettingsModel):
     """A folder with the lifetime of the pod."""
 
     medium: Annotated[
-        Literal["", "Memory"], Field(description=("Memory for a volume in memory, such as /dev/shm"))
+        Literal["", "Memory"], Field(description="Memory for a volume in memory, such as /dev/shm")
     ] = ""
     size_limit: Annotated[QuantityText | None, Field(description="Maximum size")] = None
 
@@ -123,11 +121,11 @@ class WorkloadSettings(DemandSettings):
 
     kind: Annotated[
         Literal["Job", "Deployment"],
-        Field(description=("Job: pods run to completion. Deployment: Kubernetes replaces pods that end")),
+        Field(description="Job: pods run to completion. Deployment: Kubernetes replaces pods that end"),
     ] = "Job"
     image: Annotated[str, Field(description="Container image", min_length=1)] = DEFAULT_IMAGE
     command: Annotated[
-        tuple[str, ...], Field(description=("Command of the container. Default: the image's command"))
+        tuple[str, ...], Field(description="Command of the container. Default: the image's command")
     ] = ()
     args: Annotated[tuple[str, ...], Field(description="Arguments of the command")] = ()
     env: Annotated[
@@ -152,7 +150,7 @@ class WorkloadSettings(DemandSettings):
         Field(description="Limits of each pod, such as memory. Default: none"),
     ] = Field(default_factory=dict)
     service_account: Annotated[
-        DnsSubdomain | None, Field(description=("ServiceAccount of the pods. Default: no token is mounted"))
+        DnsSubdomain | None, Field(description="ServiceAccount of the pods. Default: no token is mounted")
     ] = None
 
     @model_validator(mode="after")

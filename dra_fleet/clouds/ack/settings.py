@@ -17,7 +17,7 @@ from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, Setting
 VswitchId = Annotated[str, Field(pattern=r"^vsw-[0-9a-z]+$", description="Id of a vSwitch, such as vsw-1a2b")]
 ZoneId = Annotated[
     str,
-    Field(pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description=("Zone, such as ap-southeast-1a or cn-hangzhou-i")),
+    Field(pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description="Zone, such as ap-southeast-1a or cn-hangzhou-i"),
 ]
 InstanceType = Annotated[
     str, Field(pattern=r"^ecs\.[a-z0-9-]+\.[a-z0-9-]+$", description="ECS instance type")
@@ -29,7 +29,7 @@ class AckNetwork(SettingsModel):
 
     cidr: Annotated[
         str,
-        Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description=("A /16 range, such as 10.40.0.0/16")),
+        Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description="A /16 range, such as 10.40.0.0/16"),
     ] = "10.40.0.0/16"
     zones: Annotated[tuple[ZoneId, ...], Field(description="One to five zones", min_length=1, max_length=5)]
 
@@ -71,7 +71,7 @@ class AdoptAck(SettingsModel):
         Field(description="Id of the cluster: c and 32 hexadecimal digits"),
     ]
     vswitches: Annotated[
-        Mapping[ZoneId, OrOutput[VswitchId]], Field(min_length=1, description=("One vSwitch per zone"))
+        Mapping[ZoneId, OrOutput[VswitchId]], Field(min_length=1, description="One vSwitch per zone")
     ]
 
 
@@ -122,10 +122,10 @@ class AckPoolSettings(CreatedPoolSettings):
         ),
     ] = None
     zones: Annotated[
-        tuple[ZoneId, ...], Field(description=("Zones of the nodes. Default: all zones with a vSwitch"))
+        tuple[ZoneId, ...], Field(description="Zones of the nodes. Default: all zones with a vSwitch")
     ] = ()
     spot: Annotated[
-        bool, Field(description=("Use spot machines, which are cheaper and can be reclaimed at any time"))
+        bool, Field(description="Use spot machines, which are cheaper and can be reclaimed at any time")
     ] = False
     reservation: Annotated[
         str | None,
@@ -148,13 +148,13 @@ class AckClusterSettings(CreatedClusterSettings):
     region: Annotated[
         str,
         Field(
-            pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description=("Region, such as ap-southeast-1 or cn-hangzhou")
+            pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description="Region, such as ap-southeast-1 or cn-hangzhou"
         ),
     ]
     account: Annotated[
         str | None,
         Field(
-            pattern=r"^[0-9]{16}$", description=("Account id in quotes. It must be the account of the login")
+            pattern=r"^[0-9]{16}$", description="Account id in quotes. It must be the account of the login"
         ),
     ] = None
     version: Annotated[
@@ -169,7 +169,7 @@ class AckClusterSettings(CreatedClusterSettings):
     access: AckAccess | None = None
     edition: Annotated[
         Literal["ack.pro.small", "ack.standard"],
-        Field(description=("ack.pro.small has a service level agreement")),
+        Field(description="ack.pro.small has a service level agreement"),
     ] = "ack.pro.small"
     registry: Annotated[
         str | None,

@@ -130,7 +130,7 @@ class CreateCluster(SettingsModel):
     ] = None
     encryption_key: Annotated[
         OrOutput[Annotated[str, Field(pattern=r"^https://.+/keys/[^/]+/[^/]+$")]] | None,
-        Field(description=("Id of a Key Vault key that encrypts Secrets in etcd. Requires `identity`")),
+        Field(description="Id of a Key Vault key that encrypts Secrets in etcd. Requires `identity`"),
     ] = None
     logs: AksLogs | None = None
 
@@ -262,11 +262,11 @@ class AksPoolSettings(CreatedPoolSettings):
         Field(description="VM size of the catalogue, or {vmSize, gpu, gpus, cpus, memory}"),
     ]
     gpu_driver: Annotated[
-        Literal["aks", "operator"], Field(description=("What installs the GPU driver on the nodes"))
+        Literal["aks", "operator"], Field(description="What installs the GPU driver on the nodes")
     ] = "aks"
     zones: Annotated[tuple[Zone, ...], Field(description="Availability zones")] = ()
     spot: Annotated[
-        bool, Field(description=("Use spot machines, which are cheaper and can be reclaimed at any time"))
+        bool, Field(description="Use spot machines, which are cheaper and can be reclaimed at any time")
     ] = False
     subnet: Annotated[
         OrOutput[SubnetId] | None,
@@ -289,10 +289,10 @@ class AksPoolSettings(CreatedPoolSettings):
     ] = None
     gpu_instance_profile: Annotated[
         Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None,
-        Field(description=("MIG profile that AKS creates and advertises. Cannot be combined with DRA")),
+        Field(description="MIG profile that AKS creates and advertises. Cannot be combined with DRA"),
     ] = None
     gpu_management: Annotated[
-        Literal["Unmanaged", "Managed"], Field(description=("Managed: AKS installs its own device plugin"))
+        Literal["Unmanaged", "Managed"], Field(description="Managed: AKS installs its own device plugin")
     ] = "Unmanaged"
     os_sku: Annotated[Literal[
         "Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3", "AzureLinuxOSGuard", "Flatcar",
@@ -328,10 +328,10 @@ class AksClusterSettings(CreatedClusterSettings):
         "Base"
     )
     node_provisioning: Annotated[
-        Literal["Manual", "Auto"], Field(description=("Auto: AKS creates nodes on demand (Karpenter)"))
+        Literal["Manual", "Auto"], Field(description="Auto: AKS creates nodes on demand (Karpenter)")
     ] = "Manual"
     long_term_support: Annotated[
-        bool, Field(description=("Two years of support for the Kubernetes version"))
+        bool, Field(description="Two years of support for the Kubernetes version")
     ] = False
     access: AksAccess | None = None
     upgrades: AksUpgrades = AksUpgrades()

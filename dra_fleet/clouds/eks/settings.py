@@ -27,7 +27,7 @@ RoleArn = Annotated[
 SubnetId = Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]
 ZoneName = Annotated[
     str,
-    Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$", description=("Availability zone, such as us-east-1a")),
+    Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$", description="Availability zone, such as us-east-1a"),
 ]
 InstanceType = Annotated[
     str, Field(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$", description="EC2 instance type")
@@ -46,7 +46,7 @@ class SmallNetwork(SettingsModel):
 
     cidr: Annotated[
         str,
-        Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description=("A /16 range, such as 10.20.0.0/16")),
+        Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description="A /16 range, such as 10.20.0.0/16"),
     ] = "10.20.0.0/16"
     zones: Annotated[
         tuple[ZoneName, ...],
@@ -59,7 +59,7 @@ class CreateEks(SettingsModel):
 
     subnets: Annotated[
         Mapping[ZoneName, OrOutput[SubnetId]],
-        Field(description=("One subnet per zone, in at least two zones. Alternative: `network`")),
+        Field(description="One subnet per zone, in at least two zones. Alternative: `network`"),
     ] = Field(default_factory=dict)
     network: SmallNetwork | None = None
     cluster_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the cluster's IAM role")] = (
@@ -68,7 +68,7 @@ class CreateEks(SettingsModel):
     node_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the nodes' IAM role")] = None
     encryption_key: Annotated[
         OrOutput[Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:.+:key/.+$")]] | None,
-        Field(description=("ARN of a KMS key that encrypts Secrets. It cannot be removed later")),
+        Field(description="ARN of a KMS key that encrypts Secrets. It cannot be removed later"),
     ] = None
     # https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html (2026-11-25)
     logs: Annotated[
@@ -97,7 +97,7 @@ class AdoptEks(SettingsModel):
         Field(description="Name of the cluster in AWS: at most 100 letters, digits and - _"),
     ]
     subnets: Annotated[
-        Mapping[ZoneName, OrOutput[SubnetId]], Field(min_length=1, description=("One subnet per zone"))
+        Mapping[ZoneName, OrOutput[SubnetId]], Field(min_length=1, description="One subnet per zone")
     ]
     node_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the nodes' IAM role")] = None
 
@@ -106,7 +106,7 @@ class EksAccess(SettingsModel):
     """Access to the API server and administrators of the cluster. Users log in with IAM."""
 
     public_ranges: Annotated[
-        tuple[Cidr, ...], Field(description=("Public address ranges with access to the API server"))
+        tuple[Cidr, ...], Field(description="Public address ranges with access to the API server")
     ] = ()
     private: Annotated[bool, Field(description="Give the API server a private address only")] = False
     admins: Annotated[
@@ -145,9 +145,9 @@ class OwnImage(SettingsModel):
         str,
         Field(description="Id of the AMI, such as ami-0123456789abcdef0", pattern=r"^ami-[0-9a-f]{8,17}$"),
     ]
-    arch: Annotated[Literal["amd64", "arm64"], Field(description=("CPU architecture of the image"))] = "amd64"
+    arch: Annotated[Literal["amd64", "arm64"], Field(description="CPU architecture of the image")] = "amd64"
     nvidia_driver: Annotated[
-        str, Field(pattern=r"^\d+\.\d+(\.\d+)?$", description=("Version of the NVIDIA driver in the image"))
+        str, Field(pattern=r"^\d+\.\d+(\.\d+)?$", description="Version of the NVIDIA driver in the image")
     ]
 
 
@@ -191,42 +191,42 @@ class EksPoolSettings(CreatedPoolSettings):
         Discriminator(image_form),
     ] = Field(
         default="",
-        description=("AMI type, or {id, arch, nvidiaDriver}. Default: AL2023, with NVIDIA's driver for GPUs"),
+        description="AMI type, or {id, arch, nvidiaDriver}. Default: AL2023, with NVIDIA's driver for GPUs",
     )
     release: Annotated[
         str | None,
         Field(
             pattern=r"^[0-9]+\.[0-9]+\.[0-9]+-[0-9a-f]+$",
-            description=("Release of the AMI type, such as 1.35.2-20260415. Default: the newest"),
+            description="Release of the AMI type, such as 1.35.2-20260415. Default: the newest",
         ),
     ] = None
     device_plugin: Annotated[
-        bool, Field(description=("Keep the image's device plugin enabled. Cannot be combined with DRA"))
+        bool, Field(description="Keep the image's device plugin enabled. Cannot be combined with DRA")
     ] = False
     zones: Annotated[
-        tuple[ZoneName, ...], Field(description=("Zones of the nodes. Default: all zones with a subnet"))
+        tuple[ZoneName, ...], Field(description="Zones of the nodes. Default: all zones with a subnet")
     ] = ()
     capacity: Annotated[
-        Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"], Field(description=("Purchase option of the machines"))
+        Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"], Field(description="Purchase option of the machines")
     ] = "ON_DEMAND"
     reservation: Annotated[
         ReservationId | None,
-        Field(description=("Id of an on-demand capacity reservation or of a Capacity Block")),
+        Field(description="Id of an on-demand capacity reservation or of a Capacity Block"),
     ] = None
     efa: Annotated[bool, Field(description="Attach all EFA network cards to the nodes")] = False
     placement_group: Annotated[
         bool | None,
-        Field(description=("Place the nodes in a cluster placement group. Default: the value of `efa`")),
+        Field(description="Place the nodes in a cluster placement group. Default: the value of `efa`"),
     ] = None
     security_group: Annotated[
         str | None,
         Field(
             pattern=r"^sg-[0-9a-f]{8,17}$",
-            description=("Security group for EFA. Default: the stack creates one"),
+            description="Security group for EFA. Default: the stack creates one",
         ),
     ] = None
     disk: Annotated[int, Field(ge=20, le=16384, description="GiB")] = 200
-    repair: Annotated[bool, Field(description=("EKS replaces nodes with a failed GPU or kubelet"))] = True
+    repair: Annotated[bool, Field(description="EKS replaces nodes with a failed GPU or kubelet")] = True
     upgrade: EksUpgrade = EksUpgrade()
 
 
@@ -235,12 +235,12 @@ class EksClusterSettings(CreatedClusterSettings):
 
     cloud: Literal["eks"]
     region: Annotated[
-        str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", description=("Region, such as us-east-1"))
+        str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", description="Region, such as us-east-1")
     ]
     account: Annotated[
         str | None,
         Field(
-            pattern=r"^[0-9]{12}$", description=("Account id in quotes. It must be the account of the login")
+            pattern=r"^[0-9]{12}$", description="Account id in quotes. It must be the account of the login"
         ),
     ] = None
     create: CreateEks | None = None
@@ -248,11 +248,9 @@ class EksClusterSettings(CreatedClusterSettings):
     access: EksAccess | None = None
     support: Annotated[
         Literal["STANDARD", "EXTENDED"],
-        Field(description=("EXTENDED supports a Kubernetes version for one more year and costs more")),
+        Field(description="EXTENDED supports a Kubernetes version for one more year and costs more"),
     ] = "STANDARD"
-    auto_mode: Annotated[bool, Field(description=("Enable EKS Auto Mode, which does not support DRA"))] = (
-        False
-    )
+    auto_mode: Annotated[bool, Field(description="Enable EKS Auto Mode, which does not support DRA")] = False
     karpenter: Annotated[
         str | None,
         Field(

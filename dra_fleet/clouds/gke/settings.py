@@ -16,9 +16,7 @@ Zone = Annotated[
 ]
 ServiceAccount = Annotated[
     OrOutput[Annotated[str, Field(pattern=r"^[^@ ]+@[^@ ]+\.gserviceaccount\.com$")]],
-    Field(
-        description=("Email of the nodes' service account. Default: the default account of Compute Engine")
-    ),
+    Field(description="Email of the nodes' service account. Default: the default account of Compute Engine"),
 ]
 Consume = Literal["NO_RESERVATION", "ANY_RESERVATION", "SPECIFIC_RESERVATION", "ANY_RESERVATION_THEN_FAIL"]
 
@@ -43,9 +41,7 @@ class Reservation(SettingsModel):
     consume: Annotated[Consume, Field(description="Which reservations the nodes use")]
     names: Annotated[
         tuple[str, ...],
-        Field(
-            description=("Names for SPECIFIC_RESERVATION, or projects/P/reservations/R/reservationBlocks/B")
-        ),
+        Field(description="Names for SPECIFIC_RESERVATION, or projects/P/reservations/R/reservationBlocks/B"),
     ] = ()
 
     @model_validator(mode="after")
@@ -79,16 +75,16 @@ class GkePoolUpgrade(SettingsModel):
     """How the nodes of a pool are upgraded."""
 
     auto: Annotated[
-        bool | None, Field(description=("Default: enabled if the cluster has a release channel"))
+        bool | None, Field(description="Default: enabled if the cluster has a release channel")
     ] = None
     strategy: Annotated[
         Literal["SURGE", "BLUE_GREEN"],
-        Field(description=("SURGE replaces node by node. BLUE_GREEN creates all new nodes first")),
+        Field(description="SURGE replaces node by node. BLUE_GREEN creates all new nodes first"),
     ] = "SURGE"
     surge: Annotated[
-        int, Field(ge=0, le=20, description=("Additional nodes during an upgrade. They need quota"))
+        int, Field(ge=0, le=20, description="Additional nodes during an upgrade. They need quota")
     ] = 0
-    unavailable: Annotated[int, Field(ge=0, le=20, description=("Unavailable nodes during an upgrade"))] = 1
+    unavailable: Annotated[int, Field(ge=0, le=20, description="Unavailable nodes during an upgrade")] = 1
 
     @model_validator(mode="after")
     def _some_way(self) -> Self:
@@ -122,37 +118,37 @@ class GkePoolSettings(CreatedPoolSettings):
     ] = "installer"
     driver_installer: Annotated[
         Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"] | None,
-        Field(description=("Name of the installer. Default: the installer for the machine and the image")),
+        Field(description="Name of the installer. Default: the installer for the machine and the image"),
     ] = None
     image: Annotated[Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"], Field(description="Node image")] = (
         "COS_CONTAINERD"
     )
     zones: Annotated[tuple[Zone, ...], Field(description="Zones of the nodes")] = ()
     spot: Annotated[
-        bool, Field(description=("Use spot machines, which are cheaper and can be reclaimed at any time"))
+        bool, Field(description="Use spot machines, which are cheaper and can be reclaimed at any time")
     ] = False
     flex_start: Annotated[
-        bool, Field(description=("Dynamic Workload Scheduler: start nodes when capacity is available"))
+        bool, Field(description="Dynamic Workload Scheduler: start nodes when capacity is available")
     ] = False
     queued: Annotated[
         bool,
-        Field(description=("Dynamic Workload Scheduler: queue requests and start all their nodes together")),
+        Field(description="Dynamic Workload Scheduler: queue requests and start all their nodes together"),
     ] = False
     max_run_duration: Annotated[
-        str | None, Field(pattern=r"^[1-9][0-9]*s$", description=("Seconds with the suffix s, such as 3600s"))
+        str | None, Field(pattern=r"^[1-9][0-9]*s$", description="Seconds with the suffix s, such as 3600s")
     ] = None
     reservation: Reservation | None = None
     placement: Placement | None = None
     gpu_sharing: GpuSharing | None = None
     gpu_partition_size: Annotated[
         str | None,
-        Field(description=("MIG profile that GKE creates and advertises. Cannot be combined with DRA")),
+        Field(description="MIG profile that GKE creates and advertises. Cannot be combined with DRA"),
     ] = None
     dranet: Annotated[
-        bool, Field(description=("Enable GKE's managed DRA driver for the machine's network cards"))
+        bool, Field(description="Enable GKE's managed DRA driver for the machine's network cards")
     ] = False
     additional_networks: Annotated[
-        tuple[str, ...], Field(description=("Additional networks of the nodes"))
+        tuple[str, ...], Field(description="Additional networks of the nodes")
     ] = ()
     service_account: ServiceAccount | None = None
     disk_gib: Annotated[int, Field(description="Size of the boot disk in GiB", ge=10, le=65536)] = 100
@@ -165,7 +161,7 @@ Project = Annotated[
 ]
 Location = Annotated[
     str,
-    Field(pattern=r"^[a-z]+-[a-z]+[0-9]+(-[a-z])?$", description=("Region, or zone of a zonal cluster")),
+    Field(pattern=r"^[a-z]+-[a-z]+[0-9]+(-[a-z])?$", description="Region, or zone of a zonal cluster"),
 ]
 Network = Annotated[str, Field(pattern=r"^[a-z0-9./_-]+$", description="Name or path of a network")]
 _HOURS = 48
@@ -217,7 +213,7 @@ class GkeAccess(SettingsModel):
 
     external: Annotated[
         bool,
-        Field(description=("The DNS name also answers outside Google Cloud, for users with IAM permission")),
+        Field(description="The DNS name also answers outside Google Cloud, for users with IAM permission"),
     ]
 
 
@@ -229,7 +225,7 @@ class GkeWindow(SettingsModel):
         Field(description="Days of the week", min_length=1),
     ]
     start: Annotated[
-        str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", description=("Start in UTC, HH:MM"))
+        str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", description="Start in UTC, HH:MM")
     ]
     hours: Annotated[int, Field(description="Length of the window in hours", ge=4, le=24)]
 
@@ -262,7 +258,7 @@ class GkeSystemPool(SettingsModel):
     ] = "e2-standard-4"
     nodes: NodeRange = NodeRange(min=1, max=3)
     zones: Annotated[
-        tuple[Zone, ...], Field(description=("Zones of the nodes. Default: the zones of the location"))
+        tuple[Zone, ...], Field(description="Zones of the nodes. Default: the zones of the location")
     ] = ()
     service_account: ServiceAccount | None = None
 
@@ -271,7 +267,7 @@ class ComputeClassSettings(SettingsModel):
     """Order in which the autoscaler grows pools for pods that select this class."""
 
     priorities: Annotated[
-        tuple[DnsLabel, ...], Field(min_length=1, description=("Names of pools, in order of preference"))
+        tuple[DnsLabel, ...], Field(min_length=1, description="Names of pools, in order of preference")
     ]
 
 
@@ -292,7 +288,7 @@ class GkeClusterSettings(CreatedClusterSettings):
     adopt: AdoptGkeCluster | None = None
     mode: Annotated[
         Literal["Standard", "Autopilot"],
-        Field(description=("Autopilot creates its own nodes and does not support DRA")),
+        Field(description="Autopilot creates its own nodes and does not support DRA"),
     ] = "Standard"
     datapath: Annotated[
         Literal["ADVANCED_DATAPATH", "LEGACY_DATAPATH"], Field(description="ADVANCED_DATAPATH: Dataplane V2")
