@@ -204,6 +204,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         for rule in self._rules:
             if self._levels[rule.name] != "remediate" or rule.remedy is None:
                 continue
+            if isinstance(rule, ResourceRule) and rule.types.fullmatch(request.type) is None:
+                continue
             exempted = exemption_of(self._exemptions, rule.name, request.urn)
             if exempted is not None and exempted.holds(today()):
                 continue

@@ -22,6 +22,7 @@ from policies.rules import (
     class_forbid_whole_gpus,
     cluster_require_minimum_kubernetes,
     cluster_require_safe_patch,
+    pool_require_dra_labels,
 )
 
 if TYPE_CHECKING:
@@ -151,6 +152,18 @@ def corrected(served: Analyzer, kind: str, properties: Mapping[str, object]) -> 
 def test_nothing_is_corrected_unless_the_policy_config_says_so() -> None:
     assert corrected(analyzer(), RELEASE, DRIVER) == []
     assert [rule.name for rule in pack.RULES if "remediate" in (rule.standard, rule.production)] == []
+
+
+def test_a_rule_corrects_only_resources_of_its_types() -> None:
+    def remedy(resource: Resource, settings: object) -> dict[str, object]:
+        del resource, settings
+        return {"corrected": True}
+
+    rule = replace(pool_require_dra_labels.RULE, remedy=remedy)
+    served = analyzer(rule)
+    configure(served, pool_require_dra_labels={"enforcementLevel": "REMEDIATE"})
+    assert corrected(served, POOL, {}) == [(rule.name, {"corrected": True})]
+    assert corrected(served, RELEASE, {}) == []
 
 
 def test_a_missing_toleration_is_added_to_those_that_are_there() -> None:
