@@ -17,7 +17,7 @@ from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dra_fleet.model.nodes import NodeShape
+    from dra_fleet.model.nodes import NodeDevice, NodeShape
 
 MIG = {"strategy": "mig", "layout": {"1g.20gb": 4}}
 WHOLE = {"whole": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}}
@@ -126,3 +126,15 @@ def test_a_recording_that_cannot_be_used_says_why(tmp_path: Path) -> None:
         read_recordings(plan, [str(tmp_path / "absent.json")])
     with pytest.raises(RecordingInvalid, match="names no cluster of the stack"):
         read_recordings(plan, [f"other={broken}"])
+
+
+def test_prediction_of_a_pool_is_reused_until_what_is_published_can_differ() -> None:
+    def devices(labelled: str, version: str = "0.5.0", minor: str = "1.36") -> tuple[NodeDevice, ...]:
+        stack = fleet({"h": pool("hgx-h100-8", labelled)}, drivers={"nvidia": {"version": version}})
+        (group,) = predict(plan_of({**stack, "kubernetes": minor}).clusters[0])
+        return group.shape.devices
+
+    first = devices("h")
+    assert devices("other-label") is first
+    assert devices("h", version="0.4.1") is not first
+    assert devices("h", minor="1.35") is not first

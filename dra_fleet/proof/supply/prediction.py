@@ -5,6 +5,7 @@ What a public source says is documented; what is not known before the machine ru
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -68,7 +69,6 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
     """
     installed = drivers_of(cluster, named)
     doubts = {one.driver: plugin_doubt(one) for one in installed}
-    known: list[tuple[PoolPlan, list[Installed], Published]] = []
     alike: dict[str, Published] = {}
     groups: list[NodeGroup] = []
     for pool in cluster.pools:
@@ -77,12 +77,12 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
             one.driver: plugin_lands(cluster, pool, one, most) for one in installed
         }
         running = [driver for driver in installed if lands[driver.driver] != "no"]
-        published = _known_already(pool, running, known)
+        published = _known_already(pool, running, cluster.kubernetes)
         if published is None:
             published = _published(pool, installed, running, cluster.kubernetes)
             # Devices of machines that differ in nothing that drivers see are matched and placed once.
             published = alike.setdefault(repr(published), published)
-            known.append((pool, running, published))
+            _PREDICTED.append((pool, running, cluster.kubernetes, published))
         published = _where_plugins_land(published, lands, doubts)
         groups.append(
             NodeGroup(
@@ -95,15 +95,18 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
     return tuple(groups)
 
 
-def _known_already(
-    pool: PoolPlan, running: list[Installed], known: Sequence[tuple[PoolPlan, list[Installed], Published]]
-) -> Published | None:
-    """What an earlier pool of the same hardware publishes, so that what follows from it is found once."""
+_PREDICTED: Final = deque[tuple["PoolPlan", "list[Installed]", str, Published]](maxlen=64)
+"""Latest predictions. A program proves its cluster again for each claim that it declares."""
+
+
+def _known_already(pool: PoolPlan, running: list[Installed], minor: str) -> Published | None:
+    """Return the prediction for an earlier pool of the same hardware, drivers and Kubernetes version."""
     return next(
         (
             published
-            for other, theirs, published in known
-            if theirs == running
+            for other, theirs, version, published in reversed(_PREDICTED)
+            if version == minor
+            and theirs == running
             and (other.machine, other.sharing, other.network_cards, other.devices)
             == (pool.machine, pool.sharing, pool.network_cards, pool.devices)
         ),
