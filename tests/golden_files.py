@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 Golden = Callable[[str, str], None]
 FOLDER = Path(__file__).parent / "golden"
 _WRITE = "--write-golden"
+_FIXTURES = {"golden", "golden_console"}
+_CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,13 +25,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out all other tests where the files are written."""
     if config.getoption(_WRITE):
-        items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
+        items[:] = [item for item in items if _FIXTURES & {*getattr(item, "fixturenames", ())}]
 
 
 @pytest.fixture
 def golden(pytestconfig: pytest.Config) -> Golden:
     """Hold a text to the golden file of a name; where it is to be written, write it first."""
     return partial(_hold, write=bool(pytestconfig.getoption(_WRITE)))
+
+
+@pytest.fixture
+def golden_console(pytestconfig: pytest.Config) -> Callable[[Path, Callable[[str], str]], None]:
+    """Compare the output of each command in a page's console block with a run of the command."""
+    return partial(_play, write=bool(pytestconfig.getoption(_WRITE)))
+
+
+def _play(page: Path, run: Callable[[str], str], *, write: bool) -> None:
+    text = page.read_text(encoding="utf-8")
+    [block] = _CONSOLE.findall(text)
+    commands = re.findall(r"^\$ (.*)$", block, re.MULTILINE)
+    played = "\n".join(f"$ {command}\n{run(command)}" for command in commands)
+    if write:
+        page.write_text(text.replace(block, played), encoding="utf-8")
+        block = played
+    assert block == played, f"{page} shows another output; if meant: make generate"
 
 
 def _hold(name: str, text: str, *, write: bool) -> None:
