@@ -179,7 +179,7 @@ def _show(proof: Proof, *, everything: bool) -> None:
     if not proof.fits:
         console.print(proof.title)
         return
-    console.print("every claim finds its devices" if not proof.warnings else "nothing stops this stack")
+    console.print("every claim finds its devices" if not proof.warnings else "no errors")
 
 
 def short_tables(proof: Proof) -> Sequence[Table]:

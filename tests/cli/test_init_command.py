@@ -220,7 +220,7 @@ def test_test_of_a_new_program_fails_if_a_claim_does_not_fit(tmp_path: Path) -> 
     assert run("init", "own", "--program").exit_code == 0
     main = tmp_path / "own" / "__main__.py"
     main.write_text(main.read_text().replace("REPLICAS = 8", "REPLICAS = 9"))
-    with pytest.raises(pulumi.RunError, match="9 x 1 devices are asked for and 8 can match"):
+    with pytest.raises(pulumi.RunError, match="9 x 1 devices are requested, and 8 can match"):
         runpy.run_path(str(tmp_path / "own" / "test_program.py"))["test_pods_claim_devices_that_fit"]()
 
 

@@ -51,7 +51,7 @@ def test_a_cluster_is_named_as_its_component(recorder: Recorder) -> None:
 
 def test_what_does_not_fit_is_refused_before_anything_is_registered(recorder: Recorder) -> None:
     workload = {"train": {"cluster": "site", "claim": "one", "copies": 9.0}}
-    with pytest.raises(pulumi.InputPropertiesError, match="9 x 1 devices are asked for and 8 can match"):
+    with pytest.raises(pulumi.InputPropertiesError, match="9 x 1 devices are requested, and 8 can match"):
         construct(recorder, workloads=workload)
     assert FLEET not in {entry.type for entry in recorder.registrations.values()}
 

@@ -102,7 +102,7 @@ def test_cloud_without_a_required_method_is_named_in_one_line(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("machine", "copies", "reason"),
     [
-        ("barn", 3, "smoke: 3 x 1 devices are asked for and 2 can match"),
+        ("barn", 3, "smoke: 3 x 1 devices are requested, and 2 can match"),
         ("coop", 1, "pool hens: its nodes publish no devices"),
     ],
 )

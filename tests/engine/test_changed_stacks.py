@@ -54,7 +54,7 @@ def test_a_stack_with_one_copy_too_many_stops_before_it_changes_anything(rehears
     up = rehearsed.run("rehearse", "up", str(rehearsed.stack_file(one_more)))
 
     assert up.code == 1
-    assert "never: infer: 29 x 1 devices are asked for and 28 can match" in up.err
+    assert "never: infer: 29 x 1 devices are requested, and 28 can match" in up.err
     assert declared(rehearsed) == before
 
 

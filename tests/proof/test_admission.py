@@ -61,7 +61,7 @@ def test_an_owner_that_reclaims_is_started_in_every_order_and_the_borrower_waits
     queues = [queue("a", 4), queue("b", 4, reclaims="Any")]
     found = admissions(queues, [workload("one", "a", 6), workload("two", "b", 4)])
     assert {name: item.word for name, item in found.of.items()} == {"one": "never", "two": "guaranteed"}
-    assert found.of["one"].reason == "it takes 6 gpus of queue a, and waits while two run"
+    assert found.of["one"].reason == "it needs 6 gpus of queue a, and waits while two is running"
     assert found.ends == (frozenset({"two"}),)
     assert found.stops
 
@@ -121,7 +121,7 @@ def test_devices_are_proved_for_what_runs_together_and_not_for_what_waits() -> N
     assert proof.warnings == (
         (
             "cluster lab: workload a-big waits in its queue: "
-            "it takes 6 gpus of queue a, and waits while b-own run"
+            "it needs 6 gpus of queue a, and waits while b-own is running"
         ),
     )
 
@@ -147,5 +147,5 @@ def test_the_proof_as_json_says_what_the_queue_does() -> None:
     assert told == {
         "queue": "a",
         "word": "never",
-        "reason": "it takes 6 gpus of queue a, and waits while b-own run",
+        "reason": "it needs 6 gpus of queue a, and waits while b-own is running",
     }

@@ -68,7 +68,7 @@ def test_a_class_on_values_that_nobody_knows_is_not_counted() -> None:
     proof = proved(stack({"newer": {"cel": [newer]}}))
     [item] = proof.classes
     assert [fit.matches for fit in item.pools] == [None, None]
-    assert "hangs on a value that is unknown" in item.pools[0].reason
+    assert "depends on an unknown value" in item.pools[0].reason
     assert proof.warnings == ()
 
 
@@ -124,7 +124,7 @@ def test_the_newest_version_that_would_do_is_that_of_all_pools() -> None:
 @pytest.mark.parametrize(
     ("wanted", "fix"),
     [
-        ({"count": 9}, "ask for 8 at most, or choose a machine with more of them"),
+        ({"count": 9}, "request at most 8, or choose a machine with more of them"),
         (
             {"selectors": ["device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('90Gi')) >= 0"]},
             "ask for memory of at most 81152Mi, or choose a machine or layout with other devices",

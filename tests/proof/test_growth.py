@@ -47,14 +47,14 @@ def warning(
         on_cloud = GkeClusterSettings.model_construct(drivers=cluster.settings.drivers, pools={})
     changed = replace(cluster, cloud=cloud, settings=on_cloud, pools=(replace(only, machine=machine),))
     [told] = [item for item in prove(replace(plan, clusters=(changed,))).warnings if "workload train" in item]
-    return told.partition("least number of nodes: ")[2]
+    return told.partition("more nodes than nodes.min: ")[2]
 
 
 def test_a_pool_with_a_node_grows_by_the_devices_of_that_node() -> None:
     told = warning("existing", AMPERE, (1, 4))
     assert (
         told
-        == "a100 must grow beyond 1 of 4 nodes, which its autoscaler does by the devices of a node that it has"
+        == "pool a100 must grow above 1 of at most 4 nodes, which its autoscaler can do: the pool always has a node with these devices"
     )
 
 
@@ -72,32 +72,38 @@ def test_a_pool_with_a_node_grows_by_the_devices_of_that_node() -> None:
 )
 def test_a_pool_without_a_node_never_grows_by_itself(cloud: str, who: str, otherwise: str) -> None:
     assert warning(cloud, AMPERE, (0, 4)) == (
-        f"a100 must grow beyond 0 of 4 nodes, but {who} sees devices only through a node that the pool has: "
+        f"pool a100 must grow above 0 of at most 4 nodes, but {who} knows the devices of a pool only from a node that exists: "
         f"keep nodes.min at 1, or grow it by hand{otherwise}"
     )
 
 
 def test_gke_grows_from_zero_for_what_it_predicts() -> None:
     told = warning("gke", AMPERE, (0, 4))
-    assert told == "a100 must grow beyond 0 of 4 nodes, which GKE's autoscaler does also from zero"
+    assert (
+        told
+        == "pool a100 must grow above 0 of at most 4 nodes, which GKE's autoscaler can do from zero nodes"
+    )
 
 
 def test_gke_never_grows_from_zero_for_a_memory_floor() -> None:
     told = warning("gke", NEEDS_MEMORY, (0, 4))
-    assert "from zero it never does" in told
+    assert "the autoscaler never adds the first node" in told
     assert "memory.compareTo(quantity('20Gi')) >= 0" in told
     assert "the largest device has memory 136" in told
 
 
 def test_gke_never_grows_from_zero_for_an_attribute_that_it_does_not_predict() -> None:
     told = warning("gke", VERSIONED, (0, 4))
-    assert "from zero it never does" in told
+    assert "the autoscaler never adds the first node" in told
     assert "cudaComputeCapability" in told
 
 
 def test_gke_never_grows_from_zero_for_an_accelerator_that_it_does_not_know() -> None:
     told = warning("gke", AMPERE, (0, 4), "nvidia-b200")
-    assert "from zero it never does: GKE's autoscaler does not know accelerator nvidia-b200" in told
+    assert (
+        "the autoscaler never adds the first node: GKE's autoscaler does not know accelerator nvidia-b200"
+        in told
+    )
 
 
 def test_gke_imagines_the_devices_of_the_machine_in_its_own_words() -> None:

@@ -118,7 +118,7 @@ def test_together_too_many_stops_the_program_but_each_alone_is_possible() -> Non
     )
     assert {item.word for item in proof.workloads} == {"possible"}
     (failure,) = proof.failures
-    assert "in every order some pod waits: a, b together ask for 9 devices and 8 can match" in failure
+    assert "in every order some pod waits: a, b together request 9 devices, and 8 can match" in failure
 
 
 def test_never_is_said_of_the_workload_that_cannot_be_placed_not_of_those_beside_it() -> None:
@@ -160,7 +160,7 @@ def test_gpus_come_in_any_order_so_that_singles_may_leave_no_pair() -> None:
     assert words["pair"].order == (
         "1 x pair on h-0 (gpu-0+gpu-1)",
         "3 x single on h-0 (gpu-2, gpu-4, gpu-6)",
-        "pair waits: no node has what it asks for free",
+        "pair waits: no node has free devices for it",
     )
 
 
@@ -210,7 +210,7 @@ def test_partitions_of_many_gpus_in_any_order_are_followed_to_the_end() -> None:
 def test_of_many_that_are_too_many_together_a_dozen_are_named() -> None:
     workloads = {f"w{number:02}": ("one", 1) for number in range(14)}
     proof = proved(fleet({"h": pool("hgx-h100-8", "h")}, claims=CLAIMS, workloads=workloads))
-    assert "w10, w11 and 2 more together ask for 14 devices and 8 can match" in proof.failures[0]
+    assert "w10, w11 and 2 more together request 14 devices, and 8 can match" in proof.failures[0]
 
 
 def test_devices_that_nobody_can_tell_are_not_counted_as_missing() -> None:

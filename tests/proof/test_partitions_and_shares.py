@@ -109,7 +109,7 @@ def test_partitions_can_be_in_the_way_of_whole_gpus() -> None:
     whole, small = {"class": "gpu.nvidia.com"}, {"class": "small"}
     found = workloads(ON_DEMAND, nodes=2, whole=(whole, 15), small=(small, 7))
     assert found["whole"].word == "possible"
-    assert found["whole"].order[-1] == "whole waits: no node has what it asks for free"
+    assert found["whole"].order[-1] == "whole waits: no node has free devices for it"
 
 
 def test_on_one_node_partitions_fill_one_gpu_after_the_other() -> None:
@@ -210,4 +210,4 @@ def test_a_part_of_an_unknown_amount_is_unknown() -> None:
     machine = {"gpu": "A30", "gpus": 1, "cpus": 64, "memory": 512}
     found = workloads(shares("memory"), machine, a=(part("11Gi"), 2))["a"]
     assert found.word == "unknown"
-    assert "asks for a part of memory, of which there is 22119Mi to 24Gi" in found.reason
+    assert "requests a part of memory, of which there is 22119Mi to 24Gi" in found.reason

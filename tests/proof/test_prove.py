@@ -25,7 +25,7 @@ WARNED = {
     "s14-queues": (
         (
             "cluster lab: workload sweep waits in its queue: "
-            "it takes 3 gpus of queue batch, and waits while explore, serve, train run"
+            "it needs 3 gpus of queue batch, and waits while explore, serve, train are running"
         ),
     )
 }
@@ -48,9 +48,7 @@ def test_the_dev_stack_names_the_rule_behind_each_verdict() -> None:
     reasons = {item.name: item.reason for item in proof.workloads}
     assert reasons["infer"].startswith("by counting: 28 of its devices would have to be in use")
     assert reasons["infer-pair"].startswith("by counting: 24 of its devices would have to be in use")
-    assert reasons["train-pair"].startswith(
-        "by counting: the pods that can hold these devices take 2 each, alike"
-    )
+    assert reasons["train-pair"].startswith("by counting: all pods that can use these devices request 2 each")
     matches = {item.name: {fit.pool: fit.requests for fit in item.pools} for item in proof.claims}
     assert matches["partition"] == {"a100": {"part": 28}, "h100": {"part": 0}}
 
@@ -61,7 +59,7 @@ def test_one_copy_more_than_there_are_devices_never_fits() -> None:
     assert proof.headline() == "proof of workloads: 1 never"
     (failure,) = proof.failures
     assert failure == (
-        "dra-fleet:fleet.workloads.train: on cluster lab, never: train: 5 x 1 devices are asked for and 4 "
+        "dra-fleet:fleet.workloads.train: on cluster lab, never: train: 5 x 1 devices are requested, and 4 "
         "can match\n  fix: run 4 copies at most, or raise nodes.max"
     )
 
@@ -101,7 +99,7 @@ def test_an_order_that_leaves_a_pod_waiting_is_told() -> None:
     assert order == (
         "1 x one on a-0 (gpu-0)",
         "1 x one on a-1 (gpu-0)",
-        "pair waits: no node has what it asks for free",
+        "pair waits: no node has free devices for it",
     )
     assert proof.fits
     assert "1 x one on a-0 (gpu-0), then 1 x one on a-1 (gpu-0), then pair waits" in proof.warnings[0]
@@ -211,7 +209,7 @@ def test_what_fits_only_above_the_least_nodes_is_a_warning() -> None:
     assert (workload.word, workload.at_min) == ("guaranteed", "never")
     assert (workload.pools[0].at_min, workload.pools[0].at_max) == (0, 8)
     assert proof.fits
-    assert "fits only above the least number of nodes" in proof.warnings[0]
+    assert "needs more nodes than nodes.min" in proof.warnings[0]
 
 
 def test_a_taint_that_is_not_tolerated_keeps_the_workload_off_and_is_named() -> None:
@@ -285,4 +283,4 @@ def test_nodes_that_a_workload_may_not_go_to_do_not_count_for_it() -> None:
     pools = {name: pool(gpus(3), name, (2, 2)) for name in ("a", "b")}
     proof = proved(fleet(pools, claims=PAIR, workloads={"pairs": here}))
     assert proof.workloads[0].word == "never"
-    assert "the nodes take 2 of them; 3 are asked for" in proof.workloads[0].reason
+    assert "3 are requested, and the nodes have room for 2" in proof.workloads[0].reason

@@ -95,8 +95,8 @@ def test_configuration_for_a_request_with_alternatives_is_passed_over_and_said_s
     proof = proved(alternatives([{"requests": ["gpu"], "opaque": opaque(SLICED, "GpuConfig")}]))
     assert proof.failures == ()
     assert (
-        "dra-fleet:fleet.claims.one.config[0].requests[0]: on cluster lab: driver gpu.nvidia.com passes over "
-        "configuration for a request with alternatives: gpu; name the alternatives: gpu/whole, gpu/part"
+        "dra-fleet:fleet.claims.one.config[0].requests[0]: on cluster lab: driver gpu.nvidia.com ignores the "
+        "configuration of a request with alternatives: gpu; name the alternatives: gpu/whole, gpu/part"
     ) in proof.warnings
 
 
@@ -146,7 +146,7 @@ def watching(class_name: str, config: list[Any], version: str = "0.5.0") -> str:
     [
         ("gpu.nvidia.com", [{"opaque": opaque(SLICED)}], "a configuration is for its devices"),
         ("gpu.nvidia.com", [{"requests": ["gpu"], "opaque": opaque(SLICED)}], "a configuration is for its"),
-        ("shared", [], "class shared brings configuration for its devices"),
+        ("shared", [], "class shared includes configuration for its devices"),
         ("mig.nvidia.com", [], "class mig.nvidia.com has devices of type mig"),
     ],
 )

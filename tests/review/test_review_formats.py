@@ -71,7 +71,7 @@ def test_sarif_names_the_line_of_a_setting() -> None:
 def test_what_the_proof_finds_is_at_its_workload_and_says_the_path_once() -> None:
     review = samples.refused()
     assert [reason.text for reason in review.verdict.reasons[:1]] == [
-        "workloads.infer: on cluster lab, never: infer: 30 x 1 devices are asked for and 28 can match"
+        "workloads.infer: on cluster lab, never: infer: 30 x 1 devices are requested, and 28 can match"
     ]
     stack = "config:\n  dra-fleet:fleet:\n    workloads:\n      train: {}\n      infer: {}\n"
     (result, *_) = json.loads(render_sarif(review, [StackText(path="Pulumi.lab.yaml", text=stack)]))["runs"][

@@ -26,7 +26,7 @@ def too_large() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("fleet", "told"),
     [
-        pytest.param(too_large(), "9 x 1 devices are asked for and 8 can match", id="too large"),
+        pytest.param(too_large(), "9 x 1 devices are requested, and 8 can match", id="too large"),
         pytest.param(
             {**vgpu(), "budget": {"perHour": 0.01}},
             r"budget\.perHour: is less than the fleet costs at its maximum",

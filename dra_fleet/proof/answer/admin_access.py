@@ -103,7 +103,7 @@ def refused_admin_access(request: AdminRequest, installed: Iterable[Installed]) 
             told = f"class {request.class_name} has devices of type {', '.join(sorted(types))}"
             yield f"{_REFUSED}: {told}", f"ask for devices of type {fitting}, or remove adminAccess"
         elif facts.driver in request.publishers:
-            told = f"class {request.class_name} brings configuration for its devices"
+            told = f"class {request.class_name} includes configuration for its devices"
             yield f"{_REFUSED}: {told}", "use a class without config, or remove adminAccess"
         elif any(_is_for(config, request.name, facts.driver) for config in request.configs):
             told = "a configuration is for its devices"

@@ -126,17 +126,21 @@ class _Cohort:
         queue = self.queues[item.queue or ""]
         own = [other.name for other in self.workloads.values() if other.queue == item.queue]
         if self._within_own(queue, own) and (queue.reclaims == "Any" or queue.cohort is None):
-            return "guaranteed", f"queue {queue.name} has quota of its own for all its workloads"
+            return "guaranteed", f"queue {queue.name} has enough quota for all its workloads"
         if ends is None:
-            return "unknown", f"more than {MOST_OF_COHORT} workloads share what they do not all fit into"
+            return (
+                "unknown",
+                f"more than {MOST_OF_COHORT} workloads share a quota that is too small for all of them",
+            )
         without = [end for end in ends if name not in end]
         if not without:
-            return "guaranteed", "there is quota for it in whatever order workloads arrive"
+            return "guaranteed", "there is quota for it in every order of arrival"
         others = ", ".join(sorted(without[0]))
+        running = f"{others} {'is' if len(without[0]) == 1 else 'are'}"
         wanted = ", ".join(f"{count * item.copies} {key}" for key, count in item.quota.items())
         if len(without) < len(ends):
-            return "possible", f"it takes {wanted} of queue {queue.name}, and waits where {others} come first"
-        return "never", f"it takes {wanted} of queue {queue.name}, and waits while {others} run"
+            return "possible", f"it needs {wanted} of queue {queue.name}, and waits if {others} started first"
+        return "never", f"it needs {wanted} of queue {queue.name}, and waits while {running} running"
 
     def fits(self, names: Iterable[str]) -> bool:
         """Whether workloads have quota at the same time."""

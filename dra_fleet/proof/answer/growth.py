@@ -55,21 +55,21 @@ def must_grow(cluster: ClusterPlan, question: Question, pod_set: int, fits: Sequ
 def _sentence(
     cluster: ClusterPlan, pool: PoolPlan, group: NodeGroup, pod_set: PodSet, question: Question
 ) -> str:
-    grows = f"{pool.name} must grow beyond {group.least} of {group.most} nodes"
+    grows = f"pool {pool.name} must grow above {group.least} of at most {group.most} nodes"
     if group.least:
-        return f"{grows}, which its autoscaler does by the devices of a node that it has"
+        return f"{grows}, which its autoscaler can do: the pool always has a node with these devices"
     cloud = clouds.named(cluster.cloud)
     imagined = cloud.imagined_devices(pool)
     if imagined is None:
         return (
-            f"{grows}, but {cloud.autoscaler} sees devices only through a node that the pool has: "
+            f"{grows}, but {cloud.autoscaler} knows the devices of a pool only from a node that exists: "
             f"{_KEEP}{cloud.first_node}"
         )
     devices, reason = imagined
     reason = reason or _misses(replace(group.shape, devices=devices), pod_set, question)
     if reason:
-        return f"{grows}, but from zero it never does: {reason}: {_KEEP}"
-    return f"{grows}, which {cloud.autoscaler} does also from zero"
+        return f"{grows}, but the autoscaler never adds the first node: {reason}: {_KEEP}"
+    return f"{grows}, which {cloud.autoscaler} can do from zero nodes"
 
 
 def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:

@@ -144,6 +144,6 @@ def tell(
         )
     elif proof.at_min != "guaranteed":
         findings.warnings.append(
-            f"cluster {proof.cluster}: workload {proof.name} fits only above the least number of nodes: "
+            f"cluster {proof.cluster}: workload {proof.name} needs more nodes than nodes.min: "
             + "; or ".join(growth)
         )

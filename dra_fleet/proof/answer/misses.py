@@ -77,7 +77,7 @@ def why_unmatched(
 
 def _fix(miss: Miss, value: str) -> str:
     if miss.outcome == "unknown":
-        return f"do without it, or {GIVE_SLICES}"
+        return f"remove the clause, or {GIVE_SLICES}"
     driver = asked(miss.clause).only_driver
     if driver:
         return f"install the driver that publishes {driver}, or select {miss.device.driver}"

@@ -231,7 +231,7 @@ def _count(request: Mapping[str, Any]) -> int:
 
 def passed_over(publisher: str, request: str) -> str:
     """In words that a driver does not look at configuration for a request that has alternatives."""
-    return f"driver {publisher} passes over configuration for a request with alternatives: {request}"
+    return f"driver {publisher} ignores the configuration of a request with alternatives: {request}"
 
 
 def mismatch(kind: str, class_name: str, types: tuple[tuple[str, ...], tuple[str, ...]]) -> str:

@@ -207,7 +207,7 @@ def _missing_part(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
             identity = name.rpartition("/")[2]
             meant = next((key for key in sorted(published) if key.rpartition("/")[2] == identity), "")
             reason = (
-                f"{ask.what} asks for a part of {name}, which none of its {len(kept)} matching devices has: "
+                f"{ask.what} requests a part of {name}, which none of its {len(kept)} matching devices has: "
                 f"the allocator compares capacity keys literally, and they have "
                 f"{', '.join(sorted(published)) or 'none'}"
             )
@@ -224,6 +224,6 @@ def _too_few(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
     if not matched:
         return why_unmatched(ask.what, one.misses, total, "of a node")
     return (
-        f"{ask.what} wants {ask.count} devices of one node, and {matched} of its {total} match",
-        f"ask for {matched} at most, or choose a machine with more of them",
+        f"{ask.what} requests {ask.count} devices of one node, and {matched} of its {total} match",
+        f"request at most {matched}, or choose a machine with more of them",
     )

@@ -148,7 +148,7 @@ def _only_if_never_at_all(sure: Mapping[int, Answer], whole: Mapping[int, Answer
     for pod_set, answer in sure.items():
         told[pod_set] = replace(answer, excess=answer.excess if whole[pod_set].excess else "")
         if answer.word == "never" and whole[pod_set].word != "never":
-            reason = "it fits only if the system leaves pods more than nine tenths of a node's CPU and memory"
+            reason = "it fits only if pods can use more than 90 % of a node's CPU and memory"
             told[pod_set] = Answer(word="unknown", reason=reason)
     return told
 
@@ -189,7 +189,7 @@ def _alike(contention: Contention, packing: Packing) -> Answer | None:
     if least < copies <= most:
         return None
     reason = (
-        f"only alike pods can hold these devices, and the nodes take {places} of them; {copies} are asked for"
+        f"only equal pods can use these devices; {copies} are requested, and the nodes have room for {places}"
     )
     if word == "guaranteed":
         return Answer(word="guaranteed", reason=reason)
@@ -261,4 +261,4 @@ def _told(
         f"{len(given)} x {name} on {node}" + (f" ({', '.join(given)})" if packing.is_in_any_order else "")
         for name, node, given in runs
     ]
-    return (*lines, f"{contention.pod_sets[waiting].name} waits: no node has what it asks for free")
+    return (*lines, f"{contention.pod_sets[waiting].name} waits: no node has free devices for it")

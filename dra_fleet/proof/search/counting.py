@@ -47,14 +47,14 @@ def enough(contention: Contention, pod_set: int) -> str:
     if others < to_block:
         return (
             f"{to_block} of its devices would have to be in use before a pod waits, and all other pods "
-            f"together hold at most {others}"
+            f"together use at most {others}"
         )
     slots = sum(nodes * (size // ask.count) for size, nodes in sizes)
     rivals = (rival for like in shared for rival in contention.alike[like])
     pods = sum(contention.copies_alike[like] for like in shared)
     if pods <= slots and all(_keeps_to_slots(contention, pod_set, rival, attribute) for rival in rivals):
-        alike = f"the pods that can hold these devices take {ask.count} each, alike"
-        return f"{alike}, and there is room for {slots}"
+        alike = f"all pods that can use these devices request {ask.count} each"
+        return f"{alike}, and the nodes have room for {slots}"
     return ""
 
 
@@ -66,7 +66,7 @@ def too_many(contention: Contention, pod_set: int) -> str:
     there = _devices(contention, [pod_set])
     if item.copies * item.claim.fewest <= there:
         return ""
-    return f"{item.name}: {item.copies} x {item.claim.fewest} devices are asked for and {there} can match"
+    return f"{item.name}: {item.copies} x {item.claim.fewest} devices are requested, and {there} can match"
 
 
 def too_many_together(contention: Contention) -> str:
@@ -80,7 +80,7 @@ def too_many_together(contention: Contention) -> str:
         names = [item.name for item in contention.pod_sets]
         rest = len(names) - MOST_NAMES
         told = ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
-        return f"{told} together ask for {wanted} devices and {there} can match"
+        return f"{told} together request {wanted} devices, and {there} can match"
     return ""
 
 

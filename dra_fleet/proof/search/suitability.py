@@ -168,13 +168,13 @@ def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: NodeShape) -> s
     """The clause or the part of a capacity that hangs on a value which nobody knows."""
     miss = one.first("unknown")
     if miss is not None:
-        return f"clause `{miss.clause}` of {miss.place} hangs on a value that is unknown: {miss.message}"
+        return f"clause `{miss.clause}` of {miss.place} depends on an unknown value: {miss.message}"
     for device in shape.devices if claim.parts else ():
         for name, wanted in sorted(claim.parts) if device.key in one.maybe else ():
             shared = bool(device.seen.get("allowMultipleAllocations"))
             doubt = _unknown_part(device.seen.get("capacity", {}).get(name, {}), wanted, shared=shared)
             if doubt:
-                return f"{ask.what} asks for a part of {name}, {doubt}"
+                return f"{ask.what} requests a part of {name}, {doubt}"
     return ""
 
 

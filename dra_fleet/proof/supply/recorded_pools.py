@@ -150,7 +150,7 @@ def recorded_groups(cluster: ClusterPlan, items: Sequence[Object], origin: str) 
         nodes = by_pool[pool.name]
         if not nodes:
             raise RecordingInvalid(
-                f"{origin} holds no node of pool {pool.name} of cluster {cluster.name} "
+                f"{origin} contains no node of pool {pool.name} of cluster {cluster.name} "
                 f"({_labels(pool)}); {RECORD} while it has one"
             )
         groups += _groups_of(pool, nodes, cluster.kubernetes)
@@ -293,7 +293,7 @@ def recorded_nodes(items: Sequence[Object], origin: str) -> list[RecordedNode]:
     nodes = [_node(item, origin) for item in items if item.get("kind") == "Node"]
     slices = [(_name(item), _slice(item, origin)) for item in items if item.get("kind") == "ResourceSlice"]
     if not slices:
-        raise RecordingInvalid(f"{origin} holds no ResourceSlice; {RECORD}")
+        raise RecordingInvalid(f"{origin} contains no ResourceSlice; {RECORD}")
     left_open = {spec["driver"]: _left_open(spec, name) for name, spec in slices if not spec.get("nodeName")}
     devices: dict[str, list[NodeDevice]] = defaultdict(list)
     counters: dict[str, dict[str, list[Object]]] = defaultdict(lambda: defaultdict(list))

@@ -93,8 +93,8 @@ def test_wrong_expression_stops_the_program_with_or_without_pools(pools: Any, re
 def test_template_that_fits_no_pool_stops_the_program(recorder: Recorder) -> None:
     request = {"device_class": "gpu.nvidia.com", "count": 9}
     assert stopped(recorder, lambda cluster: template(cluster, requests={"gpu": request})) == (
-        "ResourceClaimTemplate single: on cluster lab: pool h100: request gpu (class gpu.nvidia.com) wants 9 "
-        "devices of one node, and 8 of its 8 match; fix: ask for 8 at most, or choose a machine with more of "
+        "ResourceClaimTemplate single: on cluster lab: pool h100: request gpu (class gpu.nvidia.com) requests 9 "
+        "devices of one node, and 8 of its 8 match; fix: request at most 8, or choose a machine with more of "
         "them"
     )
 
@@ -176,8 +176,8 @@ def test_demand_is_proved_together_at_the_end_of_the_program(recorder: Recorder)
         dra.Demand(single, replicas=5, name="batch")
 
     assert refusal(recorder, program) == (
-        "Demand batch: on cluster lab, in every order some pod waits: batch, single together ask for 10 "
-        "devices and 8 can match; fix: run fewer replicas, or raise max"
+        "Demand batch: on cluster lab, in every order some pod waits: batch, single together request 10 "
+        "devices, and 8 can match; fix: run fewer replicas, or raise max"
     )
 
 
@@ -185,7 +185,7 @@ def test_four_replicas_on_three_devices_are_refused(recorder: Recorder) -> None:
     machine = {"gpu": "A100-SXM4-40GB", "gpus": 3, "cpus": 32, "memory": 256}
     cluster_pools = {"three": {**H100, "machine": machine}}
     assert refusal(recorder, lambda: dra.Demand(template(lab(pools=cluster_pools)), replicas=4)) == (
-        "Demand single: on cluster lab, never: single: 4 x 1 devices are asked for and 3 can match; "
+        "Demand single: on cluster lab, never: single: 4 x 1 devices are requested, and 3 can match; "
         "fix: run 3 replicas at most, or raise max"
     )
 

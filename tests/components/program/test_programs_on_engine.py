@@ -87,11 +87,11 @@ WRONG = {
             "REPLICAS = 8",
             "REPLICAS = 4",
         ),
-        "error: Demand single-gpu: on cluster lab, never: single-gpu: 4 x 1 devices are asked for and 3 can",
+        "error: Demand single-gpu: on cluster lab, never: single-gpu: 4 x 1 devices are requested, and 3 can",
     ),
     "claim that fits nowhere": (
         ('{"device_class": large}', '{"device_class": large, "count": 9}'),
-        "request gpu (class at-least-40g) wants 9 devices of one node, and 8 of its 8 match",
+        "request gpu (class at-least-40g) requests 9 devices of one node, and 8 of its 8 match",
     ),
     "class that matches nothing": (
         ('{"min": "40Gi"}', '{"min": "1Ti"}'),

@@ -115,7 +115,7 @@ def test_what_the_driver_would_not_publish_or_start_with_is_refused(
 def test_a_claim_with_the_short_key_of_a_capacity_waits_for_ever() -> None:
     (found,) = proved(stack(GROUP, asked={"capacity": {"cpu": "8"}})).workloads
     assert (found.word, found.fix) == ("never", "write dra.cpu/cpu")
-    assert "asks for a part of cpu" in found.reason
+    assert "requests a part of cpu" in found.reason
     assert "they have dra.cpu/cpu" in found.reason
 
 
