@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -179,21 +179,24 @@ def _tail(said: Path) -> str:
 
 
 def identity(*own: Path) -> Mapping[str, str]:
-    """A digest of every file that the pack is or runs on, by path.
+    """Return the signature of every file that the pack is or runs on, by path.
 
     These are its own folders, the modules that it imports with their compiled forms, the interpreter, and
-    what an environment may hold that changes how Python starts. A folder of the environment counts by the
-    names in it, since a new one may come before an old one.
+    what an environment may contain that changes how Python starts. A folder of the environment counts by the
+    names in it, because Python imports from the first folder that has a module.
+
+    A signature has the time of the last change of the file's status, which the kernel sets. Unlike the time
+    of modification, no program can set it back: https://man7.org/linux/man-pages/man7/inode.7.html
 
     Args:
         own: a team's own files and folders, which count too.
     """
     import_module("dra_fleet.policy.serving")  # all that the pack imports, which the gate else does not
-    found = {str(file): _digest(file.read_bytes()) for file in _files(*own) if file.is_file()}
+    found = {str(file): signature for file in _files(*own) if (signature := _signature(file)) is not None}
     for folder in map(Path, sys.path):
         if folder.name == _SITE and folder.is_dir():
             names = sorted(entry.name for entry in folder.iterdir() if entry.name != _CACHE)
-            found[str(folder)] = _digest("\0".join(names).encode())
+            found[str(folder)] = "\0".join(names)
     return found
 
 
@@ -221,5 +224,11 @@ def _files(*own: Path) -> Iterator[Path]:
         yield from folder.glob("*.pth")
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _signature(file: Path) -> str | None:
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
