@@ -93,9 +93,9 @@ def test_wrong_expression_stops_the_program_with_or_without_pools(pools: Any, re
 def test_template_that_fits_no_pool_stops_the_program(recorder: Recorder) -> None:
     request = {"device_class": "gpu.nvidia.com", "count": 9}
     assert stopped(recorder, lambda cluster: template(cluster, requests={"gpu": request})) == (
-        "ResourceClaimTemplate single: on cluster lab: pool h100: request gpu (class gpu.nvidia.com) requests "
-        "9 devices of one node, and 8 of its 8 match; fix: request at most 8, or choose a machine with more of "
-        "them"
+        "ResourceClaimTemplate single: on cluster lab: pool h100: request gpu (class gpu.nvidia.com) "
+        "requests 9 devices of one node, and 8 of its 8 match; fix: request at most 8, or choose a machine "
+        "with more of them"
     )
 
 
