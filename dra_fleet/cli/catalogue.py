@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.offers import Offer
     from dra_fleet.drivers import Driver
+    from dra_fleet.fleet.ages import Age
     from dra_fleet.fleet.explanation import Explanation
 
 MACHINES = examples(
@@ -27,6 +29,7 @@ MACHINES = examples(
 )
 DRIVERS = examples(
     ("drivers, their charts and ways of sharing", "dra-fleet drivers"),
+    ("versions and facts of a stack that are behind the catalogue", "dra-fleet drivers --outdated prod"),
     ("for a script", "dra-fleet drivers -o yaml"),
 )
 EXPLAIN = examples(
@@ -75,15 +78,66 @@ def machines(
         raise typer.Exit(1)
 
 
-def drivers(json: Json = False) -> None:
-    """List the DRA drivers with their driver names, chart versions and ways of sharing."""
+def drivers(
+    outdated: Annotated[
+        str,
+        typer.Option(
+            "--outdated",
+            metavar="STACK",
+            help="List instead what this stack uses of an older version or fact.",
+        ),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """List the DRA drivers with their driver names, chart versions and ways of sharing.
+
+    Exit code 1, only with --outdated: the catalogue knows a newer version, fixes of a Kubernetes version have
+    ended, or a price is old.
+    """
     from dra_fleet.drivers import known
 
+    if outdated:
+        _show_ages(outdated, json=json)
+        return
     found = [_driver(driver) for driver in known()]
     if json:
         print_json({"drivers": found})
     else:
         print_table(stdout_console(), _drivers_table(found))
+
+
+def _show_ages(stack: str, *, json: bool) -> None:
+    from dra_fleet.fleet import read_stack_file
+    from dra_fleet.fleet.ages import BEHIND, MOST_DAYS, ages, catalogue_date
+    from dra_fleet.fleet.plan import make_plan
+    from dra_fleet.rehearsal.project import stack_file
+
+    today, date = dt.datetime.now(tz=dt.UTC).date(), catalogue_date()
+    found = ages(make_plan(read_stack_file(stack_file(stack)[1]).settings), today)
+    behind = [age for age in found if age.state in BEHIND]
+    if json:
+        print_json({"catalogue": date.isoformat(), "ages": [_plain_age(age) for age in found]})
+    else:
+        note = (
+            f"State: behind, ended (no upstream fixes), old (read more than {MOST_DAYS} days ago) or unknown."
+        )
+        table = new_table("Outdated", note)
+        for heading in ("Cluster", "Subject", "Used", "Newest", "State", "Fact of"):
+            table.add_column(heading, overflow="fold")
+        for age in found:
+            if age.state != "current":
+                table.add_row(age.cluster, age.subject, age.used, age.newest, age.state, str(age.date or ""))
+        if table.row_count:
+            print_table(stdout_console(), table)
+        days = (today - date).days
+        summary = f"{len(behind)} of {len(found)} outdated; catalogue of {date} ({days} days old)"
+        stdout_console().print(summary, markup=False, highlight=False, soft_wrap=True)
+    if behind:
+        raise typer.Exit(1)
+
+
+def _plain_age(age: Age) -> dict[str, Any]:
+    return {**asdict(age), "date": age.date.isoformat() if age.date else None}
 
 
 def explain(

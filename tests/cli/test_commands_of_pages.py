@@ -62,7 +62,7 @@ def is_whole(command: str) -> bool:
     first, *words = command.split()
     stacks = [word for word in words if word == "dev" or (ROOT / word).is_file()]
     return first in NEED_NOTHING[bool(stacks)] and not re.search(
-        r"[A-Z]{3}|nodes\.json|prove\.sarif", command
+        r"[A-Z]{3}|nodes\.json|prove\.sarif|--outdated", command
     )
 
 
