@@ -381,7 +381,7 @@ def _all(
     yield Unchecked(
         what="changes that somebody made by hand",
         why="a preview compares with the state, not with the clouds",
-        how=f"pulumi refresh --preview-only --stack {stack}",
+        how=f"dra-fleet drift {stack}",
     )
     used = {cluster.cloud for cluster in plan.clusters} if plan else set[str]()
     managed = sorted(name for name in used if clouds.named(name).makes_nodes)

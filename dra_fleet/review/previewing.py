@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from dra_fleet.core.findings.engine_events import streaming_environment
 from dra_fleet.core.interrupts import heeding_interrupts
@@ -58,10 +58,34 @@ class PreviewCommand:
         return [self.pulumi, "preview", *options, "--color", "never"]
 
 
+class EngineCommand(Protocol):
+    """A command of the engine that prints events."""
+
+    @property
+    def pulumi(self) -> str:
+        """The engine's command line."""
+        ...
+
+    @property
+    def directory(self) -> Path:
+        """The Pulumi project."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """All variables."""
+        ...
+
+    @property
+    def arguments(self) -> list[str]:
+        """Program and arguments."""
+        ...
+
+
 class RunningPreview:
     """A preview that was started; what else is to be done can be done meanwhile, within its context."""
 
-    def __init__(self, command: PreviewCommand, on_step: Callable[[int], None]) -> None:
+    def __init__(self, command: EngineCommand, on_step: Callable[[int], None]) -> None:
         """Start it.
 
         Args:

@@ -112,7 +112,7 @@ class ReviewRequest:
             pulumi=ENGINE,
             stack=self.name,
             directory=self.directory,
-            config_file=None if self._has_own_name else self.file,
+            config_file=self.config_file,
             plan=plan,
             policy_packs=self.packs,
             environment=dict(os.environ),
@@ -131,14 +131,14 @@ class ReviewRequest:
         options = ["--stack", self.name, "--plan", str(self.out / PLAN)]
         if self.directory != project():
             options = ["--cwd", str(self.directory), *options]
-        if not self._has_own_name:
-            options += ["--config-file", str(self.file)]
+        if self.config_file is not None:
+            options += ["--config-file", str(self.config_file)]
         return shlex.join(["pulumi", "up", *options])
 
     @property
-    def _has_own_name(self) -> bool:
-        """Whether the engine finds the stack file by the stack's name."""
-        return self.file == self.directory / f"Pulumi.{self.name}.yaml"
+    def config_file(self) -> Path | None:
+        """The stack file; None if the engine finds it by the stack's name."""
+        return None if self.file == self.directory / f"Pulumi.{self.name}.yaml" else self.file
 
     def _prepare(self) -> Path:
         """Make the folder, remove an earlier plan, and return where the new one goes."""
