@@ -43,7 +43,7 @@ TODAY = Parameter(
     name="today",
     schema=DATE,
     default="",
-    description="The date to judge by, YYYY-MM-DD; empty for the day of the run.",
+    description="Date of the check, YYYY-MM-DD. Default: the day of the run.",
 )
 
 

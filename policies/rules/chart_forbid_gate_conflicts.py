@@ -69,10 +69,10 @@ def _is_on(installed: ChartRelease, gate: str) -> bool | None:
 RULE = ResourceRule(
     name="chart-forbid-gate-conflicts",
     description=(
-        "Feature gates given to a DRA driver's chart do not exclude each other, "
-        "because the driver checks them at its start and crash-loops."
+        "Charts of DRA drivers have no feature gates that exclude each other, because the driver checks "
+        "its gates at start and crash-loops."
     ),
-    fix="Switch one of the two gates off, or the one that is needed on.",
+    fix="Disable one of the two gates, or enable the gate that the other one needs.",
     link="https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/main/pkg/featuregates/featuregates.go",
     severity="high",
     types=RELEASE_TYPES,

@@ -37,8 +37,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="chart-forbid-unknown-values",
     description=(
-        "Values given to charts of DRA drivers and of the GPU Operator exist in that version of the chart, "
-        "because Helm ignores the others without a word."
+        "Charts of DRA drivers and of the GPU Operator get only values that their version has, because "
+        "Helm ignores others silently."
     ),
     fix="Correct the key or the type; the message names the nearest one.",
     link="https://helm.sh/docs/chart_template_guide/values_files/",

@@ -41,10 +41,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="chart-pin-version",
     description=(
-        "Charts of DRA drivers, of the GPU Operator and of device plugins name one exact version, "
-        "because Helm otherwise installs whichever is the newest at the time of the run."
+        "Charts of DRA drivers, of the GPU Operator and of device plugins have an exact version, because "
+        "Helm otherwise installs the version that is newest on the day of the run."
     ),
-    fix="Set the chart's version to one whole version.",
+    fix="Set the chart's version to one full version.",
     link="https://helm.sh/docs/helm/helm_install/",
     severity="high",
     types=RELEASE_TYPES,

@@ -56,10 +56,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="chart-require-known-version",
     description=(
-        "Charts of DRA drivers and of the GPU Operator have a version that the catalogue knows, "
-        "because the values of another one are judged by the nearest that is known, and only advised on."
+        "Charts of DRA drivers and of the GPU Operator have a version from the catalogue, because the "
+        "values of an unknown version can only be compared with the nearest known version."
     ),
-    fix="Use a version of the catalogue, or compare the values with the chart's own.",
+    fix="Use a version from the catalogue, or compare the values with the chart.",
     link="https://helm.sh/docs/chart_template_guide/values_files/",
     severity="low",
     standard="advisory",

@@ -71,10 +71,10 @@ def _steps(path: str) -> tuple[str, ...]:
 RULE = StackRule(
     name=NAME,
     description=(
-        "Classes and claims set only fields that their cluster's Kubernetes stores, "
-        "because the API server drops the others without a word."
+        "Classes and claims set only fields that the Kubernetes version of their cluster stores, because "
+        "the API server drops other fields silently."
     ),
-    fix="Run a Kubernetes that has the field's feature gate on, or leave the field out.",
+    fix=("Enable the field's feature gate, use a Kubernetes version that has it, or remove the field."),
     link="https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/",
     severity="high",
     parameters=(KUBERNETES,),

@@ -23,7 +23,7 @@ NAMESPACES: Final = Parameter(
     name="namespaces",
     schema=TEXTS,
     default=(),
-    description="The namespaces whose claims may tolerate them, for example to diagnose devices.",
+    description="Namespaces whose claims can tolerate these taints, for example to diagnose devices.",
 )
 HEALTH: Final = frozenset(key for driver in drivers.known() for key in driver.facts.health_taints)
 ALLOWED: Final = "tolerations of other taints, each by its key"
@@ -56,8 +56,8 @@ def _judge(resource: Resource, toleration: Value) -> Iterator[Finding]:
 RULE = ResourceRule(
     name=NAME,
     description=(
-        "Claims do not tolerate the taints by which drivers mark broken devices, "
-        "because they would be given such a device."
+        "Claims do not tolerate the taints that mark broken devices, because the scheduler would allocate"
+        " such devices to them."
     ),
     fix="Tolerate other taints, each by its key.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations",

@@ -22,7 +22,7 @@ NAMESPACES = Parameter(
     name="namespaces",
     schema=TEXTS,
     default=(),
-    description="The namespaces in which claims may ask for adminAccess.",
+    description="Namespaces whose claims can request adminAccess.",
 )
 
 
@@ -48,10 +48,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name=NAME,
     description=(
-        "Claims ask for adminAccess in listed namespaces only, "
-        "because such a request is given devices that others are using."
+        "Claims request adminAccess only in listed namespaces, because adminAccess allocates devices that"
+        " other pods use."
     ),
-    fix="Leave adminAccess out, or list the claim's namespace in the policy config.",
+    fix="Remove adminAccess, or list the claim's namespace in the policy config.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#admin-access",
     severity="high",
     types=CLAIM_TYPES,

@@ -24,7 +24,7 @@ MOST: Final = Parameter(
     name="most",
     schema={"type": "integer", "minimum": 1, "maximum": 32},
     default=_LARGEST,
-    description="The highest count of a claim per driver; unless given, the GPUs of the largest machine.",
+    description="Maximum count of a claim by driver. Default: the GPUs of the largest machine.",
 )
 
 
@@ -59,8 +59,8 @@ def _in_claim(resource: Resource, classes: list[Resource], settings: Settings) -
 RULE = StackRule(
     name=NAME,
     description=(
-        "Claims ask for no more devices than a machine can hold, "
-        "because a claim is allocated on one node and a larger one waits for ever."
+        "Claims request no more devices than a machine can have, because a claim is allocated on one node"
+        " and a larger claim never gets devices."
     ),
     fix="Lower the count.",
     link="https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/",

@@ -23,7 +23,7 @@ ELSEWHERE: Final = Parameter(
     name="elsewhere",
     schema=TEXTS,
     default=(),
-    description="DeviceClasses that exist without this program.",
+    description="DeviceClasses that exist outside the program.",
 )
 
 
@@ -64,10 +64,10 @@ def _installed(stack: Stack) -> Iterator[str]:
 RULE = StackRule(
     name=NAME,
     description=(
-        "Claims name a DeviceClass that the program or one of its charts provides, "
-        "because a pod whose claim names another waits without an end."
+        "Claims name a DeviceClass that the program or one of its charts creates, because a pod whose "
+        "claim names an unknown class waits forever."
     ),
-    fix="Correct the name, or list classes that exist without the program in the policy config.",
+    fix="Correct the name, or list classes that exist outside the program in the policy config.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#deviceclass",
     severity="medium",
     standard="advisory",

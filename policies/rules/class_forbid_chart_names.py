@@ -25,7 +25,7 @@ OWN: Final = Parameter(
     name="own",
     schema=TEXTS,
     default=(),
-    description="Names that this program may declare all the same, because no chart is installed there.",
+    description="Names that the program can use because the chart is not installed.",
 )
 
 
@@ -48,8 +48,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name=NAME,
     description=(
-        "DeviceClasses have names that no driver's chart installs, "
-        "because two owners of one object overwrite each other."
+        "DeviceClasses do not have a name that a driver's chart installs, because two owners of one "
+        "object overwrite each other."
     ),
     fix="Choose another name.",
     link="https://helm.sh/docs/topics/charts/",

@@ -51,8 +51,8 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
 RULE = StackRule(
     name="class-forbid-shared-extended-name",
     description=(
-        "Each extended resource name has one DeviceClass in a cluster, "
-        "because the scheduler takes the newest of several and pods move to other devices."
+        "Each extended resource name belongs to one DeviceClass of a cluster, because the scheduler uses "
+        "the newest of several classes and pods move to other devices."
     ),
     fix="Choose another extended resource name.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource",

@@ -41,7 +41,7 @@ MIXED: Final = Parameter(
     name="mixed",
     schema=TEXTS,
     default=(),
-    description="Names of classes that may hand out whole GPUs as well as partitions.",
+    description="Names of classes that can select whole GPUs and partitions.",
 )
 _SHOWN: Final = 3
 _ALLOWED: Final[Mapping[Fleet, str]] = {
@@ -204,10 +204,10 @@ def _name(resource: Resource) -> str:
 RULE = StackRule(
     name="class-forbid-whole-gpus",
     description=(
-        "Classes and claims meant for MIG partitions select no whole GPU, "
-        "because whoever asks for a seventh of a GPU is otherwise given all of it."
+        "Classes and claims for MIG partitions select no whole GPUs, because a pod that requests 1/7 of a"
+        " GPU would otherwise get a whole GPU."
     ),
-    fix="Select by the attribute type as well, or list the class in the parameter mixed.",
+    fix="Also select by the attribute type, or list the class in the parameter mixed.",
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-gpus.html",
     severity="high",
     parameters=(MIXED,),

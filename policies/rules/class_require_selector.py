@@ -59,10 +59,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="class-require-selector",
     description=(
-        "DeviceClasses select devices of one driver, "
-        "because a claim of any other class may be given a device of another kind."
+        "DeviceClasses select devices of one driver, because a claim of another class can get a device of"
+        " any kind."
     ),
-    fix="Add a selector, of the driver at least.",
+    fix="Add a selector, at least for the driver.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#deviceclass",
     severity="high",
     types=CLASS_TYPES,

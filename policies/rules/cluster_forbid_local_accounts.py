@@ -29,10 +29,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="cluster-forbid-local-accounts",
     description=(
-        "Clusters know the cloud's identities only, "
-        "because an account of a cluster's own cannot be taken back from one person."
+        "Clusters accept only identities of the cloud, because access by a local account cannot be "
+        "revoked for one person."
     ),
-    fix="Turn local accounts off, and grant rights to the cloud's identities.",
+    fix="Disable local accounts, and grant permissions to identities of the cloud.",
     link="https://learn.microsoft.com/azure/aks/manage-local-accounts-managed-azure-ad",
     severity="high",
     standard="advisory",

@@ -29,10 +29,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="cluster-forbid-public-api-server",
     description=(
-        "API servers are reached from listed addresses or from inside only, "
-        "because every flaw of an open one is there for everybody to use."
+        "API servers are reachable only from listed addresses or private networks, because anyone can "
+        "exploit a vulnerability of a public API server."
     ),
-    fix="List the ranges that may reach the API server, or give it no public address.",
+    fix="List the address ranges that can reach the API server, or remove its public address.",
     link="https://kubernetes.io/docs/concepts/security/security-checklist/",
     severity="high",
     standard="advisory",

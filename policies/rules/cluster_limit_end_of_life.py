@@ -25,7 +25,7 @@ DAYS = Parameter(
     name="daysLeft",
     schema={"type": "integer", "minimum": 0},
     default=0,
-    description="How many days of support a version must still have.",
+    description="Minimum number of days until support of a version ends.",
 )
 
 
@@ -64,8 +64,11 @@ def _end(resource: Resource, minor: str) -> dt.date | None:
 
 RULE = StackRule(
     name="cluster-limit-end-of-life",
-    description="Control planes run a supported minor, because others get no fixes and are upgraded anyhow.",
-    fix="Upgrade, one minor at a time, to a minor that is supported long enough.",
+    description=(
+        "Control planes run a supported Kubernetes version, because other versions get no fixes and the "
+        "cloud upgrades them at a time of its choice."
+    ),
+    fix="Upgrade one version at a time to a version that is supported long enough.",
     link="https://kubernetes.io/releases/patch-releases/",
     severity="medium",
     standard="advisory",

@@ -33,10 +33,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="cluster-require-protection",
     description=(
-        "Clusters of production are protected, "
-        "because a renamed resource or a wrong stack name would otherwise delete every node and claim."
+        "Production clusters are protected, because a renamed resource or a wrong stack name would "
+        "otherwise delete every node and claim."
     ),
-    fix="Set protect on the cluster, or on the component that holds it.",
+    fix="Set protect on the cluster, or on its parent component.",
     link="https://www.pulumi.com/docs/iac/concepts/options/protect/",
     severity="high",
     standard="disabled",

@@ -52,10 +52,10 @@ def _judge(resource: Resource) -> Iterator[Finding]:
 RULE = StackRule(
     name="cluster-require-safe-patch",
     description=(
-        "Clusters and their pools that name a patch name one that allocates devices right, "
-        "because earlier patches of each minor give one device to two pods or stop scheduling."
+        "Clusters and pools with a patch version use a patch that allocates devices correctly, because "
+        "earlier patches allocate one device to two pods or stop scheduling."
     ),
-    fix="Upgrade to the first safe patch of the minor, or name the minor only.",
+    fix="Upgrade to the first safe patch of the version, or name the version without a patch.",
     link=FACTS.source,
     severity="high",
     parameters=(EVERYWHERE,),

@@ -44,10 +44,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="driver-forbid-default-namespace",
     description=(
-        "DRA drivers are installed into a namespace of their own, "
-        "because their plugins are privileged and their charts refuse the default namespace."
+        "DRA drivers have their own namespace, because their plugins are privileged and their charts "
+        "reject the default namespace."
     ),
-    fix="Install the chart into a namespace of its own.",
+    fix="Install the chart into a separate namespace.",
     link="https://kubernetes.io/docs/concepts/security/pod-security-standards/",
     severity="medium",
     types=RELEASE_TYPES,

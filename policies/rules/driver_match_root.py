@@ -102,8 +102,8 @@ def _root_of(pool: NodePool, near: list[InstalledOperator], nodes: Nodes) -> str
 RULE = StackRule(
     name="driver-match-root",
     description=(
-        "The NVIDIA DRA driver looks for the GPU driver where it is installed, "
-        "because it publishes no devices of nodes on which it finds none."
+        "The NVIDIA DRA driver looks for the GPU driver in the folder where it is installed, because it "
+        "otherwise publishes no devices."
     ),
     fix="Set nvidiaDriverRoot to where the pool's image or installer puts the GPU driver.",
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-intro-install.html",

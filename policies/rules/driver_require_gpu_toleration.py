@@ -92,8 +92,8 @@ def _copy(value: object) -> dict[str, object] | None:
 RULE = StackRule(
     name="driver-require-gpu-toleration",
     description=(
-        "The NVIDIA DRA driver's plugin tolerates the taint that GPU nodes carry, "
-        "because it publishes no devices of nodes on which it may not run."
+        "The plugin of the NVIDIA DRA driver tolerates the taint of GPU nodes, because it otherwise does "
+        "not run there and publishes no devices."
     ),
     fix="Add a toleration of nvidia.com/gpu to kubeletPlugin.tolerations.",
     link="https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra",

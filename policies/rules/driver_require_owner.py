@@ -37,7 +37,7 @@ EXTERNAL: Final = Parameter(
     name="external",
     schema=TEXTS,
     default=(),
-    description="Names of pools whose GPU driver something outside the program installs.",
+    description="Names of pools whose GPU driver is installed outside the program.",
 )
 DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v1:DaemonSet")
 
@@ -130,8 +130,8 @@ def _installers(stack: Stack) -> Iterator[Installer]:
 RULE = StackRule(
     name=NAME,
     description=(
-        "Each pool with GPUs has one owner of its GPU driver, "
-        "because two load different kernel modules and without one no GPU is found."
+        "Each pool with GPUs has exactly one installer of its GPU driver, because two installers load "
+        "different kernel modules, and without one no GPU is found."
     ),
     fix="Let either the cloud or the GPU Operator install the GPU driver of a pool.",
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/microsoft-aks.html",

@@ -52,8 +52,8 @@ def _judge(plugin: DriverPlugin, pool: NodePool) -> Iterator[Finding]:
 RULE = StackRule(
     name="driver-tolerate-pool-taints",
     description=(
-        "A DRA driver's plugin tolerates the taints of the pools it serves, "
-        "because it publishes no devices of nodes on which it may not run."
+        "The plugin of a DRA driver tolerates the taints of its pools, because it otherwise does not run "
+        "there and publishes no devices."
     ),
     fix="Add the missing toleration to the chart's values; Helm replaces lists, so repeat the others.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",

@@ -78,10 +78,10 @@ def _finding(pool: NodePool, value: Value, reason: str) -> Iterator[Finding]:
 RULE = StackRule(
     name="mig-require-capable-gpu",
     description=(
-        "Pools ask for MIG partitions only of GPUs that have them, "
-        "because the cloud refuses the others, or claims wait for partitions that nothing makes."
+        "Pools have MIG partitions only on GPUs that support MIG, because the cloud rejects other pools, "
+        "or claims wait for partitions that do not exist."
     ),
-    fix="Remove the partitions, or choose a machine whose GPU has MIG.",
+    fix="Remove the partitions, or choose a machine whose GPU supports MIG.",
     link="https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-gpus.html",
     severity="medium",
     judge=judge,

@@ -23,7 +23,7 @@ NAMESPACES: Final = Parameter(
     name="namespaces",
     schema=TEXTS,
     default=(),
-    description="The namespaces that may admit claims with adminAccess.",
+    description="Namespaces that can allow claims with adminAccess.",
 )
 
 
@@ -48,8 +48,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name=NAME,
     description=(
-        "Only listed namespaces admit claims with adminAccess, "
-        "because such claims are given devices that others are using."
+        "Only listed namespaces allow claims with adminAccess, because such claims get devices that other"
+        " pods use."
     ),
     fix="Remove the label, or list the namespace in the policy config.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#admin-access",

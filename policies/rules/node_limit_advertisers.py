@@ -84,10 +84,10 @@ def _judge_pool(
 RULE = StackRule(
     name="node-limit-advertisers",
     description=(
-        "The GPUs of a node are advertised by a DRA driver or by a device plugin, never by both, "
-        "because each gives the same GPU out without knowing of the other."
+        "Either a DRA driver or a device plugin advertises the GPUs of a node, never both, because each "
+        "allocates the same GPU without knowing about the other."
     ),
-    fix="Turn the device plugin off on the DRA driver's pools, or keep the two on different pools.",
+    fix="Disable the device plugin on the DRA driver's pools, or use different pools.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/",
     severity="critical",
     judge=judge,

@@ -54,8 +54,8 @@ def _note_kubeconfigs(output: Value, name: str) -> None:
 RULE = StackRule(
     name="output-forbid-credentials",
     description=(
-        "Exported values that hold credentials are marked secret, "
-        "because state and other stacks hold every other value in clear."
+        "Exported values with credentials are secret, because the state and other stacks contain all "
+        "other values in clear text."
     ),
     fix="Mark the exported value secret, or export a kubeconfig whose credentials come from an exec plugin.",
     link="https://www.pulumi.com/docs/iac/concepts/secrets/",

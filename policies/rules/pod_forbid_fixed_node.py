@@ -36,10 +36,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="pod-forbid-fixed-node",
     description=(
-        "Pods with claims leave their node to the scheduler, "
-        "because it allocates the devices and nodeName goes round it."
+        "Pods with claims do not set nodeName, because nodeName bypasses the scheduler, which allocates "
+        "the devices."
     ),
-    fix="Use a nodeSelector in place of nodeName.",
+    fix="Use a nodeSelector instead of nodeName.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#pre-scheduled-pods",
     severity="medium",
     types=POD_TYPES,

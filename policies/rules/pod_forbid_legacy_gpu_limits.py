@@ -105,8 +105,8 @@ def _answering(name: str, served_by: list[Resource], classes: list[Resource]) ->
 RULE = StackRule(
     name=NAME,
     description=(
-        "Pods use GPU limits only where a DeviceClass maps them, "
-        "because no device plugin answers them where a DRA driver has the GPUs."
+        "Pods use GPU limits only if a DeviceClass maps them, because no device plugin serves them on "
+        "nodes of a DRA driver."
     ),
     fix="Use a claim, or map the limit by a DeviceClass's extendedResourceName.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource",

@@ -48,8 +48,8 @@ def _judge(resource: Resource, spec: PodSpec) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="pod-require-used-claims",
     description=(
-        "Each claim of a pod is used by one of its containers, "
-        "because devices of the others are allocated and paid for without being seen."
+        "A container uses each claim of its pod, because devices of unused claims are allocated and paid "
+        "for without any use."
     ),
     fix="Name the claim in a container's resources.claims, or remove it.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#workloads",

@@ -49,8 +49,8 @@ def _judge(resource: Resource, plugins: ManagedPlugins, beside: Sequence[Adverti
 RULE = StackRule(
     name="pool-forbid-managed-gpu-profile",
     description=(
-        "Pools of AKS in clusters with a DRA driver have no managed GPU profile, "
-        "because the profile's own device plugin gives the same GPUs out."
+        "AKS pools in clusters with a DRA driver have no managed GPU profile, because the device plugin "
+        "of the profile allocates the same GPUs."
     ),
     fix="Set managementMode of the pool's GPU profile to Unmanaged.",
     link="https://learn.microsoft.com/azure/aks/aks-managed-gpu-nodes",

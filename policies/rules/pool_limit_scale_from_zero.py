@@ -46,8 +46,8 @@ def _finding(pool: NodePool, reason: str, allowed: str) -> Finding:
 RULE = StackRule(
     name="pool-limit-scale-from-zero",
     description=(
-        "Pools whose devices the cloud's autoscaler cannot predict keep a node, "
-        "because no node is ever added for a claim that the autoscaler does not expect to fit."
+        "Pools whose devices the autoscaler cannot predict keep at least one node, because the autoscaler"
+        " adds no node for a claim that it does not expect to fit."
     ),
     fix="Keep at least one node in the pool.",
     link="https://github.com/kubernetes/autoscaler/issues/7799",

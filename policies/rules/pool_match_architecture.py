@@ -39,10 +39,10 @@ def _is_installed(stack: Stack, pool: NodePool) -> bool:
 RULE = StackRule(
     name="pool-match-architecture",
     description=(
-        "A pool's node image, and the GPU driver for it, are built for the processor of its machines, "
-        "because a node with another image never starts and one without a driver has no GPUs."
+        "A pool's node image and GPU driver are built for the CPU architecture of its machines, because a"
+        " node with another image never starts, and without a driver it has no GPUs."
     ),
-    fix="Choose the image of the same family for the machine's processor.",
+    fix="Choose the image of the same family for the machine's CPU architecture.",
     link="https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami.html",
     severity="high",
     judge=judge,

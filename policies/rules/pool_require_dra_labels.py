@@ -91,10 +91,10 @@ def _of_pools_for_dra(resources: CloudResources) -> list[re.Pattern[str]]:
 RULE = ResourceRule(
     name="pool-require-dra-labels",
     description=(
-        "A GKE pool prepared for DRA has all three labels and leaves the GPU driver to its installer, "
-        "because with a part of it claims wait or GPUs are given out twice."
+        "A GKE pool for DRA has all three labels, and GKE does not install its GPU driver, because "
+        "otherwise claims wait or GPUs are advertised twice."
     ),
-    fix="Give the pool all three labels, and turn GKE's installation of the GPU driver off.",
+    fix="Give the pool all three labels, and disable GKE's installation of the GPU driver.",
     link="https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra",
     severity="high",
     types=any_of(_of_pools_for_dra),

@@ -75,8 +75,8 @@ def _users(text: str) -> list[Mapping[str, Any]] | None:
 RULE = ResourceRule(
     name="provider-require-exec-credentials",
     description=(
-        "Kubernetes providers use kubeconfigs without credentials, "
-        "because whatever a kubeconfig holds stays in the state for as long as the state lives."
+        "Kubernetes providers use kubeconfigs without credentials, because the state keeps everything "
+        "that a kubeconfig contains."
     ),
     fix="Use a kubeconfig whose users get their credentials from an exec plugin.",
     link="https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins",

@@ -60,10 +60,10 @@ def _refusal(expression: str, minor: str) -> str | None:
 RULE = StackRule(
     name="selector-require-valid-cel",
     description=(
-        "CEL expressions compile in the Kubernetes of their cluster, "
-        "because the API server refuses the others half-way through an update."
+        "CEL expressions compile in the Kubernetes version of their cluster, because the API server "
+        "otherwise rejects them in the middle of an update."
     ),
-    fix="Correct the expression; the message says where it is wrong.",
+    fix="Correct the expression; the message names the position.",
     link="https://kubernetes.io/docs/reference/using-api/cel/",
     severity="high",
     parameters=(KUBERNETES,),

@@ -61,8 +61,8 @@ def _judge(
 RULE = StackRule(
     name="sharing-require-driver-gates",
     description=(
-        "A sharing strategy has its feature gate on in the driver's chart, "
-        "because the driver otherwise refuses the claim when its pod starts."
+        "The chart of a driver enables the feature gate of each sharing strategy in use, because the "
+        "driver otherwise rejects the claim when its pod starts."
     ),
     fix="Set the strategy's feature gate in the chart's values.",
     link="https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu",

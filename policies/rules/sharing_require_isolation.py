@@ -29,7 +29,7 @@ ACCEPTED: Final = Parameter(
     name="accepted",
     schema=TEXTS,
     default=(),
-    description="The Pulumi names of classes, claims and templates that may share without isolation.",
+    description="Pulumi names of classes, claims and templates that can share without isolation.",
 )
 
 
@@ -111,8 +111,8 @@ def _mapping(value: object) -> Mapping[str, object]:
 RULE = ResourceRule(
     name=NAME,
     description=(
-        "Devices are shared in ways that isolate memory and faults, "
-        "because under time-slicing and MPS one pod can end its neighbours."
+        "Devices are shared only in ways that isolate memory and faults, because with time-slicing and "
+        "MPS one pod can end others."
     ),
     fix="Use MIG partitions or whole devices.",
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-sharing.html",

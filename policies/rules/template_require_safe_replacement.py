@@ -41,10 +41,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 RULE = ResourceRule(
     name="template-require-safe-replacement",
     description=(
-        "ResourceClaimTemplates can be replaced, "
-        "because their spec is immutable and two objects cannot have one name."
+        "ResourceClaimTemplates can be replaced, because their spec is immutable and two objects cannot "
+        "have the same name."
     ),
-    fix="Let the engine name the template, or put its version into the name, or delete it before replacing.",
+    fix=("Let the engine name the template, add a version to the name, or set delete_before_replace."),
     link="https://www.pulumi.com/docs/iac/concepts/options/deletebeforereplace/",
     severity="medium",
     needs_options=True,

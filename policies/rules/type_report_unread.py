@@ -68,8 +68,8 @@ def _finding(resource: Resource, problem: str, names: str) -> Finding:
 RULE = StackRule(
     name=NAME,
     description=(
-        "Resources that may hold clusters, pools or workloads are of types that rules read, "
-        "because nothing is judged of the others."
+        "Rules can read the types of all resources that may contain clusters, pools or workloads, because"
+        " no rule checks other types."
     ),
     fix="Check the resource in another way, and list its name in the policy config.",
     link="https://www.pulumi.com/docs/iac/concepts/resources/names/#types",

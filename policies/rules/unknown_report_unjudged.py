@@ -26,8 +26,8 @@ def judge(resource: Resource, settings: Settings) -> Iterable[Finding]:
 
 RULE = ResourceRule(
     name="unknown-report-unjudged",
-    description="Values that no rule could judge at preview are listed, whoever lets them pass.",
-    fix="Give the value as a plain value and take it out of acceptUnknown, if that is possible.",
+    description="All values that were unknown at preview are listed, also accepted ones.",
+    fix="Use a value that is known at preview, and remove it from acceptUnknown.",
     link="https://www.pulumi.com/docs/iac/concepts/inputs-outputs/",
     severity="low",
     standard="advisory",

@@ -29,7 +29,7 @@ EVERYWHERE: Final = Parameter(
     name="everywhere",
     schema={"type": "boolean"},
     default=False,
-    description="Whether programs that surely have no accelerator, DRA object or driver are stopped too.",
+    description="If true, also fail programs without accelerators, DRA objects and drivers.",
 )
 _DRA: Final = re.compile(r"kubernetes:resource\.k8s\.io/.*|dra-fleet:.*")
 _HOLDERS: Final = ("spec", "template", "containers", "resources", "limits", "requests", "resourceClaims")

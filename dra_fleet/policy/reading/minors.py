@@ -19,8 +19,8 @@ KUBERNETES: Final = Parameter(
     name="kubernetes",
     schema={"type": "string", "pattern": r"^(\d+\.\d+)?$"},
     default="",
-    description=f"The minor, such as {kubernetes_facts().example}, of clusters that the program does not "
-    "declare; empty for unknown.",
+    description=f"Kubernetes version, such as {kubernetes_facts().example}, of clusters outside the program; "
+    "empty for unknown.",
 )
 
 
