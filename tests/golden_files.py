@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -13,7 +14,7 @@ Golden = Callable[[str, str], None]
 FOLDER = Path(__file__).parent / "golden"
 _WRITE = "--write-golden"
 _FIXTURES = {"golden", "golden_console"}
-_CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
+_CONSOLE = re.compile(r"^( *)```console\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,19 +37,23 @@ def golden(pytestconfig: pytest.Config) -> Golden:
 
 @pytest.fixture
 def golden_console(pytestconfig: pytest.Config) -> Callable[[Path, Callable[[str], str]], None]:
-    """Compare the output of each command in a page's console block with a run of the command."""
+    """Compare the output of each command in a page's console blocks with a run of the command."""
     return partial(_play, write=bool(pytestconfig.getoption(_WRITE)))
 
 
 def _play(page: Path, run: Callable[[str], str], *, write: bool) -> None:
     text = page.read_text(encoding="utf-8")
-    [block] = _CONSOLE.findall(text)
-    commands = re.findall(r"^\$ (.*)$", block, re.MULTILINE)
-    played = "\n".join(f"$ {command}\n{run(command)}" for command in commands)
+    played = _CONSOLE.sub(lambda found: _played(found[1], found[2], run), text)
     if write:
-        page.write_text(text.replace(block, played), encoding="utf-8")
-        block = played
-    assert block == played, f"{page} shows another output; if meant: make generate"
+        page.write_text(played, encoding="utf-8")
+        text = played
+    assert text == played, f"{page} shows another output; if meant: make generate"
+
+
+def _played(margin: str, block: str, run: Callable[[str], str]) -> str:
+    commands = re.findall(r"^ *\$ (.*)$", block, re.MULTILINE)
+    lines = "\n".join(f"$ {command}\n{run(command)}" for command in commands)
+    return indent(f"```console\n{lines}```", margin)
 
 
 def _hold(name: str, text: str, *, write: bool) -> None:

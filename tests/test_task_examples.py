@@ -1,4 +1,4 @@
-"""Examples by task: each README's commands, run as printed, and its cost."""
+"""Examples by task and guides: their commands, run as printed, and the cost of each example."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 READMES = sorted(
     file for file in (PROJECT / "examples").glob("*/README.md") if "## Prove it" in file.read_text("utf-8")
 )
+GUIDES = sorted((PROJECT / "docs" / "guides").glob("*.md"))
 SECTIONS = ["When to choose it", "Cost", "Prove it", "Use the claim", "Next"]
 RUN = CliRunner()
 
@@ -39,6 +40,17 @@ def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_examples_by_task_exist() -> None:
     assert len(READMES) >= 9
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda file: file.stem)
+def test_commands_of_the_guide_print_what_it_shows(
+    guide: Path, golden_console: Callable[[Path, Callable[[str], str]], None]
+) -> None:
+    text = guide.read_text("utf-8")
+    assert "\n## Before you begin\n" in text
+    assert "\n## Verify\n" in text
+    assert "```console\n" in text
+    golden_console(guide, printed)
 
 
 @pytest.mark.parametrize("readme", READMES, ids=lambda file: file.parent.name)
