@@ -55,6 +55,7 @@ def recover(
         helm = tools.helm()
         for item in found:
             releases.recover(item.release, helm, *item.kubeconfig)
+        asyncio.run(_wait(item for item in found if item.release.driver and item.release.good is None))
     _show(stack, found, simulated=simulated, done=yes, json=json)
 
 
@@ -88,6 +89,17 @@ async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) 
             raise KubeconfigError(f"cluster {cluster.name} cannot be read: {reason}; fix: {fix}") from error
         found += [_Found(cluster.name, item, kubeconfig) for item in pending]
     return found
+
+
+async def _wait(uninstalled: Iterable[_Found]) -> None:
+    """Wait until the devices of uninstalled drivers are gone; the next run otherwise rejects the cluster."""
+    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.clusters.credentials import read_kubeconfig
+    from dra_fleet.clusters.releases import wait_for_slices
+
+    for item in uninstalled:
+        async with KubeApi.connect(read_kubeconfig(*item.kubeconfig)) as api:
+            await wait_for_slices(api, item.release.driver)
 
 
 def _kubeconfig(cluster: ClusterPlan, stack: str, home: Home | None) -> tuple[str | None, str | None] | None:

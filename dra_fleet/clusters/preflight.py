@@ -118,7 +118,8 @@ def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted
             level="problem",
             subject=driver,
             message=f"another installation already publishes {devices[driver]} devices of {driver}",
-            fix="leave the driver out of this cluster's `drivers:` (`drivers: {}` if it is managed there)",
+            fix="remove the driver from this cluster's `drivers:` (`drivers: {}` if it is managed there); "
+            "if you uninstalled it less than a minute ago, run the command again",
         )
         for driver, release in sorted(wanted.installs.items())
         if driver in devices and release not in ours

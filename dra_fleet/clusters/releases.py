@@ -7,9 +7,11 @@ the labels of a Secret: https://helm.sh/docs/topics/advanced/#storage-backends.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ReleasePlan
 
 PENDING = "pending-"
+SLICES_SECONDS = 60
+"""Maximum time for ResourceSlices to be deleted after their driver."""
 _GOOD = ("deployed", "superseded")
 """In which state a revision was once complete, the better one first."""
 
@@ -40,6 +44,7 @@ class InterruptedRelease:
     Attributes:
         name: of the release.
         namespace: of the release.
+        driver: DRA driver of the release; "" for an operator.
         status: as helm says it, such as `pending-upgrade`.
         revision: the one that was begun.
         good: the last that was complete; None where the release never was.
@@ -47,6 +52,7 @@ class InterruptedRelease:
 
     name: str
     namespace: str
+    driver: str = ""
     status: str
     revision: int
     good: int | None
@@ -63,21 +69,22 @@ class InterruptedRelease:
 
 async def interrupted_releases(api: KubeApi, releases: Iterable[ReleasePlan]) -> list[InterruptedRelease]:
     """Those of a stack's releases on a cluster that are pending."""
-    found = [await _interrupted(api, release.name, release.namespace) for release in releases]
+    found = [await _interrupted(api, release) for release in releases]
     return [item for item in found if item is not None]
 
 
-async def _interrupted(api: KubeApi, name: str, namespace: str) -> InterruptedRelease | None:
-    selector = {"labelSelector": f"owner=helm,name={name}"}
-    listed = (await api.list("v1", "Secret", namespace, params=selector))["items"]
+async def _interrupted(api: KubeApi, release: ReleasePlan) -> InterruptedRelease | None:
+    selector = {"labelSelector": f"owner=helm,name={release.name}"}
+    listed = (await api.list("v1", "Secret", release.namespace, params=selector))["items"]
     labels = [item["metadata"]["labels"] for item in listed]
     states = {int(one["version"]): str(one["status"]) for one in labels}
     if not states or not states[max(states)].startswith(PENDING):
         return None
     complete = [max(found) for good in _GOOD if (found := [key for key in states if states[key] == good])]
     return InterruptedRelease(
-        name=name,
-        namespace=namespace,
+        name=release.name,
+        namespace=release.namespace,
+        driver=release.driver,
         status=states[max(states)],
         revision=max(states),
         good=complete[0] if complete else None,
@@ -101,6 +108,25 @@ def recover(release: InterruptedRelease, helm: Path, kubeconfig: str | None, con
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise HelmError(f"helm {' '.join(release.way_out)} failed: {done.stderr.strip()}")
+
+
+async def wait_for_slices(api: KubeApi, driver: str, seconds: float = SLICES_SECONDS) -> None:
+    """Wait until no node publishes devices of a driver that was uninstalled, or the time is up.
+
+    A kubelet deletes the ResourceSlices of a driver 30 s after its plugin ended:
+    https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/cm/dra/plugin/registration.go
+
+    Args:
+        api: The cluster.
+        driver: Name of the driver.
+        seconds: Maximum time.
+    """
+    deadline = time.monotonic() + seconds
+    selector = {"fieldSelector": f"spec.driver={driver}"}
+    while (await api.list("resource.k8s.io/v1", "ResourceSlice", params=selector))["items"]:
+        if time.monotonic() > deadline:
+            return
+        await asyncio.sleep(1)
 
 
 @contextmanager

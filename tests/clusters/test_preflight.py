@@ -118,7 +118,8 @@ def test_slices_of_somebody_elses_driver_mean_install_nothing() -> None:
     assert problems(answers) == [
         (
             "another installation already publishes 2 devices of gpu.nvidia.com -> "
-            "leave the driver out of this cluster's `drivers:` (`drivers: {}` if it is managed there)"
+            "remove the driver from this cluster's `drivers:` (`drivers: {}` if it is managed there); "
+            "if you uninstalled it less than a minute ago, run the command again"
         )
     ]
 

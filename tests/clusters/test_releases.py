@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from dra_fleet.clusters.client import KubeApi
-from dra_fleet.clusters.releases import InterruptedRelease, interrupted_releases
+from dra_fleet.clusters.releases import InterruptedRelease, interrupted_releases, wait_for_slices
 from dra_fleet.model.plan import ReleasePlan
 
 RELEASE = ReleasePlan(
@@ -74,3 +74,25 @@ def test_a_pending_release_returns_to_what_was_complete(states: tuple[str, ...],
     (release,) = found(*states)
     assert " ".join(release.way_out) == way_out
     assert str(release) == f"gpu/lab-nvidia (revision {len(states)}, {states[-1]})"
+
+
+def test_an_uninstalled_driver_is_waited_for_until_its_slices_are_gone() -> None:
+    answers = [[{"metadata": {"name": "one"}}], []]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/apis/resource.k8s.io/v1":
+            slices = {"name": "resourceslices", "kind": "ResourceSlice", "namespaced": False}
+            return httpx2.Response(200, json={"resources": [slices]})
+        assert request.url.params["fieldSelector"] == "spec.driver=gpu.nvidia.com"
+        return httpx2.Response(200, json={"items": answers.pop(0)})
+
+    async def run(seconds: float) -> None:
+        http = httpx2.AsyncClient(base_url="https://cluster", transport=httpx2.MockTransport(answer))
+        async with KubeApi(http) as api:
+            await wait_for_slices(api, "gpu.nvidia.com", seconds)
+
+    asyncio.run(run(60))
+    assert answers == []
+    answers[:] = [[{"metadata": {"name": "one"}}]]
+    asyncio.run(run(-1))
+    assert answers == []
