@@ -112,7 +112,7 @@ class ReviewRequest:
             pulumi=ENGINE,
             stack=self.name,
             directory=self.directory,
-            config_file=None if self._has_own_name else self.file,
+            config_file=self.config_file,
             plan=plan,
             policy_packs=self.packs,
             environment=dict(os.environ),
@@ -122,6 +122,11 @@ class ReviewRequest:
             RunningPreview(command, lambda count: shown.update(f"{count} resources")) as engine,
         ):
             yield engine
+
+    @property
+    def config_file(self) -> Path | None:
+        """The stack file, if the engine does not find it by the stack's name."""
+        return None if self._has_own_name else self.file
 
     @property
     def plan_command(self) -> str:
