@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTEST = $(BIN)/pytest -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help up down unit test test-full check bench docs generate record lock setup tools browser
+.PHONY: help up down unit test test-full faults check bench docs generate record lock setup tools browser
 
 # Everything here starts Python often; modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -33,6 +33,9 @@ test: setup tools browser ## Run all tests but the very long ones
 
 test-full: setup tools browser ## Run all tests
 	@$(PYTEST) $(PYTEST_ARGS)
+
+faults: setup tools ## Inject every fault; the outcomes are in build/faults.json
+	@$(BIN)/pytest -q tests/faults --faults build/faults.json $(PYTEST_ARGS)
 
 check: setup ## Check format, lint, types and import contracts, then run the tests
 	@$(BIN)/ruff format --check --quiet .
@@ -66,7 +69,7 @@ tools: setup
 	@$(BIN)/dra-fleet rehearse tools --all >/dev/null
 
 # Tests, benchmarks and recordings run what is built: the same everywhere.
-tools bench record: export DRA_FLEET_TOOLS = build
+tools bench record faults: export DRA_FLEET_TOOLS = build
 
 browser: setup
 	@$(BIN)/python scripts/browser.py

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Shared configuration of all tests."""
 
 import os
 
@@ -9,6 +9,7 @@ os.environ[sources.VARIABLE] = sources.Allowed.BUILD.value
 
 pytest_plugins = [
     "tests.engine_support",
+    "tests.fault_table",
     "tests.golden_files",
     "tests.oracle_counts",
     "tests.recorder",

@@ -1,9 +1,7 @@
-"""`dra-fleet drift`: changes that were made outside the stack."""
+"""`dra-fleet drift`: list what was changed by hand since the last deployment."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - typer reads annotations at run time
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,14 +15,17 @@ from dra_fleet.core.places import SELECTED, rehearsed_copy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.review.drift import Drifted
+    from dra_fleet.review.drift import Drift
+
+DRIFTED = 7
+"""Exit code if a resource was changed by hand; `pulumi refresh --expect-no-changes` has the same."""
 
 EXAMPLES = examples(
-    ("compare a stack with its clouds and clusters", "dra-fleet drift prod"),
-    ("for a script", "dra-fleet drift prod -o json"),
-    more="Exit code: 0 no drift, 10 drift, 1 not everything could be compared.",
+    ("compare the stack with its clusters and clouds", "dra-fleet drift prod"),
+    ("for a scheduled pipeline", "dra-fleet drift prod -o json"),
+    ("in a rehearsal", 'eval "$(dra-fleet rehearse env)" && dra-fleet drift dev'),
+    more="Exit code: 0 no drift, 7 drift, 1 not every resource could be compared.",
 )
-DRIFT = 10
 
 
 def drift(
@@ -37,54 +38,43 @@ def drift(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the resources of a stack that were changed or deleted outside it.
+    """List pools, releases, classes and templates that were changed or deleted by hand; change nothing.
 
-    Runs `pulumi refresh --preview-only` with your login. It changes neither the stack's state nor a cloud.
+    Runs `pulumi refresh --preview-only` with the engine on PATH and the backend it is logged in to. Objects
+    that a chart created are not compared.
     """
-    from dra_fleet.review.drift import RefreshCommand, RunningRefresh
-    from dra_fleet.review.request import ENGINE, ReviewRequest
+    from dra_fleet.review.drift import RefreshCommand, read_drift
+    from dra_fleet.review.request import ReviewRequest
 
     request = ReviewRequest.of(stack, directory=cwd or rehearsed_copy())
-    command = RefreshCommand(
-        pulumi=ENGINE,
-        stack=request.name,
-        directory=request.directory,
-        config_file=request.config_file,
-        environment=dict(os.environ),
-    )
-    with (
-        reporting() as reporter,
-        reporter.step("refresh") as shown,
-        RunningRefresh(command, lambda count: shown.update(f"{count} resources")) as engine,
-    ):
-        found = engine.drifted()
+    with reporting() as reporter, reporter.step("refresh") as shown:
+        found = read_drift(
+            RefreshCommand.of(request), lambda count: shown.update(f"{count} resources compared")
+        )
     if json:
-        print_json({"stack": request.name, "drifted": [asdict(item) for item in found]})
-    else:
+        print_json({"stack": request.name, "drift": [item.as_json() for item in found]})
+    elif found:
         _show(request.name, found)
+    else:
+        typer.echo(f"stack {request.name}: no drift")
     if found:
-        raise typer.Exit(DRIFT)
+        raise typer.Exit(DRIFTED)
 
 
-def _show(stack: str, found: Sequence[Drifted]) -> None:
-    from dra_fleet.review.kinds import counted
+def _show(stack: str, found: Sequence[Drift]) -> None:
+    from rich.text import Text
 
-    console = stdout_console()
-    if not found:
-        console.print(f"no drift in stack {stack}", markup=False, soft_wrap=True)
-        return
-    table = new_table(f"Drift of stack {stack}")
-    for heading in ("Resource", "Name", "Property", "Declared", "Found"):
+    table = new_table(
+        f"stack {stack}: {len(found)} resource{'' if len(found) == 1 else 's'} changed by hand",
+        "to keep a change, write it into the stack file and deploy",
+    )
+    for heading in ("Cluster", "Kind", "Name", "Property", "Declared", "Found"):
         table.add_column(heading, overflow="fold")
     for item in found:
-        for difference in item.differences:
-            table.add_row(item.kind, item.id, difference.path, difference.declared, difference.found)
-        if not item.differences:
-            table.add_row(item.kind, item.id, item.change, "", "")
+        for path, declared, now in item.properties or (("", "exists", item.change),):
+            cells = (item.owner.cluster, item.owner.kind, item.owner.name, path, declared, now)
+            table.add_row(*map(Text, cells))
+    console = stdout_console()
     print_table(console, table)
-    console.print(
-        f"{counted(len(found), 'resource')} changed outside the stack; fix: `pulumi up --refresh --stack "
-        f"{stack}` restores what the stack declares",
-        markup=False,
-        soft_wrap=True,
-    )
+    for command in dict.fromkeys(item.undo for item in found):
+        console.print(f"undo: {command}", markup=False, soft_wrap=True)

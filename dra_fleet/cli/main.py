@@ -25,6 +25,7 @@ from dra_fleet.cli import (
     rehearse,
     review,
     rules,
+    upgrade,
 )
 from dra_fleet.cli.command import FleetCommand, FleetGroup, Json, examples
 from dra_fleet.cli.display import display
@@ -58,7 +59,7 @@ class _Commands(FleetGroup):
     tasks: ClassVar[Mapping[str, Sequence[str]]] = {
         "Start": ("init", "prove", "rehearse"),
         "Check a change": ("check", "review", "gate", "rules"),
-        "Operate clusters": ("doctor", "drift", "recover"),
+        "Operate clusters": ("doctor", "upgrade", "drift", "recover"),
         "Look up": ("machines", "drivers", "explain"),
         "Other": ("completion", "version"),
     }
@@ -84,7 +85,8 @@ _COMMANDS = (
     (catalogue.drivers, catalogue.DRIVERS, "List DRA drivers, chart versions and ways of sharing."),
     (catalogue.explain, catalogue.EXPLAIN, "Describe a key of the stack file."),
     (doctor.doctor, doctor.EXAMPLES, "Check that a stack's clusters and cloud accounts are ready."),
-    (drift.drift, drift.EXAMPLES, "List changes that were made outside a stack."),
+    (upgrade.upgrade, upgrade.EXAMPLES, "List the steps of an upgrade, each with its verdict."),
+    (drift.drift, drift.EXAMPLES, "List what was changed by hand since the last deployment."),
     (recover.recover, recover.EXAMPLES, "Roll back Helm releases left pending by an interrupted run."),
     (review.review, review.EXAMPLES, "Review the changes a deployment would make."),
     (gate.gate, gate.EXAMPLES, "Run the policies on a preview; fail closed."),

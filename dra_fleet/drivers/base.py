@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.core.findings.errors import Findings, Refusal, SettingsError
+    from dra_fleet.core.transitions import Transition
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
@@ -145,6 +146,10 @@ class Driver(ABC):
     def package(self) -> str:
         """The package of the driver's folder."""
         return sys.modules[type(self).__module__].__package__ or ""
+
+    def transitions(self) -> tuple[Transition, ...]:
+        """Return the documented upgrades of the driver, its operator and its partitions; none by default."""
+        return ()
 
     @property
     def facts(self) -> DriverFacts:

@@ -95,7 +95,7 @@ def _of_kubernetes(cluster: ClusterPlan, today: dt.date) -> Age:
 
 
 def _of_release(cluster: str, release: ReleasePlan) -> Age:
-    known = _known_versions(release)
+    known = known_versions(release)
     versions = [entry.version for entry in known]
     state: State = "unknown"
     if release.version in versions:
@@ -110,7 +110,7 @@ def _of_release(cluster: str, release: ReleasePlan) -> Age:
     )
 
 
-def _known_versions(release: ReleasePlan) -> Sequence[ChartVersion]:
+def known_versions(release: ReleasePlan) -> Sequence[ChartVersion]:
     """Return the versions of a release's chart, the newest last."""
     if release.name == kueue.NAME:
         return [*kueue.versions().values()]

@@ -1,161 +1,224 @@
-"""Changes that were made by hand: a refresh of the engine that changes neither the state nor a cloud."""
+"""Drift: differences between a stack's state and its clusters, read from a refresh that changes nothing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+import os
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from typing_extensions import override
+from typing_extensions import TypedDict
 
 from dra_fleet.core.findings.engine_events import NoEngineEventsError, take_events
 from dra_fleet.review.errors import ReviewError
-from dra_fleet.review.events import Preview
+from dra_fleet.review.events import EngineStep, Preview, engine_step
 from dra_fleet.review.kinds import value_at
-from dra_fleet.review.masking import change_shown
-from dra_fleet.review.previewing import RunningPreview
+from dra_fleet.review.masking import change_shown, scrub
+from dra_fleet.review.owners import Owners
+from dra_fleet.review.previewing import RunningEngine
+from dra_fleet.review.request import ENGINE, ReviewRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-_WORDS: Final[Mapping[str, Literal["changed", "deleted"]]] = {"update": "changed", "delete": "deleted"}
+    from dra_fleet.review.owners import Owner
+
+RELEASE: Final = "kubernetes:helm.sh/v3:Release"
+
+_OF_RELEASES: Final = ("values", "status.version", "status.chart", "status.status")
+"""Outputs of a release to compare: the engine's refresh reads them and reports no difference in them."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """One property that differs; `declared` and `found` are short texts, secrets masked, "" for no value."""
+class PropertyJson(TypedDict):
+    """One property: its value in the state and in the cluster or cloud."""
 
     path: str
     declared: str
     found: str
 
 
+class DriftJson(TypedDict):
+    """One resource that was changed by hand."""
+
+    cluster: str
+    kind: str
+    name: str
+    change: Literal["changed", "deleted"]
+    urn: str
+    undo: str
+    properties: list[PropertyJson]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Drifted:
-    """One resource that was changed or deleted outside the stack.
+class Drift:
+    """A resource that differs from the state.
 
     Attributes:
-        urn: Its URN.
-        type: Its type token.
-        name: Its name in the stack.
-        id: Its name in the cloud or cluster.
-        change: What happened to it.
-        differences: The properties that differ; none if it was deleted.
+        owner: The part of the fleet that the resource belongs to.
+        urn: The resource.
+        change: `deleted` if the resource does not exist any more.
+        undo: Command that restores what the state contains.
+        properties: Path, value in the state and value found, with secrets masked.
     """
 
+    owner: Owner
     urn: str
-    type: str
-    name: str
-    id: str
     change: Literal["changed", "deleted"]
-    differences: tuple[Difference, ...] = ()
+    undo: str
+    properties: tuple[tuple[str, str, str], ...] = ()
 
-    @property
-    def kind(self) -> str:
-        """The last word of its type, such as `DeviceClass`."""
-        return self.type.rpartition(":")[2]
+    def as_json(self) -> DriftJson:
+        """Return the documented shape of `drift -o json`."""
+        return {
+            "cluster": self.owner.cluster,
+            "kind": self.owner.kind,
+            "name": self.owner.name,
+            "change": self.change,
+            "urn": self.urn,
+            "undo": self.undo,
+            "properties": [
+                {"path": path, "declared": declared, "found": found}
+                for path, declared, found in self.properties
+            ],
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshCommand:
-    """A refresh that only reports.
+    """A refresh that changes neither the state nor a resource, and does not run the program."""
 
-    Attributes:
-        pulumi: The engine's command line.
-        stack: The stack.
-        directory: The Pulumi project.
-        config_file: The stack file if it is not the project's own.
-        environment: All variables.
-    """
-
-    pulumi: str
     stack: str
     directory: Path
     config_file: Path | None
     environment: Mapping[str, str]
 
+    @classmethod
+    def of(cls, request: ReviewRequest) -> RefreshCommand:
+        """Return the refresh of the stack that a request names."""
+        return cls(
+            stack=request.name,
+            directory=request.directory,
+            config_file=request.config_file,
+            environment=os.environ,
+        )
+
     @property
     def arguments(self) -> list[str]:
         """Program and arguments."""
-        options = ["--stack", self.stack, "--preview-only", "--json", "--non-interactive"]
+        options = ["--preview-only", "--stack", self.stack, "--json", "--non-interactive", "--color", "never"]
         if self.config_file is not None:
             options += ["--config-file", str(self.config_file)]
-        return [self.pulumi, "refresh", *options, "--color", "never"]
+        return [ENGINE, "refresh", *options]
 
 
-@dataclass(kw_only=True)
-class Refresh(Preview):
-    """The events of a refresh."""
-
-    drifted: list[Drifted] = field(default_factory=list[Drifted])
-
-    @override
-    def take(self, event: Mapping[str, Any]) -> None:
-        """Add one event; the outputs of a step say what the refresh found."""
-        super().take(event)
-        done = event.get("resOutputsEvent")
-        if done and (change := _WORDS.get(done["metadata"]["op"])) is not None:
-            self.drifted.append(_drifted(done["metadata"], change))
-
-
-class RunningRefresh(RunningPreview):
-    """A refresh that was started; it ends with its context."""
-
-    def drifted(self) -> tuple[Drifted, ...]:
-        """Follow the refresh to its end, and return what differs.
-
-        Raises:
-            ReviewError: The engine could not compare everything; with the engine's message.
-        """
-        try:
-            found = read_refresh(self._lines(), "the refresh")
-        except ReviewError as problem:
-            self._process.kill()
-            self._process.wait()
-            raise ReviewError(f"cannot compare the stack: {self._words() or problem}") from None
-        if self._process.wait() or found.result != "succeeded":
-            raise ReviewError(f"cannot compare the stack: {'; '.join(found.errors) or self._words()}")
-        return tuple(found.drifted)
-
-
-def read_refresh(lines: Iterable[str | bytes], source: str) -> Refresh:
-    """Read the events of a refresh.
+def read_drift(command: RefreshCommand, on_step: Callable[[int], None]) -> tuple[Drift, ...]:
+    """Run a refresh and return the resources that differ from the state.
 
     Args:
-        lines: One event each.
-        source: Name of the lines in errors.
+        command: The refresh.
+        on_step: Called with the number of resources that were compared.
 
     Raises:
-        ReviewError: The lines are no events of the engine.
+        ReviewError: The engine cannot be started, or it could not compare every resource.
     """
-    found = Refresh()
-    try:
-        take_events(lines, source, found.take)
-    except NoEngineEventsError as problem:
-        raise ReviewError(str(problem)) from None
+    with RunningEngine(command, on_step) as engine:
+        try:
+            found = drifts(engine.lines())
+        except ReviewError as problem:
+            engine.kill()
+            raise ReviewError(f"the stack was not compared: {engine.words() or problem}") from None
+        if engine.wait() != 0:
+            raise ReviewError(f"the stack was not compared: {engine.words() or 'the engine failed'}")
     return found
 
 
-def _drifted(metadata: Mapping[str, Any], change: Literal["changed", "deleted"]) -> Drifted:
-    old: Mapping[str, Any] = metadata.get("old") or {}
-    new: Mapping[str, Any] = metadata.get("new") or {}
-    urn: str = metadata["urn"]
-    paths: Mapping[str, Any] = (metadata.get("detailedDiff") or {}) if change == "changed" else {}
-    return Drifted(
-        urn=urn,
-        type=metadata.get("type") or old.get("type", ""),
-        name=urn.rpartition("::")[2],
-        id=old.get("id", ""),
-        change=change,
-        differences=tuple(_difference(path, old, new) for path in sorted(paths)),
+def drifts(lines: Iterable[str]) -> tuple[Drift, ...]:
+    """Return the resources that differ, from the events of a refresh.
+
+    Args:
+        lines: One event each.
+
+    Raises:
+        ReviewError: These are no events of a complete refresh.
+    """
+    preview, outcomes = Preview(), dict[str, EngineStep]()
+
+    def take(event: Mapping[str, Any]) -> None:
+        preview.take(event)
+        if outcome := event.get("resOutputsEvent"):
+            step = engine_step(outcome["metadata"])
+            outcomes[step.urn] = step
+
+    try:
+        take_events(lines, "the refresh", take)
+    except NoEngineEventsError as problem:
+        raise ReviewError(str(problem)) from None
+    if preview.errors:
+        raise ReviewError("\n".join(scrub(error) for error in preview.errors))
+    if not preview.result:
+        raise ReviewError("the refresh printed no result")
+    owners = Owners(preview.steps)
+    return tuple(
+        drift
+        for step in preview.steps
+        if (outcome := outcomes.get(step.urn)) and (drift := _drift(outcome, owners.of(step)))
     )
 
 
-def _difference(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Difference:
-    """Return a difference of the inputs, or of the outputs if the inputs do not differ."""
-    for part in ("inputs", "outputs"):
-        before, after = (value_at(state.get(part), path) for state in (old, new))
+def _drift(outcome: EngineStep, owner: Owner) -> Drift | None:
+    deleted = outcome.operation == "delete"
+    properties = () if deleted else tuple(_properties(outcome))
+    if not (deleted or properties or outcome.operation == "update"):
+        return None
+    return Drift(
+        owner=owner,
+        urn=outcome.urn,
+        change="deleted" if deleted else "changed",
+        undo=_undo(outcome, deleted=deleted),
+        properties=properties,
+    )
+
+
+def _undo(outcome: EngineStep, *, deleted: bool) -> str:
+    """Return the command that restores a resource.
+
+    The engine updates no release whose inputs are the same. Without the variable, the API server rejects the
+    update of a field that another manager wrote:
+    https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
+    """
+    if outcome.type == RELEASE and not deleted:
+        status = value_at((outcome.old or {}).get("outputs"), "status")
+        name, revision, namespace = (value_at(status, key) for key in ("name", "revision", "namespace"))
+        return f"helm rollback {name} {revision} --namespace {namespace}"
+    stack = outcome.urn.split(":")[2]
+    return f"PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up --refresh --stack {stack}"
+
+
+def _properties(outcome: EngineStep) -> Iterator[tuple[str, str, str]]:
+    paths = dict.fromkeys(outcome.diff)
+    if outcome.type == RELEASE:
+        paths |= dict.fromkeys(chain.from_iterable(_differing(outcome, path) for path in _OF_RELEASES))
+    for path in paths:
+        before, after = change_shown(_at(outcome.old, path), _at(outcome.new, path), path)
+        yield path, before, after
+
+
+def _at(state: Mapping[str, Any] | None, path: str) -> object | None:
+    """Return a property as the cluster or cloud answered it, otherwise as it was requested."""
+    for side in ("outputs", "inputs"):
+        if (value := value_at((state or {}).get(side), path)) is not None:
+            return value
+    return None
+
+
+def _differing(outcome: EngineStep, path: str) -> Iterator[str]:
+    """Yield the paths of the leaves below `path` whose values differ."""
+    before, after = _at(outcome.old, path), _at(outcome.new, path)
+    if not (isinstance(before, dict) and isinstance(after, dict)):
         if before != after:
-            break
-    declared, found = change_shown(before, after, path)
-    return Difference(path=path, declared=declared, found=found)
+            yield path
+        return
+    names = dict.fromkeys((*cast("dict[str, object]", before), *cast("dict[str, object]", after)))
+    for name in names:
+        yield from _differing(outcome, f'{path}["{name}"]' if "." in name else f"{path}.{name}")

@@ -94,26 +94,12 @@ class Preview:
             self._take_summary(summary)
 
     def _take_step(self, metadata: Mapping[str, Any]) -> None:
-        old, new = metadata.get("old"), metadata.get("new")
-        urn: str = metadata["urn"]
-        kind = metadata.get("type") or _type_in(urn)
-        if kind == STACK:
-            self.outputs = _mapping(_mapping(old).get("outputs"))
+        step = engine_step(metadata)
+        if step.type == STACK:
+            self.outputs = _mapping(_mapping(step.old).get("outputs"))
         if not self.stack:
-            self.stack = urn.partition("::")[0].rpartition(":")[2]
-        diff: Mapping[str, Mapping[str, str]] = metadata.get("detailedDiff") or {}
-        self.steps.append(
-            EngineStep(
-                urn=urn,
-                type=kind,
-                operation=metadata["op"],
-                parent=str(_mapping(new or old).get("parent", "")),
-                old=old,
-                new=new,
-                diff={path: str(entry.get("diffKind", "")) for path, entry in diff.items()},
-                keys=tuple(metadata.get("keys") or ()),
-            )
-        )
+            self.stack = step.urn.partition("::")[0].rpartition(":")[2]
+        self.steps.append(step)
 
     def _take_diagnostic(self, diagnostic: Mapping[str, Any]) -> None:
         severity, message = str(diagnostic["severity"]), str(diagnostic["message"]).strip()
@@ -129,6 +115,23 @@ class Preview:
             str(name).partition("|")[0]: str(version)
             for name, version in _mapping(summary.get("PolicyPacks")).items()
         }
+
+
+def engine_step(metadata: Mapping[str, Any]) -> EngineStep:
+    """Return the step that an event's metadata describes."""
+    old, new = metadata.get("old"), metadata.get("new")
+    urn: str = metadata["urn"]
+    diff: Mapping[str, Mapping[str, str]] = metadata.get("detailedDiff") or {}
+    return EngineStep(
+        urn=urn,
+        type=metadata.get("type") or _type_in(urn),
+        operation=metadata["op"],
+        parent=str(_mapping(new or old).get("parent", "")),
+        old=old,
+        new=new,
+        diff={path: str(entry.get("diffKind", "")) for path, entry in diff.items()},
+        keys=tuple(metadata.get("keys") or ()),
+    )
 
 
 def _type_in(urn: str) -> str:

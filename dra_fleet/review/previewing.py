@@ -59,11 +59,11 @@ class PreviewCommand:
 
 
 class EngineCommand(Protocol):
-    """A command of the engine that prints events."""
+    """A command of the engine that prints streaming events and changes nothing."""
 
     @property
-    def pulumi(self) -> str:
-        """The engine's command line."""
+    def arguments(self) -> list[str]:
+        """Program and arguments."""
         ...
 
     @property
@@ -76,20 +76,15 @@ class EngineCommand(Protocol):
         """All variables."""
         ...
 
-    @property
-    def arguments(self) -> list[str]:
-        """Program and arguments."""
-        ...
 
-
-class RunningPreview:
-    """A preview that was started; what else is to be done can be done meanwhile, within its context."""
+class RunningEngine:
+    """An engine that was started; other work can be done meanwhile, within its context."""
 
     def __init__(self, command: EngineCommand, on_step: Callable[[int], None]) -> None:
         """Start it.
 
         Args:
-            command: What to preview.
+            command: What to run.
             on_step: Told how many resources were looked at.
 
         Raises:
@@ -113,7 +108,7 @@ class RunningPreview:
         except OSError as problem:
             self._said.close()
             raise ReviewError(
-                f"{command.pulumi} cannot be started: {problem.strerror}; put Pulumi on PATH, "
+                f"{command.arguments[0]} cannot be started: {problem.strerror}; put Pulumi on PATH, "
                 "or give saved events with --events"
             ) from None
 
@@ -125,24 +120,8 @@ class RunningPreview:
         with self._process, self._said:
             self._process.terminate()
 
-    def result(self) -> Preview:
-        """Follow it to its end.
-
-        Raises:
-            ReviewError: The engine ended without a preview; its own words.
-        """
-        try:
-            preview = read_events(self._lines(), "the preview")
-        except ReviewError as problem:
-            self._process.kill()
-            self._process.wait()
-            raise ReviewError(f"the preview could not be made: {self._words() or problem}") from None
-        self._process.wait()
-        if not preview.stack and not preview.steps and not preview.result:
-            raise ReviewError(f"the preview could not be made: {self._words() or preview.errors[0]}")
-        return preview
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Yield the events as they are printed, one each."""
         count = 0
         for line in self._process.stdout or ():
             if _STEP in line:
@@ -150,7 +129,37 @@ class RunningPreview:
                 self._on_step(count)
             yield line
 
-    def _words(self) -> str:
+    def words(self) -> str:
+        """Return the lines that the engine printed on stderr, without warnings."""
         self._said.seek(0)
         lines = [line.strip() for line in self._said if not line.startswith("warning:")]
         return "\n".join(line for line in lines if line)
+
+    def wait(self) -> int:
+        """Wait for the engine's end and return its exit code."""
+        return self._process.wait()
+
+    def kill(self) -> None:
+        """End the engine at once."""
+        self._process.kill()
+        self._process.wait()
+
+
+class RunningPreview(RunningEngine):
+    """A preview that was started."""
+
+    def result(self) -> Preview:
+        """Follow it to its end.
+
+        Raises:
+            ReviewError: The engine ended without a preview; its own words.
+        """
+        try:
+            preview = read_events(self.lines(), "the preview")
+        except ReviewError as problem:
+            self.kill()
+            raise ReviewError(f"the preview could not be made: {self.words() or problem}") from None
+        self.wait()
+        if not preview.stack and not preview.steps and not preview.result:
+            raise ReviewError(f"the preview could not be made: {self.words() or preview.errors[0]}")
+        return preview

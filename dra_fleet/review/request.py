@@ -124,6 +124,11 @@ class ReviewRequest:
             yield engine
 
     @property
+    def config_file(self) -> Path | None:
+        """The stack file, if the engine does not find it by the stack's name."""
+        return None if self._has_own_name else self.file
+
+    @property
     def plan_command(self) -> str:
         """Applies what was reviewed; empty without a saved plan."""
         if not (self.out / PLAN).is_file():
@@ -131,14 +136,14 @@ class ReviewRequest:
         options = ["--stack", self.name, "--plan", str(self.out / PLAN)]
         if self.directory != project():
             options = ["--cwd", str(self.directory), *options]
-        if self.config_file is not None:
-            options += ["--config-file", str(self.config_file)]
+        if not self._has_own_name:
+            options += ["--config-file", str(self.file)]
         return shlex.join(["pulumi", "up", *options])
 
     @property
-    def config_file(self) -> Path | None:
-        """The stack file; None if the engine finds it by the stack's name."""
-        return None if self.file == self.directory / f"Pulumi.{self.name}.yaml" else self.file
+    def _has_own_name(self) -> bool:
+        """Whether the engine finds the stack file by the stack's name."""
+        return self.file == self.directory / f"Pulumi.{self.name}.yaml"
 
     def _prepare(self) -> Path:
         """Make the folder, remove an earlier plan, and return where the new one goes."""

@@ -1,4 +1,4 @@
-"""Runs the command line as a user does, in a home of its own, on variations of a stack."""
+"""Runs the command line as a user does, in a separate home, on variations of a stack."""
 
 from __future__ import annotations
 

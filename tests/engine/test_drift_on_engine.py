@@ -1,54 +1,57 @@
-"""`dra-fleet drift` on a rehearsed stack: changes by hand, and none."""
+"""`dra-fleet drift` on the real engine and a real API server."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.home import Home
 
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed
 
 pytestmark = pytest.mark.engine
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "s10-capacity.yaml"
-DRIFT = 10
-PATCH = '[{"op": "replace", "path": "/spec/selectors/0/cel/expression", "value": "true"}]'
+DRIFT = "dra-fleet drift variation --json"
+CLASS = ("resource.k8s.io/v1", "DeviceClass", "at-least-20g")
+EVERY_GPU: dict[str, Any] = {"selectors": [{"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]}
 
 
-def test_drift_names_what_was_changed_and_deleted_by_hand_and_changes_nothing(
-    own_rehearsed: Rehearsed,
-) -> None:
-    own_rehearsed.up(EXAMPLE)
-    fresh = own_rehearsed.shell("dra-fleet drift s10-capacity")
-    assert (fresh.code, fresh.out) == (0, "no drift in stack s10-capacity\n")
-    state = own_rehearsed.state("s10-capacity")
-
-    by_hand = own_rehearsed.shell(
-        f"kubectl patch deviceclass at-least-20g --type=json -p '{PATCH}'"
-        " && kubectl delete jobs --namespace gpu-workloads --all"
-    )
-    assert by_hand.code == 0, by_hand.err
-    drift = own_rehearsed.shell("dra-fleet drift s10-capacity -o json")
-
-    assert drift.code == DRIFT, drift.err
-    found = {item["type"].rpartition(":")[2]: item for item in json.loads(drift.out)["drifted"]}
-    assert {kind: item["change"] for kind, item in found.items()} == {
-        "DeviceClass": "changed",
-        "Job": "deleted",
-    }
-    (difference,) = found["DeviceClass"]["differences"]
-    assert (difference["path"], difference["found"]) == ("spec.selectors[0].cel.expression", "true")
-    assert difference["declared"].startswith("device.driver == 'gpu.nvidia.com'")
-    assert own_rehearsed.state("s10-capacity") == state
-    shown = own_rehearsed.shell("kubectl get deviceclass at-least-20g --output jsonpath={..expression}")
-    assert shown.out == "true"
+async def read_class(home: Home) -> dict[str, Any]:
+    async with connect(home, "lab") as api:
+        return await api.get(*CLASS)
 
 
-def test_drift_that_cannot_reach_a_cluster_fails_and_claims_nothing(own_rehearsed: Rehearsed) -> None:
-    own_rehearsed.up(EXAMPLE)
-    done = own_rehearsed.shell("dra-fleet rehearse down >/dev/null; dra-fleet drift s10-capacity")
-    assert (done.code, done.out) == (1, "")
-    assert "error: cannot compare the stack: " in done.err
+async def write_class(home: Home, spec: dict[str, Any]) -> None:
+    async with connect(home, "lab") as api:
+        await api.replace({**await api.get(*CLASS), "spec": spec})
+
+
+def test_drift_names_a_class_changed_by_hand_changes_nothing_and_can_be_undone(rehearsed: Rehearsed) -> None:
+    file, home = rehearsed.stack_file(), Home.at(rehearsed.home)
+    rehearsed.up(file)
+    env = f'eval "$({rehearsed.command} rehearse env {file})"'
+    clean = rehearsed.shell(f"{env} && {DRIFT}")
+    declared = asyncio.run(read_class(home))["spec"]
+
+    asyncio.run(write_class(home, EVERY_GPU))
+    state, changed = rehearsed.state("variation"), asyncio.run(read_class(home))
+    drifted = rehearsed.shell(f"{env} && {DRIFT}")
+
+    assert (clean.code, clean.json["drift"]) == (0, []), clean.err
+    assert drifted.code == 7, drifted.err
+    (found,) = drifted.json["drift"]
+    assert (found["cluster"], found["kind"], found["name"]) == ("lab", "class", "at-least-20g")
+    assert [item["path"] for item in found["properties"]] == ["spec.selectors[0].cel.expression"]
+    assert found["properties"][0]["found"] == "device.driver == 'gpu.nvidia.com'"
+    assert rehearsed.state("variation") == state
+    assert asyncio.run(read_class(home)) == changed
+
+    undone = rehearsed.shell(f"{env} && {found['undo']} --yes --skip-preview --non-interactive")
+
+    assert undone.code == 0, undone.out
+    assert asyncio.run(read_class(home))["spec"] == declared
+    assert rehearsed.shell(f"{env} && {DRIFT}").code == 0

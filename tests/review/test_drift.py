@@ -1,65 +1,125 @@
-"""The events of a refresh: what was changed or deleted by hand."""
+"""Drift as the engine reports it; data/drift.jsonl was recorded from a rehearsal changed by hand."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from dra_fleet.core.findings.engine_events import SECRET, SIGNATURE
-from dra_fleet.review.drift import Difference, read_refresh
+from dra_fleet.cli.main import run
+from dra_fleet.review.drift import RELEASE, drifts
 from dra_fleet.review.errors import ReviewError
+from tests.review.samples import DATA
 
-URN = "urn:pulumi:prod::fleet::azure-native:containerservice:AgentPool::studio-a100"
-TYPE = "azure-native:containerservice:AgentPool"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+EVENTS: Final = (DATA / "drift.jsonl").read_text(encoding="utf-8").splitlines()
+FORCED: Final = "PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up --refresh --stack small"
+ENGINE: Final = f"""#!{sys.executable}
+import pathlib, sys
+here = pathlib.Path(__file__).parent
+(here / "arguments").write_text(" ".join(sys.argv[1:]))
+print((here / "events.jsonl").read_text())
+"""
 
 
-def event(operation: str, old: dict[str, Any], new: dict[str, Any] | None, *paths: str) -> str:
-    metadata = {
-        "op": operation,
-        "urn": URN,
-        "type": TYPE,
-        "old": {"id": "a100", "inputs": old, "outputs": {**old, "provisioningState": "Succeeded"}},
-        "new": new and {"id": "a100", "inputs": new, "outputs": {**new, "provisioningState": "Updating"}},
-        "detailedDiff": {path: {"diffKind": "update"} for path in paths},
+@pytest.fixture
+def drift(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Run `dra-fleet drift dev` with an engine that prints the given events."""
+    engine = tmp_path / "pulumi"
+    engine.write_text(ENGINE, encoding="utf-8")
+    engine.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    def call(events: list[str], *options: str) -> tuple[int, str, str]:
+        (tmp_path / "events.jsonl").write_text("\n".join(events), encoding="utf-8")
+        monkeypatch.setattr("sys.argv", ["dra-fleet", "drift", "dev", *options])
+        code = 0
+        try:
+            run()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+def test_a_class_a_template_a_namespace_and_a_release_changed_by_hand_are_found() -> None:
+    found = {(item.owner.kind, item.owner.name): item for item in drifts(EVENTS)}
+
+    assert {key: item.change for key, item in found.items()} == {
+        ("class", "at-least-20g"): "changed",
+        ("template", "single-gpu"): "deleted",
+        ("namespace", "dra-driver-nvidia-gpu"): "changed",
+        ("driver", "dra-driver-nvidia-gpu"): "changed",
     }
-    return json.dumps({"sequence": 1, "resOutputsEvent": {"metadata": metadata}})
+    assert {item.owner.cluster for item in found.values()} == {"lab"}
+    (selector,) = found["class", "at-least-20g"].properties
+    assert selector[0] == "spec.selectors[0].cel.expression"
+    assert selector[2] == "device.driver == 'gpu.nvidia.com'"
 
 
-def test_changed_properties_have_the_declared_and_the_found_value() -> None:
-    line = event("update", {"count": 2, "nodeTaints": ["a"]}, {"count": 5, "nodeTaints": ["a"]}, "count")
-    (found,) = read_refresh([line], "events").drifted
-    assert (found.kind, found.id, found.change) == ("AgentPool", "a100", "changed")
-    assert found.differences == (Difference(path="count", declared="2", found="5"),)
+def test_a_value_set_with_helm_is_found_although_the_engine_reports_no_change() -> None:
+    release = next(item for item in drifts(EVENTS) if item.owner.kind == "driver")
+    assert release.properties == (("values.logVerbosity", "", "7"),)
+    assert release.undo == "helm rollback dra-driver-nvidia-gpu 1 --namespace dra-driver-nvidia-gpu"
 
 
-def test_a_difference_of_outputs_alone_is_shown_from_the_outputs() -> None:
-    line = event("update", {"count": 2}, {"count": 2}, "provisioningState")
-    (found,) = read_refresh([line], "events").drifted
-    assert found.differences == (
-        Difference(path="provisioningState", declared="Succeeded", found="Updating"),
-    )
+def test_a_failed_refresh_is_an_error_and_not_the_absence_of_drift() -> None:
+    failed = {"sequence": 9, "diagnosticEvent": {"severity": "error", "message": "cluster unreachable"}}
+    with pytest.raises(ReviewError, match=r"^cluster unreachable$"):
+        drifts([*EVENTS, json.dumps(failed)])
 
 
-def test_a_deleted_resource_has_no_differences() -> None:
-    (found,) = read_refresh([event("delete", {"count": 2}, None)], "events").drifted
-    assert (found.change, found.differences) == ("deleted", ())
+def test_a_refresh_that_ends_early_is_an_error() -> None:
+    with pytest.raises(ReviewError, match=r"^the refresh printed no result$"):
+        drifts([line for line in EVENTS if "summaryEvent" not in line])
 
 
-@pytest.mark.parametrize("operation", ["same", "refresh", "read"])
-def test_other_steps_are_no_drift(operation: str) -> None:
-    assert read_refresh([event(operation, {"count": 2}, {"count": 2})], "events").drifted == []
+def test_the_command_exits_with_7_and_asks_the_engine_for_a_preview_only(
+    drift: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    code, out, _ = drift(EVENTS)
+
+    assert code == 7
+    assert (tmp_path / "arguments").read_text().startswith("refresh --preview-only --stack dev ")
+    assert "stack dev: 4 resources changed by hand" in out
+    assert f"undo: {FORCED}\n" in out
+    assert "undo: helm rollback dra-driver-nvidia-gpu 1 --namespace dra-driver-nvidia-gpu\n" in out
 
 
-def test_secrets_are_masked() -> None:
-    old = {"adminPassword": "one", "key": {SIGNATURE: SECRET, "ciphertext": "x"}}
-    line = event("update", old, {"adminPassword": "two", "key": "clear"}, "adminPassword", "key")
-    (found,) = read_refresh([line], "events").drifted
-    assert {item.declared for item in found.differences} == {"[secret]"}
-    assert {item.found for item in found.differences} == {"[secret]"}
+def test_the_data_for_scripts_names_each_resource(drift: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = drift(EVENTS, "-o", "json")
+    answer: dict[str, Any] = json.loads(out)
+    assert (code, answer["stack"], len(answer["drift"])) == (7, "dev", 4)
+    template = next(item for item in answer["drift"] if item["kind"] == "template")
+    assert template == {
+        "cluster": "lab",
+        "kind": "template",
+        "name": "single-gpu",
+        "change": "deleted",
+        "urn": template["urn"],
+        "undo": FORCED,
+        "properties": [],
+    }
 
 
-def test_text_that_is_no_event_is_an_error() -> None:
-    with pytest.raises(ReviewError, match="events, line 1"):
-        read_refresh(["error: no stack"], "events")
+def test_a_stack_without_drift_exits_with_0(drift: Callable[..., tuple[int, str, str]]) -> None:
+    unchanged = [
+        line for line in EVENTS if "summaryEvent" in line or ('"op": "same"' in line and RELEASE not in line)
+    ]
+    assert drift(unchanged)[:2] == (0, "stack dev: no drift\n")
+
+
+def test_no_events_at_all_are_an_error(drift: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, err = drift([])
+    assert (code, out) == (1, "")
+    assert "error: the stack was not compared: the refresh printed no result" in err

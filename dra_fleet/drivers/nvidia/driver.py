@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.core.findings.errors import Findings, Refusal, SettingsError
+    from dra_fleet.core.transitions import Transition
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
@@ -256,6 +257,12 @@ class Nvidia(Driver):
     # (2026-11-22; five starts of one node gave five orders).
     order = "random"
     order_with_counters = "sorted"
+
+    @override
+    def transitions(self) -> tuple[Transition, ...]:
+        from dra_fleet.core.transitions import read_transitions  # noqa: PLC0415 - only upgrades read them
+
+        return read_transitions(self.package)
 
     @override
     def values(self, release: Release) -> ChartValues:

@@ -1,0 +1,54 @@
+"""What applies to every documented transition, of Kubernetes, of queues and of drivers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import pytest
+
+from dra_fleet import drivers
+from dra_fleet.core.transitions import ANY, Transition
+from dra_fleet.fleet.outlook import known_minors
+from dra_fleet.fleet.queueing import kueue
+from dra_fleet.fleet.upgrades import transitions
+
+ALL: Final = transitions()
+
+
+def catalogue(subject: str) -> list[str]:
+    """The versions of a subject that the catalogue has; none for layouts."""
+    if subject == "kubernetes":
+        return known_minors()
+    if subject == "kueue":
+        return [*kueue.versions()]
+    driver = drivers.named(subject)
+    if driver is not None:
+        return [entry.version for entry in driver.facts.versions]
+    operators = (item.resources.operator for item in drivers.known())
+    return [
+        entry.version for item in operators if item and item.chart == subject for entry in item.versions()
+    ]
+
+
+@pytest.mark.parametrize("item", ALL, ids=lambda item: f"{item.subject}:{item.before}-{item.after}")
+def test_a_transition_has_a_public_source_and_a_reason_unless_it_is_safe(item: Transition) -> None:
+    assert item.source.startswith("https://")
+    assert bool(item.reason) is (item.verdict != "safe")
+    assert bool(item.steps) is (item.verdict != "blocked")
+    assert (item.before != item.after) is (item.before != ANY)
+
+
+@pytest.mark.parametrize("item", ALL, ids=lambda item: f"{item.subject}:{item.before}-{item.after}")
+def test_a_transition_starts_at_a_version_of_the_catalogue(item: Transition) -> None:
+    assert item.before == ANY or item.before in catalogue(item.subject)
+
+
+def test_no_transition_is_documented_twice() -> None:
+    counts = Counter((item.subject, item.before, item.after) for item in ALL)
+    assert [key for key, count in counts.items() if count > 1] == []
+
+
+def test_every_kubernetes_version_but_the_oldest_and_planned_ones_can_be_reached() -> None:
+    documented = {(item.before, item.after) for item in ALL if item.subject == "kubernetes"}
+    assert documented == {("1.34", "1.35"), ("1.35", "1.36"), ("1.36", "1.37")}
