@@ -58,11 +58,8 @@ def _judge(resource: Resource, version: Value, otherwise: str) -> Iterator[Findi
 
 RULE = StackRule(
     name="cluster-require-minimum-kubernetes",
-    description=(
-        "Clusters and their pools run Kubernetes 1.34 or newer, because device claims need "
-        "resource.k8s.io/v1, which Kubernetes serves from 1.34."
-    ),
-    fix="Set the cluster's version to 1.34 or newer, as a value that is known at preview.",
+    description=f"Clusters and their pools run Kubernetes {FLOOR} or newer, because {REASON}.",
+    fix=f"Set the cluster's version to {FLOOR} or newer, as a plain value that is known at preview.",
     link=FACTS.source,
     severity="critical",
     parameters=(EVERYWHERE,),
