@@ -1,7 +1,7 @@
 """How long does README's first command take where nothing is there yet?
 
 Runs `make up` in a fresh clone of this commit with an empty home: it sets the environment up, makes every
-tool anew and rehearses the dev stack. Prints minutes on the wall and of processors beside their goals, which
+tool anew and rehearses the dev stack. Prints minutes of wall time and CPU time beside their goals, which
 are for two cores. `make bench` leaves it out: it takes ten minutes and everything the machine has.
 """
 
@@ -57,7 +57,7 @@ def main() -> None:
     if done.returncode:
         sys.exit(f"make up ended with {done.returncode}")
     print_beside_goal("make up in a fresh clone, empty home", taken / 60, MINUTES, "min")
-    print_beside_goal("the same, of processors", busy / 60, PROCESSOR_MINUTES, "min")
+    print_beside_goal("the same, CPU time", busy / 60, PROCESSOR_MINUTES, "min")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 A program with 500 ResourceClaimTemplates, a CRD of 92 KiB and a driver release with 8 KiB of chart values is
 previewed by the real engine, in turns: without a pack, with a pack of one empty policy written with the
 policy SDK (the floor: what the engine takes for having a pack), and with the whole pack; seconds on the wall,
-and of processors for all processes together. `dra-fleet gate` is compared with a plain preview of 200 of the
+and of CPU time for all processes together. `dra-fleet gate` is compared with a plain preview of 200 of the
 resources. This program only declares, so that the floor is high;
 `bench/preview.py` measures the same of a real program. Then the pack judges the same resources by itself, as
 the engine would ask it to. Medians of rounds.
@@ -173,27 +173,27 @@ def _measure_previews(folder: Path, declared: Sequence[Declared], rounds: int) -
                 raise SystemExit(f"the preview with {name} failed:\n{done.stdout[-2000:]}")
     for name, costs in taken.items():
         wall, used = (statistics.median(each) for each in zip(*costs, strict=True))
-        print_measured(f"preview with {name}", f"{wall:.2f} s, of processors {used:.2f} s")
+        print_measured(f"preview with {name}", f"{wall:.2f} s, CPU {used:.2f} s")
     none, empty, whole = taken
     for one, words in ((empty, ", the floor"), (whole, "")):
         wall, used = _ratios(taken[one], taken[none])
-        print_measured(f"{one} / {none}{words}, medians of pairs", f"{wall:.2f}, of processors {used:.2f}")
+        print_measured(f"{one} / {none}{words}, medians of pairs", f"{wall:.2f}, CPU {used:.2f}")
     wall, used = _ratios(taken[whole], taken[empty])
     print_beside_goal(f"{whole} / {empty}, median of pairs", wall, 1.3)
-    print_beside_goal(f"{whole} / {empty}, of processors, median of pairs", used, 1.3)
+    print_beside_goal(f"{whole} / {empty}, CPU time, median of pairs", used, 1.3)
 
 
 def _ratios(
     costs: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """How much more of the wall and of processors, by the medians of pairs."""
+    """How much more of the wall and of CPU time, by the medians of pairs."""
     walls = [one / other for (one, _), (other, _) in zip(costs, others, strict=True)]
     used = [one / other for (_, one), (_, other) in zip(costs, others, strict=True)]
     return statistics.median(walls), statistics.median(used)
 
 
 def _used() -> float:
-    """Seconds of processors that the processes have taken that this one started."""
+    """Seconds CPU time that the processes have taken that this one started."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

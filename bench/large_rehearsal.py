@@ -100,7 +100,7 @@ def hardware(nodes: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """A command that has ended: seconds on the wall and of processors, and what it printed."""
+    """A command that has ended: seconds of wall time and CPU time, and what it printed."""
 
     wall: float
     busy: float
@@ -183,7 +183,7 @@ def measure_up(root: Path, environment: dict[str, str], claims: int) -> None:
         f"devices per second ({PUBLISHED} are published of the scheduler alone)", f"{claims / waited:.1f}"
     )
     for name, (used, memory) in sorted(processes(root / "home").items(), key=lambda item: -item[1][0]):
-        print_measured(f"{name}, its process", f"{used:.1f} s of processors, {memory:.0f} MB")
+        print_measured(f"{name}, its process", f"{used:.1f} s CPU time, {memory:.0f} MB")
     answered = requests(root / "home")
     print_measured("requests to the API server per claim", f"{answered.total() / claims:.1f}")
     for what, number in answered.most_common(MOST):
@@ -200,7 +200,7 @@ def measure_reading(root: Path, environment: dict[str, str]) -> None:
     }.items():
         done = run(arguments, environment | shown, fine=(0, NEEDS_A_PERSON))
         print_beside_goal(f"dra-fleet {title}", done.wall, MOST_SECONDS, "s")
-        print_measured(f"dra-fleet {title}, of processors but for the cluster's own", f"{done.busy:.2f} s")
+        print_measured(f"dra-fleet {title}, CPU time without the cluster's", f"{done.busy:.2f} s")
     preview = json.loads((out / "review.json").read_text())["engine"]["seconds"]
     print_measured("dra-fleet review, the engine's preview in it", f"{preview:.2f} s")
     print_measured("its page", f"{(out / 'index.html').stat().st_size / 1e6:.2f} MB")

@@ -51,7 +51,7 @@ BARE = "import pulumi\nimport pulumi_kubernetes.resource.v1\nimport pulumi_kuber
 
 @dataclass(kw_only=True)
 class Spent:
-    """Seconds on the wall and of processors, and megabytes at most."""
+    """Seconds of wall time and CPU time, and megabytes at most."""
 
     wall: list[float] = field(default_factory=list[float])
     busy: list[float] = field(default_factory=list[float])
@@ -189,7 +189,7 @@ def median(cases: Cases, name: str, what: str) -> float:
 
 
 def print_ratio(cases: Cases, name: str, other: str, goal: float) -> None:
-    """How much longer one case takes than another, on the wall and of processors."""
+    """How much longer one case takes than another, of wall time and CPU time."""
     for what, title in (("wall", "seconds"), ("busy", "processor seconds")):
         ratio = median(cases, name, what) / median(cases, other, what)
         print_beside_goal(f"{name} / {other}, {title}", ratio, goal)
@@ -226,7 +226,7 @@ def main() -> None:
     for name, spent in cases.items():
         memory = f", at most {max(spent.memory):.0f} MB" if spent.memory else ""
         wall, busy = median(cases, name, "wall"), median(cases, name, "busy")
-        print_measured(name, f"{wall:.1f} s, of processors {busy:.1f} s{memory}")
+        print_measured(name, f"{wall:.1f} s, CPU {busy:.1f} s{memory}")
     print_beside_goal("dev, status", median(cases, "dev, status", "wall"), 1, "s")
     print_beside_goal("dev, memory", max(cases["dev from nothing"].memory) / 1e3, 4.5, "GB")
     print_ratio(cases, "dev from nothing", "four clusters from nothing", 1.3)

@@ -226,7 +226,7 @@ def main() -> None:
             places = {"FILE": str(file), "EVENTS": f"{folder}/events.jsonl", "OUT": f"{folder}/review"}
             given = [_PROGRAM, *(places.get(part, part) for part in command)]
             used, memory = _run(given)
-            print_beside_goal(name, used, _SECONDS, "s of a processor")
+            print_beside_goal(name, used, _SECONDS, "s CPU")
             print_beside_goal(name, memory, _MEGABYTES, "MB")
 
 

@@ -1,4 +1,4 @@
-"""Both twins on the real engine: seconds on the wall and of processors, and memory of the largest process."""
+"""Both twins on the real engine: seconds of wall time and CPU time, and memory of the largest process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OF_ONE_PROJECT: Final = ("PULUMI_OPTION_CWD", "PULUMI_STACK")
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a command took: seconds on the wall and of processors, and megabytes of its largest process."""
+    """What a command took: seconds of wall time and CPU time, and megabytes of its largest process."""
 
     wall: float
     processor: float
@@ -145,13 +145,13 @@ def print_costs(
     """
     medians = {case: _median(found) for case, found in costs.items()}
     for case, cost in medians.items():
-        told = f"{cost.wall:.1f} s, of processors {cost.processor:.1f} s, {cost.memory:.0f} MB at most"
+        told = f"{cost.wall:.1f} s, CPU {cost.processor:.1f} s, {cost.memory:.0f} MB at most"
         print_measured(f"{name}, {case}", told)
     for (ours, theirs), goal in goals.items():
         ratio = f"{name}, {ours} / {theirs}"
         print_beside_goal(ratio, medians[ours].wall / medians[theirs].wall, goal)
         processors = medians[ours].processor / medians[theirs].processor
-        print_beside_goal(f"{ratio}, of processors", processors, goal)
+        print_beside_goal(f"{ratio}, CPU time", processors, goal)
 
 
 def print_growth(name: str, walls: Mapping[int, float]) -> None:

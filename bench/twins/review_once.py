@@ -1,7 +1,7 @@
 """One review of all but the preview: `python -m bench.twins.review_once FOLDER [STACK_FILE]`.
 
 Of a stack file's fleet, or of 500 pools and 5,000 claims; written into a folder. Prints seconds on the wall
-and of processors, imports not counted, and the bytes of its page.
+and of CPU time, imports not counted, and the bytes of its page.
 """
 
 from __future__ import annotations

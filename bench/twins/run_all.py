@@ -20,7 +20,7 @@ from .page import Run, write_run
 
 BENCH: Final = Path(__file__).resolve().parents[1]
 ASKED: Final = {
-    "cold_start": "README's first command, nothing being there: at most 10 minutes, 18 of processors",
+    "cold_start": "README's first command, nothing being there: at most 10 minutes, 18 of CPU time",
     "up 4000": "4,000 objects on the engine: `python bench/up.py 4000`, an hour",
 }
 """What runs only when somebody asks for it, and why."""
