@@ -169,8 +169,17 @@ def recorded(backend: Path, stack: str, project_name: str | None = None) -> Path
 
 
 def recorded_state(record: Path) -> dict[str, Any]:
-    """The state in such a record; empty before the first update."""
-    return json.loads(record.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+    """Return the state in such a record, or in its backup if it is empty; {} before the first update."""
+    text = record.read_text(encoding="utf-8") or backup_of(record).read_text(encoding="utf-8")
+    return json.loads(text)["checkpoint"].get("latest") or {}
+
+
+def backup_of(record: Path) -> Path:
+    """Return the file in which the engine keeps a record's content before the latest write.
+
+    https://github.com/pulumi/pulumi/blob/v3.274.1/pkg/backend/diy/state.go#L465
+    """
+    return record.with_name(f"{record.name}.bak")
 
 
 def ensure_stack(

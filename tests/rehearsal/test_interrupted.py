@@ -14,6 +14,7 @@ import pytest
 from dra_fleet.rehearsal import interrupted
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.interrupted import StackBusyError, StackState, clear_interrupted, clear_stale_lock
+from dra_fleet.rehearsal.project import recorded, recorded_state
 
 
 def lock(backend: Path, text: str, stack: str = "dev") -> Path:
@@ -196,3 +197,26 @@ def test_a_cluster_that_was_only_begun_is_not_asked(tmp_path: Path, monkeypatch:
     clear_interrupted(home, stack, ["lab"])
     assert world.awaited == []
     assert stack.export()["deployment"]["pending_operations"] == []
+
+
+def test_a_state_file_that_a_killed_engine_left_empty_is_restored_from_its_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home.at(tmp_path)
+    begun = {
+        "type": "kubernetes:core/v1:ConfigMap",
+        "inputs": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}},
+    }
+    stack, world = cut_off(home, monkeypatch, begun)
+    record = recorded(home.backend, "dev")
+    whole = record.read_text()
+    record.with_name("dev.json.bak").write_text(whole)
+    record.write_text("")
+    assert recorded_state(record) == json.loads(whole)["checkpoint"]["latest"]
+    done = clear_interrupted(home, stack, ["lab"])
+    assert record.read_text() == whole
+    assert done == [
+        "the last run of stack dev ended while it wrote the state; the write before it is restored",
+        "the last run of stack dev was interrupted; 1 operations are made again",
+    ]
+    assert world.deleted == [("lab", "v1 ConfigMap ml/a")]
