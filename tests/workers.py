@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
 
 LONGEST_FIRST = (
+    "tests/faults/test_faults.py",
     "tests/engine/test_dev_stack.py",
     "tests/engine/test_aks_situations.py",
     "tests/engine/test_changed_stacks.py",

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import shlex
-import signal
-import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -23,13 +20,13 @@ from dra_fleet.rehearsal.world.client import WorldClient
 from tests.engine.rehearsed import CANARY, LONGEST
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from dra_fleet.clusters.client import KubeApi
     from tests.engine.rehearsed import Finished, Rehearsed, Settings
 
 Variant = Literal["a", "b"]
-Step = Literal["up", "update", "destroy"]
 Snapshot = dict[str, str]
 """Each object and each resource of the state as text, by kind and name."""
 
@@ -49,12 +46,8 @@ KINDS: Final = (
 )
 PARTS: Final = ("labels", "spec", "rules", "roleRef", "subjects")
 VOLATILE: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
-BEGUN: Final = {
-    "up": ('"op":"create"',),
-    "update": ('"op":"update"', '"op":"create-replacement"'),
-    "destroy": ('"op":"delete"',),
-}
-"""Texts of events that show that a step has begun to change resources."""
+BEGUN: Final = ('"op":"update"', '"op":"create-replacement"')
+"""Texts of events that show that an update has begun to change resources."""
 SETTLED_SECONDS: Final = 60.0
 OF_KUBERNETES: Final = ("kube-", "system:", "default/", "/system:", "/kubeadm")
 """Beginnings of the names of objects that every cluster has."""
@@ -82,14 +75,12 @@ class FaultLab:
         rehearsed: The rehearsal.
         undisturbed: What a run without fault results in, by variant.
         variant: The variant that is deployed; None without any.
-        step: The step that the current case disturbs.
         printed: What the runs of the current case printed.
     """
 
     rehearsed: Rehearsed
     undisturbed: dict[Variant, Snapshot] = field(default_factory=dict[Variant, Snapshot])
     variant: Variant | None = None
-    step: Step = "update"
     printed: list[str] = field(default_factory=list[str])
 
     @property
@@ -129,32 +120,15 @@ class FaultLab:
         self.variant = variant
 
     def start(self, variant: Variant) -> subprocess.Popen[bytes]:
-        """Start the step of the current case, and return once it changes resources."""
+        """Start an update to a variant, and return once it changes resources."""
         self.events.unlink(missing_ok=True)
-        if self.step == "destroy":
-            started = self._start_destroy()
-        else:
-            started = self.rehearsed.start("rehearse", "up", str(self.file(variant)))
-        self.rehearsed.until(started, "a resource is being changed", lambda: self._has_begun(self.step))
+        started = self.rehearsed.start("rehearse", "up", str(self.file(variant)))
+        self.rehearsed.until(started, "a resource is being changed", self._has_begun)
         return started
 
-    def _start_destroy(self) -> subprocess.Popen[bytes]:
-        """Start `pulumi destroy` in a new process group, with the same log as `rehearse up`."""
-        env = f'eval "$({shlex.quote(str(self.rehearsed.command))} rehearse env)"'
-        log = f"--event-log {shlex.quote(str(self.events))}"
-        return subprocess.Popen(
-            ["bash", "-c", f"{env} && exec pulumi destroy {OPTIONS} {log}"],
-            cwd=self.project,
-            env={**self.rehearsed.environment, "PULUMI_DEBUG_COMMANDS": "true"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def _has_begun(self, step: Step) -> bool:
+    def _has_begun(self) -> bool:
         text = self.events.read_text(encoding="utf-8") if self.events.exists() else ""
-        return any(mark in text for mark in BEGUN[step])
+        return any(mark in text for mark in BEGUN)
 
     def pulumi(self, command: str, **variables: str) -> Finished:
         """Run one command of the engine on the stack as it is in the copy of the project."""
@@ -169,16 +143,6 @@ class FaultLab:
         """Run `pulumi up` of a variant with a folder before all others on PATH."""
         (self.project / f"Pulumi.{STACK}.yaml").write_text(self.file(variant).read_text(encoding="utf-8"))
         return self.shell(f'PATH={shlex.quote(str(first))}:"$PATH" pulumi up {OPTIONS}')
-
-    def destroy(self) -> None:
-        """Run `pulumi destroy`, which must leave nothing."""
-        done = self.pulumi("destroy")
-        assert done.code == 0, done.out
-        self.variant = None
-        left = [
-            name for name in self.snapshot() if name.startswith(("state", "DeviceClass", "Job", "Daemon"))
-        ]
-        assert left == []
 
     def shell(self, line: str, **variables: str) -> Finished:
         """Run a line in the rehearsal's environment."""
@@ -214,11 +178,20 @@ class FaultLab:
         assert found, f"no process has {name} in its command line"
         return found[0]
 
-    def kill_engine(self, started: subprocess.Popen[bytes]) -> None:
-        """Kill the engine that a started command is or runs."""
+    def kill_engine(self) -> None:
+        """Kill the engine that `rehearse up` runs, but not while it writes the state.
+
+        The file backend truncates the state before it writes it. A kill in between leaves an empty file, and
+        the next run fails with "failed to load checkpoint: EOF".
+        """
         record = self.rehearsed.home / "engine.session"
-        pid = started.pid if self.step == "destroy" else int(json.loads(record.read_text())["pid"])
-        os.kill(pid, signal.SIGKILL)
+        engine = psutil.Process(json.loads(record.read_text(encoding="utf-8"))["pid"])
+        engine.suspend()
+        while not self.rehearsed.state(STACK).rstrip().endswith("}"):
+            engine.resume()
+            time.sleep(0.05)
+            engine.suspend()
+        engine.kill()
 
     def snapshot(self) -> Snapshot:
         """Return the objects in the cluster and the resources of the state, without what differs per run."""
