@@ -66,10 +66,11 @@ def _titled(minor: str) -> str:
 
 
 def _of_removed_api(cluster: ClusterPlan) -> Iterator[Place]:
+    removed = {change.removes for change in kubernetes_facts().changes if change.removes}
     for release in cluster.releases:
         facts = drivers.facts_of(release.driver)
         chart = facts.version(release.version) if facts else None
-        if chart is not None and "resource.k8s.io/v1beta1" in chart.needs_apis:
+        if chart is not None and removed & {*chart.needs_apis}:
             yield ("drivers", release.driver), f", which {release.driver} {release.version} needs"
 
 

@@ -33,10 +33,14 @@ class PlannedMinor(Entry):
 
 
 class Change(Entry):
-    """Something that breaks (`error`) or changes (`note`) for a stack when a cluster moves to a minor."""
+    """Something that breaks (`error`) or changes (`note`) for a stack when a cluster moves to a minor.
+
+    `removes`: the API version that the API server no longer serves.
+    """
 
     name: str
     minor: str
+    removes: str = ""
     level: Literal["error", "note"]
     what: str
     fix: str
