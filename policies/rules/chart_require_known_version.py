@@ -1,8 +1,7 @@
-"""The charts that give out GPUs have versions that the catalogue knows.
+"""Charts of DRA drivers and operators have versions that the catalogue knows.
 
-Of another version nobody here knows which values it has, nor what its plugin tolerates: the rules that need
-to know say nothing, and their silence proves nothing. Its values are judged by the nearest version that is
-known, which the findings name; none of them stops a run.
+Of another version, values and tolerations of the plugin are unknown: the rules that need them report nothing,
+which proves nothing. The nearest known version is used instead, and the findings name it. They are advisory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Classes, claims, templates and slices are declared in resource.k8s.io/v1.
 
-Kubernetes serves v1beta1 and v1beta2 in old minors, and only where somebody switched them on; an upgrade of
-the cluster takes them away from under the program.
+Old Kubernetes versions serve v1beta1 and v1beta2 if they are enabled. An upgrade of the cluster removes them.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_the_lock_of_another_stack_is_left_alone(tmp_path: Path) -> None:
 
 
 class KnownClusters:
-    """A world that has some clusters, and remembers which of them somebody waited for."""
+    """A simulator that has some clusters, and records which of them were waited for."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
