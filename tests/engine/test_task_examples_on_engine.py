@@ -1,0 +1,39 @@
+"""Examples by task, rehearsed: their manifests get devices as `prove` says."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.engine.rehearsed import Rehearsed
+
+pytestmark = pytest.mark.engine
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SECONDS = 120
+PHASES = "kubectl get pods --namespace gpu-workloads --output jsonpath='{.items[*].status.phase}'"
+
+
+@pytest.mark.parametrize(
+    ("example", "manifest", "running", "waiting"),
+    [
+        ("mixed-mig", "jobs.yaml", 8, 0),
+        pytest.param("inference-vllm", "deployment.yaml", 4, 3, marks=pytest.mark.full),
+    ],
+)
+def test_pods_of_an_example_run_as_far_as_the_least_nodes_have_devices(
+    example: str, manifest: str, running: int, waiting: int, own_rehearsed: Rehearsed
+) -> None:
+    own_rehearsed.up(EXAMPLES / example / "stack.yaml")
+    applied = own_rehearsed.shell(f"kubectl apply -f {EXAMPLES / example / manifest}")
+    assert applied.code == 0, applied.err
+    wanted = sorted(["Running"] * running + ["Pending"] * waiting)
+    deadline = time.monotonic() + SECONDS
+    phases: list[str] = []
+    while phases != wanted and time.monotonic() < deadline:
+        phases = sorted(own_rehearsed.shell(PHASES).out.split())
+    assert phases == wanted
