@@ -1,6 +1,6 @@
 """Records what NVIDIA's own driver publishes for every machine of the catalogue: `make record` runs it.
 
-Each driver is built from its Go module and runs as a plain process over the NVML stand-in; no GPU, container
+Each driver is built from its Go module and runs as a plain process over a simulated NVML; no GPU, container
 or kubelet takes part. The recordings lie in tests/data/recorded-slices, one file per version of the driver.
 """
 

@@ -1,6 +1,6 @@
 """Records what GPU feature discovery says of every machine of the catalogue; `make record` runs it.
 
-NVIDIA's own program, built from its Go module, runs as a plain process over the NVML stand-in. What it reads
+NVIDIA's own program, built from its Go module, runs as a plain process over a simulated NVML. What it reads
 of PCI devices is made up: they are 3D controllers, as GPUs of data centres are. Machines with a part of a GPU
 are left out, for what their PCI configuration says of the host is not public.
 """
@@ -58,7 +58,7 @@ NEWEST: Final = "0.5.0"
 """The chart version whose machines and layouts are taken."""
 AT_ONCE: Final = 2
 FIGURES: Final = re.compile(r"nvidia\.com/(gpu|mig-[\w.]+)\.(memory|multiprocessors|engines\.\w+)")
-"""Of partitions, where no public source tells them; the NVML stand-in makes them up then."""
+"""Of partitions, where no public source tells them; the simulated NVML makes them up then."""
 CONTROLLER: Final = {
     "vendor": "0x10de\n",
     "device": "0x0000\n",

@@ -1,6 +1,6 @@
 """Records what NVIDIA's own driver answers when it is asked to prepare claims; `make record` runs it.
 
-Its process, over the NVML stand-in, is asked as a kubelet asks, for claims that a real API server holds. What
+Its process, over a simulated NVML, is asked as a kubelet asks, for claims that a real API server holds. What
 it answers is recorded, the empty text where it prepares the claim. MPS that is accepted is left out: it takes
 a daemon of NVIDIA's, which is not there.
 """

@@ -223,7 +223,7 @@ def started_ahead(plan: FleetPlan, home: Home) -> Generator[None]:
 
 
 def prepare_clouds(plan: FleetPlan, hardware: Hardware, home: Home) -> list[str]:
-    """Install the stand-in plugins of the stack's clouds and set their limits; returns notes for the user."""
+    """Install the simulated plugins of the stack's clouds and set their limits; returns notes for the user."""
     notes: list[str] = []
     for cloud in sorted({cluster.cloud for cluster in plan.clusters if not cluster.kubeconfig}):
         plugin = providers.cloud_plugin(cloud)
@@ -231,5 +231,5 @@ def prepare_clouds(plan: FleetPlan, hardware: Hardware, home: Home) -> list[str]
         install_helper_of(home, cloud)
         with WorldClient(home) as world:
             world.configure_cloud(cloud, {"limits": hardware.limits_of(cloud)})
-        notes.append(f"the cloud {cloud} is simulated: plugin {plugin.name} {plugin.version} is a stand-in")
+        notes.append(f"cloud {cloud} is simulated by the plugin {plugin.name} {plugin.version}")
     return notes

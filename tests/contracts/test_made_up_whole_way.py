@@ -70,7 +70,7 @@ def test_a_made_up_cloud_gives_a_made_up_drivers_devices_to_pods(rehearsed: Rehe
         (node, lane) for node in ("hens-0", "hens-1") for lane in ("lane-0", "lane-1")
     ]
     assert "cluster-require-minimum-kubernetes" in shown["policy"]["rules"]
-    assert "the cloud meadow is simulated: plugin meadow 1.0.0 is a stand-in" in shown["notes"]
+    assert "cloud meadow is simulated by the plugin meadow 1.0.0" in shown["notes"]
 
 
 def test_a_review_of_its_stack_names_the_pods_that_hold_its_devices(rehearsed: Rehearsed) -> None:

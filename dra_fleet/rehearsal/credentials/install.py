@@ -1,4 +1,4 @@
-"""Puts the stand-in credential helpers into a home's bin directory."""
+"""Puts the simulated credential helpers into a home's bin directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fork stand-in plugins from a process that has imported them, for as long as a `rehearse up` is at work.
+"""Fork simulated plugins from a process that has imported them, for as long as a `rehearse up` is at work.
 
 A program has a provider for each cluster and the engine a process for each provider; most of what such a
 process takes is Python's start and its imports. The plugins' launcher asks here first (`plugin_launcher.py`).

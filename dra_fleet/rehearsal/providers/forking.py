@@ -1,4 +1,4 @@
-"""Keep the server that forks a rehearsal's stand-in plugins, see `fork_server.py`."""
+"""Keep the server that forks a rehearsal's simulated plugins, see `fork_server.py`."""
 
 from __future__ import annotations
 

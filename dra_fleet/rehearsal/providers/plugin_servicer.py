@@ -1,4 +1,4 @@
-"""What every stand-in plugin tells the engine about itself."""
+"""Answers of every simulated plugin about itself."""
 
 # ruff: noqa: N802, ARG002 - the protocol's own names and parameters
 
@@ -145,7 +145,7 @@ class Answering(grpc.aio.ServerInterceptor, ABC):
 
     async def _tell_defect(self, request: object, context: Context, error: Exception) -> None:
         await self._log.debug(told(request, "".join(traceback.format_exception(error))))
-        text = f"defect in the stand-in for the {self._plugin} plugin: {type(error).__name__}: {error}"
+        text = f"defect in the simulated plugin {self._plugin}: {type(error).__name__}: {error}"
         await context.abort(grpc.StatusCode.INTERNAL, told(request, text))
 
 

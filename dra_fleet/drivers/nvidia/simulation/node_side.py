@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.node import Host
 
 
-# NVIDIA's own driver, built from its Go modules, and the NVML stand-in that it runs over without a GPU.
+# NVIDIA's own driver, built from its Go modules, and the simulated NVML that it runs over without a GPU.
 #
 # Nothing of this is built unless it is asked for.
 
@@ -78,7 +78,7 @@ def nvml_standin() -> Path:
     def fill(directory: Path) -> None:
         asked = [str(GoToolchain.find().program), "mod", "download", "-json", NVML]
         header = Path(json.loads(_ran(asked, module))["Dir"]) / "pkg" / "nvml"
-        compiler = c_compiler("the NVML stand-in")
+        compiler = c_compiler("the simulated NVML")
         options = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{header}"]
         _ran([compiler, *options, "-o", str(directory / LIBRARY), str(SOURCE)], module)
 
@@ -410,5 +410,5 @@ def _ran(command: list[str], directory: Path) -> str:
         command, cwd=directory, env=build_environment(), capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise ToolsError(f"the NVML stand-in could not be built: {command[0]}: {done.stderr.strip()}")
+        raise ToolsError(f"the simulated NVML could not be built: {command[0]}: {done.stderr.strip()}")
     return done.stdout
