@@ -223,7 +223,7 @@ def started_ahead(plan: FleetPlan, home: Home) -> Generator[None]:
 
 
 def prepare_clouds(plan: FleetPlan, hardware: Hardware, home: Home) -> list[str]:
-    """Install the simulated plugins of the stack's clouds and set their limits; returns notes for the user."""
+    """Install the simulated plugins of the stack's clouds and set their limits; return notes for the user."""
     notes: list[str] = []
     for cloud in sorted({cluster.cloud for cluster in plan.clusters if not cluster.kubeconfig}):
         plugin = providers.cloud_plugin(cloud)
