@@ -78,7 +78,7 @@ def test_name_that_the_engine_makes_is_followed_by_gate_and_review(program: Prog
 WRONG = {
     "nine replicas on eight devices": (
         ("REPLICAS = 8", "REPLICAS = 9"),
-        "error: Demand single-gpu: on cluster lab, never: single-gpu: 9 x 1 devices are asked for",
+        "error: Demand single-gpu: on cluster lab, never: single-gpu: 9 x 1 devices are requested, and 8 can",
     ),
     "four replicas on three devices": (
         (
