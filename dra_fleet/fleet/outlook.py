@@ -47,7 +47,7 @@ def outlook(plan: FleetPlan, minor: str) -> Outlook:
             if not minor_order(cluster.kubernetes) < minor_order(change.minor) <= minor_order(minor):
                 continue
             for path, because in _CONCERNS[change.name](cluster):
-                what = f"{_titled(change.minor)}: {change.what}{because}"
+                what = f"Kubernetes {kubernetes_facts().dated(change.minor)}: {change.what}{because}"
                 place = under("clusters", cluster.name, *path)
                 if change.level == "error":
                     errors.append(SettingsError(path=place, what=what, fix=change.fix))
@@ -57,12 +57,6 @@ def outlook(plan: FleetPlan, minor: str) -> Outlook:
         errors=tuple(errors),
         notes=tuple(f"clusters {', '.join(names)}: {text}" for text, names in notes.items()),
     )
-
-
-def _titled(minor: str) -> str:
-    """Return a version in words, with the day of its release where that is planned."""
-    day = next((entry.release for entry in kubernetes_facts().planned if entry.minor == minor), None)
-    return f"Kubernetes {minor}" if day is None else f"Kubernetes {minor} (planned for {day})"
 
 
 def _of_removed_api(cluster: ClusterPlan) -> Iterator[Place]:

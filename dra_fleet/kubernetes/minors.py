@@ -94,6 +94,11 @@ class KubernetesFacts(Entry):
         """
         return {entry.minor: entry for entry in self.planned}[minor]
 
+    def dated(self, minor: str) -> str:
+        """Return a minor, with the day of its release if that is planned: `1.38 (planned for 2026-12-16)`."""
+        day = next((entry.release for entry in self.planned if entry.minor == minor), None)
+        return minor if day is None else f"{minor} (planned for {day})"
+
     def gate(self, name: str) -> FeatureGate:
         """The entry of a gate.
 

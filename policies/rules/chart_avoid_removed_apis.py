@@ -29,12 +29,11 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     facts = kubernetes_facts()
     for change in facts.changes:
         if change.removes and change.removes in version.needs_apis:
-            planned = next((entry.release for entry in facts.planned if entry.minor == change.minor), None)
-            day = "" if planned is None else f" (planned for {planned})"
+            remover = f"Kubernetes {facts.dated(change.minor)}"
             yield Finding(
                 resource,
                 installed.chart,
-                f"{version.version} needs {change.removes}, which Kubernetes {change.minor}{day} removes",
+                f"{version.version} needs {change.removes}, which {remover} removes",
                 "a version that needs resource.k8s.io/v1 only",
                 change.fix,
             )
