@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -10,8 +11,9 @@ from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncGenerator, Iterable
 
+    from dra_fleet.clusters.client import KubeApi
     from dra_fleet.clusters.releases import InterruptedRelease
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.rehearsal.home import Home
@@ -50,12 +52,14 @@ def recover(
     name, file = stack_file(stack)
     home, clusters = Home.default(), make_plan(read_stack_file(file).settings).clusters
     simulated = not real and recorded(home.backend, name).exists()
-    found = asyncio.run(_look(clusters, name, home if simulated else None))
+    place = home if simulated else None
+    found = asyncio.run(_look(clusters, name, place))
     if yes and found:
         helm = tools.helm()
         for item in found:
             releases.recover(item.release, helm, *item.kubeconfig)
-        asyncio.run(_wait(item for item in found if item.release.driver and item.release.good is None))
+        uninstalled = [item for item in found if item.release.driver and item.release.good is None]
+        asyncio.run(_wait(uninstalled, place))
     _show(stack, found, simulated=simulated, done=yes, json=json)
 
 
@@ -69,10 +73,6 @@ class _Found(NamedTuple):
 
 async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) -> list[_Found]:
     """Return the pending releases of a stack, in the rehearsal at `home` or, if None, in real clusters."""
-    import httpx2
-
-    from dra_fleet.clusters.client import ApiError, KubeApi
-    from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
     from dra_fleet.clusters.releases import interrupted_releases
 
     found: list[_Found] = []
@@ -80,26 +80,38 @@ async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) 
         kubeconfig = _kubeconfig(cluster, stack, home) if cluster.releases else None
         if kubeconfig is None:
             continue
-        try:
-            async with KubeApi.connect(read_kubeconfig(*kubeconfig)) as api:
-                pending = await interrupted_releases(api, cluster.releases)
-        except (httpx2.TransportError, ApiError) as error:
-            reason = str(error) or type(error).__name__
-            fix = "dra-fleet rehearse up, or --real" if home else "check its server, network and permissions"
-            raise KubeconfigError(f"cluster {cluster.name} cannot be read: {reason}; fix: {fix}") from error
+        async with _connection(cluster.name, kubeconfig, home) as api:
+            pending = await interrupted_releases(api, cluster.releases)
         found += [_Found(cluster.name, item, kubeconfig) for item in pending]
     return found
 
 
-async def _wait(uninstalled: Iterable[_Found]) -> None:
+async def _wait(uninstalled: Iterable[_Found], home: Home | None) -> None:
     """Wait until the devices of uninstalled drivers are gone; the next run otherwise rejects the cluster."""
-    from dra_fleet.clusters.client import KubeApi
-    from dra_fleet.clusters.credentials import read_kubeconfig
     from dra_fleet.clusters.releases import wait_for_slices
 
     for item in uninstalled:
-        async with KubeApi.connect(read_kubeconfig(*item.kubeconfig)) as api:
+        async with _connection(item.cluster, item.kubeconfig, home) as api:
             await wait_for_slices(api, item.release.driver)
+
+
+@asynccontextmanager
+async def _connection(
+    cluster: str, kubeconfig: tuple[str | None, str | None], home: Home | None
+) -> AsyncGenerator[KubeApi]:
+    """Connect to a cluster, and report an error of the connection with its fix."""
+    import httpx2
+
+    from dra_fleet.clusters.client import ApiError, KubeApi
+    from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
+
+    try:
+        async with KubeApi.connect(read_kubeconfig(*kubeconfig)) as api:
+            yield api
+    except (httpx2.TransportError, ApiError) as error:
+        reason = str(error) or type(error).__name__
+        fix = "dra-fleet rehearse up, or --real" if home else "check its server, network and permissions"
+        raise KubeconfigError(f"cluster {cluster} cannot be read: {reason}; fix: {fix}") from error
 
 
 def _kubeconfig(cluster: ClusterPlan, stack: str, home: Home | None) -> tuple[str | None, str | None] | None:
