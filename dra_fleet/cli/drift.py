@@ -64,8 +64,10 @@ def drift(
 def _show(stack: str, found: Sequence[Drift]) -> None:
     from rich.text import Text
 
+    from dra_fleet.review.kinds import counted
+
     table = new_table(
-        f"stack {stack}: {len(found)} resource{'' if len(found) == 1 else 's'} changed by hand",
+        f"stack {stack}: {counted(len(found), 'resource')} changed by hand",
         "to keep a change, write it into the stack file and deploy",
     )
     for heading in ("Cluster", "Kind", "Name", "Property", "Declared", "Found"):

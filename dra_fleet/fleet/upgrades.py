@@ -130,11 +130,7 @@ def upgrade_path(
 
 def worst(path: Sequence[UpgradeStep]) -> Verdict:
     """Return the worst verdict of a path; `safe` if it has no steps."""
-    found: Verdict = "safe"
-    for step in path:
-        if VERDICTS.index(step.verdict) > VERDICTS.index(found):
-            found = step.verdict
-    return found
+    return VERDICTS[max((VERDICTS.index(step.verdict) for step in path), default=0)]
 
 
 def _used(cluster: ClusterPlan) -> dict[str, list[str]]:
