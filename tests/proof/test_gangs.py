@@ -40,7 +40,7 @@ def stack(
     values = {"kubeletPlugin": {"numDevices": devices, "gpuPartitions": 2}}
     found = fleet(
         {"gpus": pool(gpus(1), "gpus", (nodes, nodes))},
-        drivers={"example": {"version": "0.5.0", "values": values}},
+        drivers={"example": {"version": "0.4.0", "values": values}},
         claims={name: {"requests": {"gpu": request}} for name, request in claims.items()},
         workloads=workloads,
     )
