@@ -12,14 +12,19 @@ import pytest
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
+from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.home import Home
 from tests.engine.arrival_mixes import Mix
 from tests.engine.arrivals import agree, prepare
+from tests.engine.rehearsed import STACKS
 from tests.proof.test_gangs import REQUESTS, gang, stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.tools import Toolset
+    from tests.engine.rehearsed import Rehearsed
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 
 pytestmark = pytest.mark.engine
@@ -110,3 +115,27 @@ def test_no_guaranteed_gang_ever_waits_and_none_called_never_starts(
 @pytest.mark.parametrize("seed", SEEDS[FIRST:])
 def test_no_guaranteed_gang_of_the_other_mixes_ever_waits(cluster: SimulatedCluster, seed: int) -> None:
     asyncio.run(agree(cluster, drawn(seed), f"gangs-{seed}"))
+
+
+def test_a_rehearsed_stack_creates_its_gang_and_reports_if_the_provider_drops_it(
+    rehearsed: Rehearsed,
+) -> None:
+    shown = rehearsed.up(STACKS / "gangs.yaml")
+    train = shown["clusters"]["lab"]["workloads"]["train"]
+    assert [len(pod["devices"]) for pod in train["pods"]] == [1, 1]
+    workload, group, *pods = asyncio.run(_objects(rehearsed))
+    assert workload["spec"]["podGroupTemplates"][0]["schedulingPolicy"] == {"gang": {"minCount": 2}}
+    assert group["spec"]["workloadRef"] == {
+        "workloadName": workload["metadata"]["name"],
+        "templateName": "pods",
+    }
+    dropped = [text for text in shown["notes"] if "the pods of train start without their gang" in text]
+    reference = None if dropped else {"podGroupName": group["metadata"]["name"]}
+    assert [pod["spec"].get("schedulingGroup") for pod in pods] == [reference, reference]
+
+
+async def _objects(rehearsed: Rehearsed) -> list[Object]:
+    api_version, namespace = "scheduling.k8s.io/v1beta1", "gpu-workloads"
+    async with connect(Home.at(rehearsed.home), "lab") as api:
+        kinds = ((api_version, "Workload"), (api_version, "PodGroup"), ("v1", "Pod"))
+        return [item for kind in kinds for item in (await api.list(*kind, namespace))["items"]]
