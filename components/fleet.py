@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from dra_fleet.fleet.queueing.kueue import FLAVOR
+from dra_fleet.kubernetes.minors import kubernetes_facts
 
 from .claim import Claim, ClaimArgs
 from .claim_template import ClaimTemplate, ClaimTemplateArgs
@@ -16,6 +17,7 @@ from .clouds.logins import Logins
 from .compute_domain import ComputeDomain
 from .core.identity import Identity, logical
 from .device_class import DeviceClass, DeviceClassArgs
+from .gang import Gang, GangArgs, declare_gang
 from .namespace import Namespace, NamespaceArgs
 from .queue import (
     ClusterQueue,
@@ -136,12 +138,17 @@ def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported
             domains.get(workload.compute_domain or ""),
             queues.get(workload.queue or ""),
         )
+        opts = platform.member_opts(
+            [*platform.installers, *there.needed(workload), *(item for item in named if item is not None)]
+        )
+        name = logical(plan.name, workload.name)
+        gang = _gang(name, plan.kubernetes, workload, identity, platform.member_opts(there.needed(workload)))
         (WorkloadJob if workload.runs.kind == "Job" else workload_deployment)(
-            logical(plan.name, workload.name),
-            _workload_args(workload, identity, templates, claims, domains, runs=workload.runs),
-            platform.member_opts(
-                [*platform.installers, *there.needed(workload), *(item for item in named if item is not None)]
+            name,
+            replace(
+                _workload_args(workload, identity, templates, claims, domains, runs=workload.runs), gang=gang
             ),
+            opts,
         )
     return cluster_outputs(plan, templates, claims, domains)
 
@@ -309,6 +316,16 @@ def _workload_args(
         tolerations=plan.tolerations,
         queue=plan.queue,
     )
+
+
+def _gang(
+    name: str, minor: str, plan: WorkloadPlan, identity: Identity, opts: pulumi.ResourceOptions
+) -> Gang | None:
+    gangs = kubernetes_facts().gang(minor)
+    if not plan.gang or gangs is None:
+        return None
+    args = GangArgs(name=plan.name, namespace=plan.namespace, min_count=plan.gang, identity=identity)
+    return declare_gang(gangs.api, name, args, opts)
 
 
 def cluster_outputs(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.workloads import EnvironmentSource, VolumeSettings, WorkloadSettings
 
     from .core.identity import Identity
+    from .gang import Gang
 
 CLAIM = "devices"
 """The name of the claim inside a pod."""
@@ -53,6 +54,7 @@ class WorkloadJobArgs:
         node_selector: labels of the nodes it may run on.
         tolerations: node taints its pods tolerate.
         queue: the LocalQueue that starts all its pods or none; without it they start at once.
+        gang: the gang of Kubernetes' own scheduler that its pods are in.
     """
 
     name: str
@@ -67,6 +69,7 @@ class WorkloadJobArgs:
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
     tolerations: Sequence[Toleration] = ()
     queue: str | None = None
+    gang: Gang | None = None
 
 
 class WorkloadJob(batch.Job):
@@ -126,6 +129,8 @@ def workload_deployment(
 def _pod(args: WorkloadJobArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
     runs = args.runs
     return core.PodSpecArgs(
+        scheduling_group=None if args.gang is None else args.gang.scheduling_group,
+        workload_ref=None if args.gang is None else args.gang.workload_ref,
         restart_policy="Never" if runs.kind == "Job" else None,
         service_account_name=runs.service_account,
         automount_service_account_token=None if runs.service_account else False,

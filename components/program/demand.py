@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pulumi_kubernetes.core import v1 as core
 
@@ -33,6 +33,8 @@ class Demand:
         memory: Memory request of each pod.
         compute_domain: ComputeDomain that each pod joins.
         queue: Queue that starts all pods or none.
+        gang: `native` if the pods are in a PodGroup of Kubernetes' own gang scheduling.
+        min_count: Number of pods that the gang needs to start. Default: all replicas.
         accept: Reasons to accept less than certainty in production, such as `{"order": "jobs can wait"}`.
 
     Examples:
@@ -54,6 +56,8 @@ class Demand:
         memory: str | None = None,
         compute_domain: ComputeDomain | None = None,
         queue: Queue | None = None,
+        gang: Literal["native"] | None = None,
+        min_count: int | None = None,
         accept: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(template, ResourceClaimTemplate | ResourceClaim):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for programs without types
@@ -72,7 +76,14 @@ class Demand:
             "copies": plain(component, "replicas", replicas),
             "tolerations": _tolerations(component, tolerations),
         }
-        others = {"node_selector": node_selector, "cpu": cpu, "memory": memory, "accept": accept}
+        others = {
+            "node_selector": node_selector,
+            "cpu": cpu,
+            "memory": memory,
+            "accept": accept,
+            "gang": gang,
+            "min_count": min_count,
+        }
         settings |= settings_of(component, others)
         claim = template.claim_name
         needs = {"claims": {claim}, "classes": program.classes_of(program.declared["claims"][claim])}

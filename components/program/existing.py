@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pulumi_kubernetes
 
 from ..clouds.existing import cluster as existing
-from .arguments import checked, mapping_of, named, plain, refused
+from .arguments import checked, mapping_of, named, plain, refused, settings_of
 from .cluster import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pulumi
 
@@ -32,6 +32,7 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
         kubernetes_version: Kubernetes version of the cluster, such as "1.36".
         pools: Pools by name, each with `node_selector`. Without pools nothing is proved.
         installed_drivers: Chart versions of the DRA drivers that the cluster runs already, by driver.
+        feature_gates: Feature gates for gangs that the cluster has on, such as GenericWorkload.
         owner: Value of the label `dra-fleet/owner`. Default: the project's name.
         environment: `production` is proved more strictly.
         opts: Resource options.
@@ -61,6 +62,7 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
         cluster_id: pulumi.Input[str] | None = None,
         pools: Mapping[str, GpuNodePoolArgs | GpuNodePoolArgsDict] | None = None,
         installed_drivers: Mapping[str, str] | None = None,
+        feature_gates: Sequence[str] | None = None,
         owner: str | None = None,
         environment: Environment = "development",
         opts: pulumi.ResourceOptions | None = None,
@@ -88,7 +90,10 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
             owner=owner,
             environment=environment,
             # The component connects by its arguments; the plan wants to know only that there is a way.
-            settings={"kubeconfig": {"secret": "kubeconfig"}},
+            settings={
+                "kubeconfig": {"secret": "kubeconfig"},
+                **settings_of(component, {"feature_gates": feature_gates}),
+            },
         )
         example = '{"nvidia": "0.5.0"}'
         installed = mapping_of(component, "installed_drivers", installed_drivers, example)

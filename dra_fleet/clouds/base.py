@@ -18,7 +18,7 @@ from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import ClassVar
 
     from dra_fleet.clouds.account import CloudQuestion, Exposed
@@ -195,6 +195,11 @@ class Cloud(ABC, Generic[SettingsT_co]):
     def offered_classes(self) -> Mapping[str, str]:
         """Return the pool setting that adds a DeviceClass of the cloud, by the class's name."""
         return {}
+
+    def feature_gates(self, settings: ClusterSettings) -> Collection[str]:
+        """Return the feature gates that a cluster has on besides its version's defaults."""
+        del settings
+        return ()
 
     def kubeconfig(self, settings: ClusterSettings) -> KubeconfigSource | None:
         """Return the source of a cluster's kubeconfig; None if the program builds it from the cluster."""

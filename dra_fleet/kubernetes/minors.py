@@ -46,6 +46,23 @@ class Change(Entry):
     fix: str
 
 
+class GangScheduling(Entry):
+    """How a minor's own scheduler places gangs.
+
+    `api`: serves Workload and, from 1.36, PodGroup. `gates`: must be on in all components.
+    `one_by_one`: members that are placed keep their devices while others wait, until a timeout.
+    `shared_word`: the verdict on a gang whose pods share one claim, which `shared_reason` explains; empty if
+    sharing has no known defect.
+    """
+
+    minor: str
+    api: str
+    gates: tuple[str, ...]
+    one_by_one: bool = False
+    shared_word: Literal["", "never", "unknown"] = ""
+    shared_reason: str = ""
+
+
 class FeatureGate(Entry):
     """A feature gate and its stage per minor."""
 
@@ -75,6 +92,7 @@ class KubernetesFacts(Entry):
     minors: tuple[KubernetesMinor, ...]
     planned: tuple[PlannedMinor, ...]
     changes: tuple[Change, ...]
+    gangs: tuple[GangScheduling, ...]
     gates: tuple[FeatureGate, ...]
 
     @property
@@ -98,6 +116,11 @@ class KubernetesFacts(Entry):
         """Return a minor, with the day of its release if that is planned: `1.38 (planned for 2026-12-16)`."""
         day = next((entry.release for entry in self.planned if entry.minor == minor), None)
         return minor if day is None else f"{minor} (planned for {day})"
+
+    def gang(self, minor: str) -> GangScheduling | None:
+        """Return gang scheduling of a minor, of the newest known one for a later minor; None before 1.35."""
+        known = [entry for entry in self.gangs if minor_order(entry.minor) <= minor_order(minor)]
+        return known[-1] if known else None
 
     def gate(self, name: str) -> FeatureGate:
         """The entry of a gate.

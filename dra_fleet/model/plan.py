@@ -160,6 +160,7 @@ class WorkloadPlan:
     `accept` holds what its owner accepts of a proof that is less than certain, each with the reason.
     `compute_domain`: the one whose channel each pod claims too.
     `queue`: the one that starts all its pods or none. `quota`: what each pod takes of it.
+    `gang`: pods that Kubernetes' own scheduler places together or not at all; 0 without a gang.
     `after`: names of the releases that serve its claim.
     `runs`: the settings of its pods; None for demand, which is proved and not created.
     """
@@ -178,6 +179,7 @@ class WorkloadPlan:
     compute_domain: str | None = None
     queue: str | None = None
     quota: Mapping[str, int] = field(default_factory=dict[str, int])
+    gang: int = 0
     after: tuple[str, ...] = ()
 
     @property

@@ -49,6 +49,21 @@ class DemandSettings(SettingsModel):
             )
         ),
     ] = None
+    gang: Annotated[
+        Literal["native"] | None,
+        Field(
+            description=(
+                "native: the Kubernetes scheduler places `minCount` pods together, or none. Requires feature "
+                "gate GenericWorkload, which is off by default. Default: the scheduler places each pod alone"
+            )
+        ),
+    ] = None
+    min_count: Annotated[
+        int | None,
+        Field(
+            description="Number of pods that a gang needs to start. Default: all `copies`", ge=1, le=10_000
+        ),
+    ] = None
     node_selector: Annotated[
         Mapping[LabelKey, LabelValue], Field(description="Labels of nodes that can run the pods")
     ] = Field(default_factory=dict)
@@ -70,6 +85,22 @@ class DemandSettings(SettingsModel):
             )
         ),
     ] = Field(default_factory=dict[Accepted, str])
+
+    @model_validator(mode="after")
+    def _one_owner_of_a_gang(self) -> Self:
+        if self.gang is not None and self.queue is not None:
+            raise refuse(
+                "cannot be combined with a queue, which starts all pods together",
+                at="gang",
+                fix="remove gang or queue",
+            )
+        if self.min_count is not None and self.gang is None:
+            raise refuse("requires gang: native", at="minCount", fix="add gang: native, or remove minCount")
+        if self.min_count is not None and self.min_count > self.copies:
+            raise refuse(
+                f"must be at most copies, which is {self.copies}", at="minCount", fix="write fewer pods"
+            )
+        return self
 
 
 class EnvironmentSource(SettingsModel):
@@ -157,4 +188,6 @@ class WorkloadSettings(DemandSettings):
     def _gangs_are_jobs(self) -> Self:
         if self.kind == "Deployment" and self.queue is not None:
             raise refuse("must be a Job in a queue", at="kind", fix="remove queue, or write kind: Job")
+        if self.kind == "Deployment" and self.gang is not None:
+            raise refuse("must be a Job in a gang", at="kind", fix="remove gang, or write kind: Job")
         return self

@@ -10,6 +10,7 @@ from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.answer.admin_access import refuse_admin_access
 from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
+from dra_fleet.proof.answer.gangs import as_gang, remedy
 from dra_fleet.proof.answer.growth import judge_together, must_grow, running_together
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
 from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_unmatched
@@ -217,13 +218,18 @@ def _prove_workloads(
     judged = [pod_set for pod_set in range(len(pod_sets)) if pod_set not in errors]
     queued = admissions(cluster.queues, workloads)
     states = running_together(workloads, of_workload, queued)
-    at_max = judge_together(question, judged, states, [group.most for group in groups], queued)
+    most = [group.most for group in groups]
+    at_max = judge_together(question, judged, states, most, queued)
     steady = all(group.least == group.most for group in groups)
     at_min = (
         at_max
         if steady
         else judge_together(question, judged, states, [group.least for group in groups], queued)
     )
+
+    def word_of(changed: Question, pod_set: int) -> Judgement:
+        return judge_together(changed, judged, states, most, queued)[pod_set].word
+
     proofs: list[WorkloadProof] = []
     told: set[str] = set()
     for item in workloads:
@@ -233,8 +239,11 @@ def _prove_workloads(
             answer, fix = errors[pod_set]
             least: Judgement = "error"
         else:
-            answer, least = at_max[pod_set], at_min[pod_set].word
-            answer, fix = _explained(answer, pools, item.copies)
+            answer = as_gang(item, cluster.kubernetes, at_max[pod_set])
+            least = as_gang(item, cluster.kubernetes, at_min[pod_set]).word
+            answer, fix = _explained(answer, pools, item.gang or item.copies)
+            if pod_sets[pod_set].gang and answer.word in ("possible", "never"):
+                fix = remedy(question, pod_set, word_of) or fix
         proof = WorkloadProof(
             cluster=cluster.name,
             name=item.name,
@@ -248,6 +257,7 @@ def _prove_workloads(
             accepted=item.accept.get(ACCEPT.get(answer.word, ""), ""),
             pools=pools,
             admission=queued.of.get(item.name),
+            gang=item.gang or None,
         )
         if answer.excess and answer.excess not in told:
             told.add(answer.excess)

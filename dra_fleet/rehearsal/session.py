@@ -203,7 +203,8 @@ def _bring_up(
             start_clusters(plan, hardware, home, toolset, reporter)
             with reporter.part("plugins"):
                 prepare_engine(home, toolset)
-                notes = [*plan.warnings, *toolset.emulated(minors)]
+                gangs = [item.name for cluster in plan.clusters for item in cluster.workloads if item.gang]
+                notes = [*plan.warnings, *toolset.emulated(minors), *toolset.without_gangs(gangs)]
                 addresses.remember(plan, home)
                 write_charts(plan, charts.made(home))
                 charts.write_likenesses(plan, home)

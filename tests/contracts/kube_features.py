@@ -9,18 +9,19 @@ _SPEC = re.compile(
     r'Version: version\.MustParse\("(\d+\.\d+)"\), Default: (true|false), PreRelease: featuregate\.(\w+)'
     r'(?:.*MinCompatibilityVersion: version\.MustParse\("(\d+\.\d+)"\))?'
 )
+_READ = re.compile("DRA|(GangScheduling|GenericWorkload)$")
 _STAGES = {"Alpha": "alpha", "Beta": "beta", "GA": "stable"}
 
 
 def stages(source: str, minor: str) -> dict[str, str]:
-    """The stage of every gate of DRA in a stock cluster of a minor.
+    """The stage of every gate of DRA and of gangs in a stock cluster of a minor.
 
     Args:
         source: the text of `pkg/features/kube_features.go`.
         minor: such as "1.36". A stock cluster is compatible with the minor before it, so that what needs the
             minor itself is off.
     """
-    return {name: _stage(specs, minor) for name, specs in _GATE.findall(source) if name.startswith("DRA")}
+    return {name: _stage(specs, minor) for name, specs in _GATE.findall(source) if _READ.match(name)}
 
 
 def _stage(specs: str, minor: str) -> str:

@@ -100,6 +100,14 @@ class Mix:
         """The workloads of which the proof says this word."""
         return {item.name for item in self.proof.workloads if item.word == word}
 
+    def needed(self) -> dict[str, int]:
+        """How many pods of each workload must be placed: its gang, or all."""
+        return {item.name: item.gang or item.copies for item in self.cluster.workloads}
+
+    def gangs(self) -> set[str]:
+        """The workloads that start as a gang."""
+        return {item.name for item in self.cluster.workloads if item.gang}
+
     def without_a_place(self) -> set[str]:
         """The workloads of which no pool takes a single copy."""
         return {item.name for item in self.proof.workloads if all(fit.at_max == 0 for fit in item.pools)}
@@ -114,6 +122,7 @@ class Mix:
         return [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
             *templates,
+            *(_group(item, namespace) for item in self.cluster.workloads if item.gang),
             *pods,
         ]
 
@@ -138,6 +147,15 @@ def draw(seed: int) -> Mix:
     return Mix(cluster=plan.clusters[0], proof=prove(plan), arrivals=tuple(arrivals))
 
 
+def _group(item: WorkloadPlan, namespace: str) -> Object:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": item.name, "namespace": namespace},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": item.gang}}},
+    }
+
+
 def _template(item: ClaimTemplatePlan, namespace: str) -> Object:
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -159,6 +177,7 @@ def _pod(item: WorkloadPlan, namespace: str, name: str) -> Object:
         "metadata": {"name": name, "namespace": namespace, "labels": {"dra-fleet/workload": item.name}},
         "spec": {
             "nodeSelector": dict(item.node_selector),
+            **({"schedulingGroup": {"podGroupName": item.name}} if item.gang else {}),
             "resourceClaims": [{"name": "devices", "resourceClaimTemplateName": item.template}],
             "containers": [{"name": "main", "image": "example.com/pause", "resources": resources}],
         },

@@ -9,7 +9,7 @@ from typing_extensions import override
 from dra_fleet.clouds.base import Cloud, read_machines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from dra_fleet.clouds.account import Exposed
     from dra_fleet.clouds.base import Place
@@ -76,6 +76,10 @@ class Existing(Cloud["ExistingClusterSettings"]):
         from dra_fleet.clouds.existing.plan import check_selectors
 
         check_selectors(name, self.own(settings), findings)
+
+    @override
+    def feature_gates(self, settings: ClusterSettings) -> Collection[str]:
+        return self.own(settings).feature_gates
 
     @override
     def kubeconfig(self, settings: ClusterSettings) -> KubeconfigSource:

@@ -15,4 +15,13 @@ class ExistingClusterSettings(CommonClusterSettings):
 
     cloud: Literal["existing"]
     kubeconfig: Annotated[KubeconfigSource, Field(description="Source of the kubeconfig")]
+    feature_gates: Annotated[
+        tuple[Literal["GenericWorkload", "GangScheduling"], ...],
+        Field(
+            description=(
+                "Feature gates for gangs that the API server, controller manager and scheduler of the "
+                "cluster have on. Default: none"
+            )
+        ),
+    ] = ()
     pools: Annotated[Mapping[DnsLabel, PoolSettings], Field(min_length=1)]

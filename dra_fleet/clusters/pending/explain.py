@@ -221,6 +221,11 @@ def _scheduler_says(pod: Object) -> WaitingReason:
     for condition in pod.get("status", {}).get("conditions", []):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             message = str(condition.get("message", ""))
+            group: Object = pod["spec"].get("schedulingGroup", {})
+            if group:
+                name = group["podGroupName"]
+                sentence = f"the scheduler does not place PodGroup {name} together: {message}"
+                return WaitingReason(Cause.GANG, sentence)
             cause = Cause.NODE_RESOURCES if "Insufficient" in message else Cause.OTHER
             return WaitingReason(cause, f"the scheduler says: {message}")
     return WaitingReason(Cause.STARTING, "the scheduler has not looked at it yet")

@@ -36,6 +36,7 @@ class Cause(StrEnum):
     CLASS_MISSING = "class-missing"
     QUOTA_EXCEEDED = "quota-exceeded"
     QUEUED = "queued"
+    GANG = "gang"
     CLAIM_REFUSED = "claim-refused"
     NO_NODE = "no-node"
     TAINT_NOT_TOLERATED = "taint-not-tolerated"

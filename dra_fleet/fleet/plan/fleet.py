@@ -26,7 +26,7 @@ from dra_fleet.fleet.plan.claims import (
 )
 from dra_fleet.fleet.plan.classes import class_specs, classes_there, plan_classes
 from dra_fleet.fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
-from dra_fleet.fleet.plan.workloads import check_references, plan_workloads
+from dra_fleet.fleet.plan.workloads import check_gangs, check_references, plan_workloads
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan, ReleasePlan
 
@@ -138,6 +138,7 @@ def _plan_cluster(
     )
     queueing = plan_release(name, settings)
     queues = plan_queues(name, settings)
+    check_gangs(name, minor, settings, findings)
     workloads = plan_workloads(
         name, settings, pools, (*releases, *queueing), domains=domains, findings=findings
     )

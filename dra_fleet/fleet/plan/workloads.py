@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.fleet.plan.claims import missing_classes, serving
 from dra_fleet.fleet.plan.queues import quota_of
+from dra_fleet.kubernetes.minors import is_on, kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.model.workloads import DEFAULT_IMAGE, DemandSettings, WorkloadSettings
@@ -76,6 +77,31 @@ def _check_meeting(
         )
 
 
+def check_gangs(cluster: str, minor: str, settings: FleetSettings, findings: Findings) -> None:
+    """Refuse gangs on a cluster that does not have or does not turn on Kubernetes' own gang scheduling."""
+    gangs = kubernetes_facts().gang(minor)
+    cloud = clouds.named(settings.clusters[cluster].cloud)
+    on = cloud.feature_gates(settings.clusters[cluster])
+    off = [gate for gate in (gangs.gates if gangs else ()) if not is_on(gate, minor) and gate not in on]
+    gates = " and ".join(off)
+    for name, workload in sorted(settings.workloads.items()):
+        if workload.cluster != cluster or workload.gang is None or (gangs and not off):
+            continue
+        if gangs is None:
+            first = kubernetes_facts().gangs[0].minor
+            what, fix = f"requires Kubernetes {first} or later; cluster {cluster} runs {minor}", "use a queue"
+        elif cloud.makes_nodes:
+            what = f"requires feature gate {gates}, which dra-fleet does not turn on in {cloud.title}"
+            fix = "use a queue, or an existing cluster that has the gate on"
+        else:
+            what = (
+                f"requires feature gate {gates} and --runtime-config={gangs.api}=true on the API "
+                f"server; cluster {cluster} does not have the gate on by default"
+            )
+            fix = f"turn it on there and write featureGates: [{', '.join(off)}] below clusters.{cluster}"
+        findings.error(*settings.place(name), "gang", what=what, got=workload.gang, fix=fix)
+
+
 def plan_workloads(
     cluster: str,
     settings: FleetSettings,
@@ -128,6 +154,7 @@ def _plan_workload(
         compute_domain=workload.compute_domain,
         queue=workload.queue,
         quota=quota,
+        gang=(workload.min_count or workload.copies) if workload.gang else 0,
         after=serving(claim, settings, releases),
     )
 

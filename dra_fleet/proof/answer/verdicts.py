@@ -96,6 +96,7 @@ class WorkloadProof:
         accepted: The owner's reason to accept less than `guaranteed`; empty without.
         pools: What each pool gives it when it is alone there.
         admission: What its queue does with it; None without a queue. The verdict is on what runs together.
+        gang: Pods that Kubernetes places together or not at all; the verdict is on these. None without one.
     """
 
     cluster: str
@@ -110,6 +111,7 @@ class WorkloadProof:
     accepted: str
     pools: tuple[PoolFit, ...]
     admission: Admission | None = None
+    gang: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

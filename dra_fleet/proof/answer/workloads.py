@@ -163,37 +163,46 @@ def _try_orders(question: Question, contention: Contention, *, sure: bool) -> di
         sure=sure,
         in_any_order=True,
     )
+    alike = None
     if len({pod_set.signature for pod_set in contention.pod_sets}) == 1:
         alike = _alike(contention, packing)
-        if alike is not None:
-            return dict.fromkeys(range(len(contention.pod_sets)), alike)
+    gangs = [pod_set.gang for pod_set in contention.pod_sets]
+    if alike is not None and (alike.word == "guaranteed" or not any(gangs)):
+        return dict.fromkeys(range(len(contention.pod_sets)), alike)
     nodes = Counter[int]()
     for group, count in enumerate(contention.counts):
         # Groups whose nodes are alike share an id.
         if count:
             nodes[packing.empty(group)] += count
-    copies = [pod_set.copies for pod_set in contention.pod_sets]
-    return _read(contention, packing, explore(packing, nodes, copies))
+    try:
+        found = explore(packing, nodes, [pod_set.copies for pod_set in contention.pod_sets], gangs)
+    except Undecidable:
+        if alike is None:
+            raise
+        return {0: alike}
+    return _read(contention, packing, found)
 
 
 def _alike(contention: Contention, packing: Packing) -> Answer | None:
-    """The verdict on pods that cannot be told apart; None where the order of devices decides."""
-    copies = sum(pod_set.copies for pod_set in contention.pod_sets)
+    """Return the verdict on equal pods; None if the order of devices or pods decides."""
+    pod_sets = contention.pod_sets
+    copies = sum(pod_set.copies for pod_set in pod_sets)
     least = most = 0
     for group, nodes in enumerate(contention.counts):
         room = packing.room(0, group, copies) if nodes else (0, 0)
         if room is None:
             return None
         least, most = least + nodes * room[0], most + nodes * room[1]
-    places, word = (least, "guaranteed") if copies <= least else (most, "never")
-    if least < copies <= most:
+    is_one = len(pod_sets) == 1
+    needed = pod_sets[0].needed if is_one else copies
+    places, word = (least, "guaranteed") if needed <= least else (most, "never")
+    if least < needed <= most or (word == "never" and not is_one and any(one.gang for one in pod_sets)):
         return None
     reason = (
-        f"only equal pods can use these devices; {copies} are requested, and the nodes have room for {places}"
+        f"only equal pods can use these devices; {needed} are requested, and the nodes have room for {places}"
     )
     if word == "guaranteed":
         return Answer(word="guaranteed", reason=reason)
-    is_one = len(contention.pod_sets) == 1
     return Answer(word="never" if is_one else "possible", reason=reason, excess="" if is_one else reason)
 
 
@@ -210,6 +219,7 @@ def _read(contention: Contention, packing: Packing, found: TriedOrders) -> dict[
         if pod_set in found.waits:
             order = _told(contention, packing, found.waits[pod_set], pod_set)
         word: Judgement = "possible"
+        is_gang = bool(contention.pod_sets[pod_set].gang)
         if not order and found.exhausted:
             word = "guaranteed"
             reason = f"every order{of_devices} of arrival was followed ({states}), and no pod waits in any"
@@ -217,13 +227,12 @@ def _read(contention: Contention, packing: Packing, found: TriedOrders) -> dict[
             tried = f"in {found.states} of them no pod waits"
             reason = f"there are too many orders{of_devices} of arrival to try all; {tried}"
         elif pod_set in found.placed:
-            every = "every pod" if found.completes else "all its pods"
+            every = "every pod" if found.completes else "the whole gang" if is_gang else "all its pods"
             reason = f"some order{of_devices} of arrival places {every}, another leaves one waiting"
         elif found.exhausted:
-            word, reason = (
-                "never",
-                f"no order{of_devices} of arrival places all its pods ({states})",
-            )
+            word = "never"
+            every = "as many as it needs, one after the other" if is_gang else "all its pods"
+            reason = f"no order{of_devices} of arrival places {every} ({states})"
         else:
             word, order = "unknown", ()
             reason = (
@@ -238,7 +247,7 @@ def _told(
 ) -> tuple[str, ...]:
     """An order of arrival in words: runs of pods on named nodes, then the one that waits.
 
-    Where drivers publish in any order, also which devices the pods get.
+    Where drivers publish in any order, or a gang waits, also which devices the pods get.
     """
     nodes = [
         NodeInUse(f"{contention.groups[group].pool}-{number}", packing.empty(group), Filled())
@@ -257,8 +266,13 @@ def _told(
         if not runs or runs[-1][:2] != key:
             runs.append((*key, []))
         runs[-1][2].append("+".join(given))
+    waits = contention.pod_sets[waiting]
+    shows_devices = packing.is_in_any_order or waits.gang
     lines = [
-        f"{len(given)} x {name} on {node}" + (f" ({', '.join(given)})" if packing.is_in_any_order else "")
+        f"{len(given)} x {name} on {node}" + (f" ({', '.join(given)})" if shows_devices else "")
         for name, node, given in runs
     ]
-    return (*lines, f"{contention.pod_sets[waiting].name} waits: no node has free devices for it")
+    ending = f"{waits.name} waits: no node has free devices for it"
+    if waits.gang:
+        ending = f"{waits.name} waits as a whole: no node has free devices for one more of its pods"
+    return (*lines, ending)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.nodes import NOTHING, ComputeResources
 from dra_fleet.proof.demand.asks import ask_of
 
@@ -30,6 +31,7 @@ class PodSet:
         node_selector: Labels that its node must have.
         tolerations: Taints that it bears; None for every taint.
         is_shared: Whether it stands for pods that share one claim.
+        gang: Pods that the scheduler places together or not at all; 0 if it places each by itself.
     """
 
     name: str
@@ -39,6 +41,12 @@ class PodSet:
     node_selector: Mapping[str, str]
     tolerations: tuple[Toleration, ...] | None
     is_shared: bool = False
+    gang: int = 0
+
+    @property
+    def needed(self) -> int:
+        """The copies that must be placed: the gang, or all."""
+        return self.gang or self.copies
 
     @cached_property
     def signature(self) -> tuple[object, ...]:
@@ -58,6 +66,7 @@ def pod_sets_of(
     pod_sets: list[PodSet] = []
     of_workload: dict[str, int] = {}
     shared: dict[str, int] = {}
+    gangs = kubernetes_facts().gang(cluster.kubernetes)
     for item in workloads:
         claim = claim_of(item)
         resources = ComputeResources.of(item.cpu, item.memory, 1)
@@ -84,6 +93,7 @@ def pod_sets_of(
                     node_selector=item.node_selector,
                     tolerations=item.tolerations,
                     is_shared=is_shared,
+                    gang=0 if is_shared or gangs is None or gangs.one_by_one else item.gang,
                 )
             )
             if is_shared:

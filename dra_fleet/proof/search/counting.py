@@ -64,9 +64,9 @@ def too_many(contention: Contention, pod_set: int) -> str:
         return ""
     item = contention.pod_sets[pod_set]
     there = _devices(contention, [pod_set])
-    if item.copies * item.claim.fewest <= there:
+    if item.needed * item.claim.fewest <= there:
         return ""
-    return f"{item.name}: {item.copies} x {item.claim.fewest} devices are requested, and {there} can match"
+    return f"{item.name}: {item.needed} x {item.claim.fewest} devices are requested, and {there} can match"
 
 
 def too_many_together(contention: Contention) -> str:
@@ -74,13 +74,13 @@ def too_many_together(contention: Contention) -> str:
     if not contention.can_run_out:
         return ""
     pod_sets = range(len(contention.pod_sets))
-    wanted = sum(item.copies * item.claim.fewest for item in contention.pod_sets)
+    requested = sum(item.needed * item.claim.fewest for item in contention.pod_sets)
     there = _devices(contention, pod_sets)
-    if wanted > there:
+    if requested > there:
         names = [item.name for item in contention.pod_sets]
         rest = len(names) - MOST_NAMES
         told = ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
-        return f"{told} together request {wanted} devices, and {there} can match"
+        return f"{told} together request {requested} devices, and {there} can match"
     return ""
 
 

@@ -1,7 +1,9 @@
 """Orders of arrival: every state that nodes can come to, whichever pod comes next, wherever it goes.
 
 The scheduler scores nodes; here any node that has room may be chosen, so that nothing hangs on the scores.
-Pods come and stay; none of them ends.
+Pods come and stay; none of them ends. The scheduler places the pods of a gang one after the other, without
+another pod between them, and never reconsiders an earlier choice: if one finds no node, it places none.
+Source: https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/scheduler/schedule_one_podgroup.go
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
+
+from dra_fleet.proof.report import Undecidable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +34,8 @@ SAMPLED_PODS = 20_000
 """Pods that are put down, all sampled orders together."""
 SEED = 20_261_121
 
+TOO_MANY_FOR_GANGS = "there are too many orders of arrival to follow all, and gangs are not sampled"
+
 State = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
 Step = tuple[int, int, int]
 """A pod set and the id of the node it goes to, before and after it does."""
@@ -43,8 +49,8 @@ class TriedOrders:
         exhausted: Whether these are all there are.
         states: How many states were visited, or how many orders sampled.
         waits: Per pod set the shortest order found after which one of its pods has no node.
-        completes: Whether some order places all pods.
-        placed: The pod sets of which some order places all.
+        completes: Whether some order places all pods, and of each gang as many as it needs.
+        placed: The pod sets of which some order places as many.
     """
 
     exhausted: bool
@@ -54,24 +60,33 @@ class TriedOrders:
     placed: set[int] = field(default_factory=set[int])
 
 
-def explore(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> TriedOrders:
+def explore(
+    packing: Packing, nodes: Counter[int], copies: Sequence[int], gangs: Sequence[int] = ()
+) -> TriedOrders:
     """All orders, breadth first; a sample of them where there are too many.
 
     Args:
         packing: Places pods.
         nodes: How many nodes there are of each id.
         copies: Pods per pod set.
+        gangs: Per pod set how many of them the scheduler places together, 0 for none; empty without gangs.
 
     Raises:
         Undecidable: It cannot be told, or takes more steps than the proof has left.
     """
-    if prod(count + 1 for count in copies) > MOST_MIXES:
-        return _sample(packing, nodes, copies)
-    found = _exhaust(packing, nodes, copies)
-    return found if found.exhausted else _sample(packing, nodes, copies)
+    if prod(count + 1 for count in copies) <= MOST_MIXES:
+        found = _exhaust(packing, nodes, copies, gangs or [0] * len(copies))
+        if found.exhausted:
+            return found
+    if any(gangs):
+        raise Undecidable(TOO_MANY_FOR_GANGS)
+    return _sample(packing, nodes, copies)
 
 
-def _exhaust(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> TriedOrders:
+def _exhaust(
+    packing: Packing, nodes: Counter[int], copies: Sequence[int], gangs: Sequence[int]
+) -> TriedOrders:
+    needed = [gang or count for gang, count in zip(gangs, copies, strict=True)]
     first: State = (_key(nodes), tuple(copies))
     parents: dict[State, tuple[State, Step] | None] = {first: None}
     queue = deque([first])
@@ -82,34 +97,34 @@ def _exhaust(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Tr
         if found.states > MOST_STATES or packing.questions > MOST_QUESTIONS or not packing.is_exhaustive:
             found.exhausted = False
             return found
-        found.placed |= {pod_set for pod_set, left in enumerate(state[1]) if not left}
-        found.completes = found.completes or not any(state[1])
+        placed = [count - left for count, left in zip(copies, state[1], strict=True)]
+        short = {pod_set for pod_set, least in enumerate(needed) if placed[pod_set] < least}
+        begun = [pod_set for pod_set in short if gangs[pod_set] and placed[pod_set]]
+        if not begun:
+            found.placed |= set(range(len(copies))) - short
+            found.completes = found.completes or not short
         packing.spend(len(state[0]) * len(copies))
-        for following, step in _following(packing, state, found, parents):
-            if following not in parents:
-                parents[following] = (state, step)
-                queue.append(following)
+        for pod_set in begun or range(len(copies)):
+            following = _following(packing, state, pod_set)
+            if not following and pod_set in short and pod_set not in found.waits:
+                found.waits[pod_set] = _path(parents, state)
+            for one, step in following:
+                if one not in parents:
+                    parents[one] = (state, step)
+                    queue.append(one)
     found.exhausted = packing.is_exhaustive
     return found
 
 
-def _following(
-    packing: Packing,
-    state: State,
-    found: TriedOrders,
-    parents: dict[State, tuple[State, Step] | None],
-) -> list[tuple[State, Step]]:
-    """The states after one more pod; pod sets of which none can be placed are noted."""
+def _following(packing: Packing, state: State, pod_set: int) -> list[tuple[State, Step]]:
+    """Return the states after one more pod of a pod set; none where no node takes it or none is left."""
     nodes, left = state
+    if not left[pod_set]:
+        return []
+    fewer = (*left[:pod_set], left[pod_set] - 1, *left[pod_set + 1 :])
     steps: list[tuple[State, Step]] = []
-    for pod_set, count in enumerate(left):
-        if not count:
-            continue
-        options = [(node, after) for node, _ in nodes for after in packing.choices(pod_set, node)]
-        if not options and pod_set not in found.waits:
-            found.waits[pod_set] = _path(parents, state)
-        fewer = (*left[:pod_set], count - 1, *left[pod_set + 1 :])
-        for node, after in options:
+    for node, _ in nodes:
+        for after in packing.choices(pod_set, node):
             changed = Counter(dict(nodes))
             changed[node] -= 1
             changed[after] += 1

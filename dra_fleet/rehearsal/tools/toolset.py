@@ -12,7 +12,7 @@ from dra_fleet.rehearsal.tools.cache import Cache, ToolsError
 from dra_fleet.rehearsal.tools.go import GoToolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.rehearsal.reporting import Reporter
 
@@ -63,6 +63,13 @@ class Toolset:
             "`dra-fleet rehearse up --own-schedulers` builds that minor's own, in minutes"
             for minor in sorted(set(minors) - {own, *self.schedulers, *self.planes})
         ]
+
+    def without_gangs(self, workloads: Sequence[str]) -> list[str]:
+        """Return a note on workloads whose pods lose their gang, because the provider drops the field."""
+        if not workloads or self.kubernetes_provider_version == "published":
+            return []
+        cause = "the Kubernetes provider that is built from its Go module drops schedulingGroup"
+        return [f"the pods of {', '.join(workloads)} start without their gang: {cause}"]
 
     def paths(self) -> dict[str, Path]:
         """Where each tool is, by a name of its own."""

@@ -145,16 +145,18 @@ class Cluster:
         self._asked = asyncio.Event()
         if record.phase != "ahead":
             self._asked.set()
+        hardware = ClusterHardware.model_validate(record.hardware)
         self.plane = ControlPlane(
             record.name,
             version=FullVersion.parse(record.version),
+            gates=hardware.feature_gates,
             layout=self._layout,
             store=store,
             tools=lambda: ToolPaths.read(home),
             moved=self._moved,
         )
         self.agent = SupervisedAgent(
-            ClusterHardware.model_validate(record.hardware),
+            hardware,
             self._layout.kubeconfig("admin"),
             self.plane.connect,
             OwnPlace(

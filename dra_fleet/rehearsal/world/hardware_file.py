@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import Field, GetPydanticSchema, ValidationError, create_model, model_validator
 
 from dra_fleet import clouds
 from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.drivers import node_models
 from dra_fleet.rehearsal.errors import RehearsalError
@@ -63,12 +64,14 @@ class InstalledChart(HardwareModel):
 class ClusterHardware(HardwareModel):
     """The machines of one cluster, the release its control plane runs, and what is installed there already.
 
+    `featureGates`: gates that all its components have on, besides the defaults of the release.
     `sliceWipingSeconds`: after how long kubelets remove the slices of a driver that left (30 s in reality).
     """
 
     kubernetes: Annotated[str, Field(pattern=VERSION)]
     nodes: tuple[Annotated[NodeHardware, GetPydanticSchema(_read_by_all)], ...] = ()
     installed: tuple[InstalledChart, ...] = ()
+    feature_gates: tuple[Literal["GenericWorkload"], ...] = ()
     slice_wiping_seconds: Annotated[float, Field(ge=0)] = 30.0
 
     @model_validator(mode="after")
@@ -77,6 +80,9 @@ class ClusterHardware(HardwareModel):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"more than one node is named {', '.join(twice)}; rename one of them")
+        newest = kubernetes_facts().newest
+        if self.feature_gates and not self.kubernetes.startswith(f"v{newest}."):
+            raise ValueError(f"featureGates require Kubernetes {newest}, whose API a rehearsal can serve")
         return self
 
     def hosts(self) -> list[Host]:

@@ -202,3 +202,15 @@ def test_a_job_that_a_quota_keeps_from_making_pods_is_named() -> None:
     events = [warning(job, "FailedCreate", "exceeded quota: pods")]
     assert explain_missing_pods(replace(STATE, events=events), "train", "ns").cause == Cause.QUOTA_EXCEEDED
     assert explain_missing_pods(STATE, "train", "ns").cause == Cause.STARTING
+
+
+def test_a_pod_whose_gang_does_not_start_waits_for_its_gang() -> None:
+    message = "minCount (2) cannot be satisfied"
+    pod = {
+        **POD,
+        "spec": {**POD["spec"], "schedulingGroup": {"podGroupName": "train"}},
+        "status": {"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]},
+    }
+    reason = explain(STATE, pod)
+    assert reason.cause is Cause.GANG
+    assert str(reason) == f"the scheduler does not place PodGroup train together: {message}"

@@ -48,8 +48,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "unknown argument": case(
         lambda: lab(kubernets_version="1.36"),
         "ExistingCluster lab: kubernets_version is not an argument; allowed: kubernetes_version, ",
-        "cluster_id, ",
-        "context, environment, installed_drivers, kubeconfig, name, opts, owner, pools, provider; ",
+        "cluster_id, context, environment, feature_gates, ",
+        "installed_drivers, kubeconfig, name, opts, owner, pools, provider; ",
         "fix: did you mean kubernetes_version?",
     ),
     "missing argument": case(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -103,3 +104,23 @@ def test_compute_domain_gives_pods_a_channel(recorder: Recorder) -> None:
     name = made.inputs["spec"]["channel"]["resourceClaimTemplate"]["name"]
     assert domain.pod_claim().resource_claim_template_name == name
     assert recorder.only(RELEASE).urn in made.dependencies
+
+
+@pytest.mark.parametrize(("least", "refused"), [(8, ""), (9, "never: single: 9 x 1 devices are requested")])
+def test_demand_of_a_gang_is_proved_for_the_pods_that_it_needs(
+    recorder: Recorder, least: int, refused: str
+) -> None:
+    def program() -> None:
+        cluster = lab(kubernetes_version="1.37", feature_gates=["GenericWorkload"])
+        dra.Demand(template(cluster), replicas=9, gang="native", min_count=least)
+
+    with pytest.raises(pulumi.RunError, match=refused) if refused else nullcontext():
+        recorder.run(program)
+
+
+def test_demand_of_a_gang_requires_the_feature_gate(recorder: Recorder) -> None:
+    def program() -> None:
+        dra.Demand(template(lab(kubernetes_version="1.37")), replicas=2, gang="native")
+
+    with pytest.raises(pulumi.RunError, match="requires feature gate GenericWorkload"):
+        recorder.run(program)

@@ -108,6 +108,11 @@ _EGRESS: Final = {
 https://kubernetes.io/docs/reference/config-api/apiserver-config.v1beta1/"""
 
 
+_APIS: Final = {"GenericWorkload": "scheduling.k8s.io/v1beta1"}
+"""Beta APIs that a gate needs and that the API server serves only when asked to.
+https://kubernetes.io/docs/reference/using-api/#enabling-or-disabling"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Components:
     """The commands of one cluster's components."""
@@ -115,6 +120,7 @@ class Components:
     tools: ToolPaths
     layout: Layout
     version: FullVersion
+    gates: tuple[str, ...] = ()
 
     def etcd(self) -> Command:
         """The store. Without fsync: a rehearsal survives kill -9, not a power cut."""
@@ -139,6 +145,8 @@ class Components:
         return self._command(
             *self.tools.component(API_SERVER, self.version),
             *([f"--token-auth-file={tokens}"] if tokens.exists() else []),
+            *self._feature_gates(),
+            *(f"--runtime-config={_APIS[gate]}=true" for gate in self.gates),
             f"--egress-selector-config-file={self.layout.egress}",
             f"--etcd-servers=unix://{ETCD_SOCKET}",
             f"--bind-address={LOOPBACK}",
@@ -164,7 +172,7 @@ class Components:
     def kube_scheduler(self) -> Command:
         """The scheduler under its own role."""
         program = self.tools.component(SCHEDULER, self.version)
-        return self._command(*program, *self._client("scheduler"), *UNTHROTTLED)
+        return self._command(*program, *self._client("scheduler"), *self._feature_gates(), *UNTHROTTLED)
 
     def controller_manager(self) -> Command:
         """All controllers, each under its own ServiceAccount, so that their RBAC counts."""
@@ -172,6 +180,7 @@ class Components:
         return self._command(
             *self.tools.component(CONTROLLERS, self.version),
             *self._client("controller-manager"),
+            *self._feature_gates(),
             "--controllers=*",
             f"--node-monitor-grace-period={2 * LEASE_SECONDS}s",
             "--use-service-account-credentials=true",
@@ -190,6 +199,9 @@ class Components:
             f"--node-lease-duration-seconds={LEASE_SECONDS}",
             "--v=WARN",
         )
+
+    def _feature_gates(self) -> tuple[str, ...]:
+        return tuple(f"--feature-gates={gate}=true" for gate in self.gates)
 
     def _client(self, user: str) -> tuple[str, ...]:
         return (f"--kubeconfig={self.layout.kubeconfig(user)}", "--leader-elect=false", "--secure-port=0")

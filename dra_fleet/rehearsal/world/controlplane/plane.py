@@ -30,7 +30,7 @@ from dra_fleet.rehearsal.world.errors import ComponentFailedError
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from dra_fleet.rehearsal.world.controlplane.components import Command, Layout
     from dra_fleet.rehearsal.world.controlplane.version import FullVersion
@@ -54,6 +54,7 @@ class ControlPlane:
         name: str,
         *,
         version: FullVersion,
+        gates: Sequence[str] = (),
         layout: Layout,
         store: Store,
         tools: Callable[[], ToolPaths],
@@ -62,6 +63,7 @@ class ControlPlane:
         self.name = name
         self.layout = layout
         self._version = version
+        self._gates = tuple(gates)
         self._store = store
         self._tools = tools
         self._moved = moved
@@ -157,7 +159,7 @@ class ControlPlane:
         return Supervisor(place, self._store, prepare)
 
     def _components(self) -> Components:
-        return Components(tools=self._tools(), layout=self.layout, version=self._version)
+        return Components(tools=self._tools(), layout=self.layout, version=self._version, gates=self._gates)
 
     def _supervise(self, *components: str) -> None:
         for component in components:
