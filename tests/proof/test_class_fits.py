@@ -104,7 +104,7 @@ def test_the_json_has_the_documented_keys() -> None:
             "accepted",
             "pools",
             "admission",
-        "waste",
+            "waste",
         ),
     ]
     fit = told["workloads"][0]["pools"][0]
