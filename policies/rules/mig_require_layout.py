@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def find(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find operators whose values name partitions in a program that makes none."""
     del settings
     for resource in stack.of(INSTALLED_TYPES):
         for installed in releases(resource):
             for each in dividable() if installed.operator is not None else ():
                 if installed.value(each.maker).peek is not False:
-                    yield from _judge(stack, installed, each)
+                    yield from _findings(stack, installed, each)
 
 
-def _judge(stack: Stack, installed: ChartRelease, each: Dividable) -> Iterator[Finding]:
+def _findings(stack: Stack, installed: ChartRelease, each: Dividable) -> Iterator[Finding]:
     for key, hollow in each.hollow_values:
         value = installed.value(key)
         if value.text == hollow and _wants(stack) and not _may_divide(stack):
@@ -69,5 +69,5 @@ RULE = StackRule(
     fix="Label the pool's nodes with a MIG layout, or remove the strategy.",
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html",
     severity="medium",
-    judge=judge,
+    judge=find,
 )
