@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ProofT = TypeVar("ProofT", "ClaimProof", "WorkloadProof")
 
 MOST_ROWS = 30
-"""Maximum rows of a table, failures and warnings without `--all`."""
+"""Maximum rows of a table, failures, warnings and notes without `--all`."""
 
 _MOST_POOLS = 3
 """Maximum pools in a row of the short tables."""
@@ -161,18 +161,20 @@ def _located(failure: str, read: StackFile) -> str:
 
 
 def _show(proof: Proof, *, everything: bool) -> None:
-    """Print failures and warnings, then the tables."""
+    """Print failures, warnings and waste, then the tables."""
     console = stdout_console()
     most = None if everything else MOST_ROWS
+    notes = [item.note for item in proof.workloads if item.waste and (everything or item.waste.change)]
     for word, style, texts in (
         ("error", "bold red", proof.failures),
         ("warning", "yellow", proof.warnings),
+        ("note", "cyan", notes),
     ):
         print_lines(console, ([(f"{word}: ", style), (text, "")] for text in texts[:most]))
         hidden = len(texts[most:]) if most else 0
         if hidden:
             console.print(f"{hidden} more {word}s: --all", style=style, markup=False)
-    if proof.failures or proof.warnings:
+    if proof.failures or proof.warnings or notes:
         console.print()
     for table in (full_tables if everything else short_tables)(proof):
         print_table(console, table, WIDE if everything else NARROW)

@@ -156,6 +156,8 @@ class Dividable:
         switch: the chart value by which the driver makes partitions by itself.
         operator_values: the values of the operator's chart by which it does so, with what they say where not.
         config_kinds: the kinds of a claim's configuration that only partitions have.
+        hollow_values: values of the operator's chart that name partitions and make none.
+        maker: the value of the operator's chart that disables the component which makes partitions.
     """
 
     whole: Callable[[], Sequence[KnownDevice]]
@@ -169,6 +171,8 @@ class Dividable:
     switch: str
     operator_values: tuple[tuple[str, frozenset[str]], ...]
     config_kinds: frozenset[str]
+    hollow_values: tuple[tuple[str, str], ...] = ()
+    maker: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

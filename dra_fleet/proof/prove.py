@@ -11,13 +11,14 @@ from dra_fleet.proof.answer.admin_access import refuse_admin_access
 from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
 from dra_fleet.proof.answer.gangs import as_gang, remedy
-from dra_fleet.proof.answer.growth import judge_together, must_grow, running_together
+from dra_fleet.proof.answer.growth import WORST_FIRST, judge_together, must_grow, running_together
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
 from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_unmatched
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.partition_names import report_whole_devices
 from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
+from dra_fleet.proof.answer.waste import wastes
 from dra_fleet.proof.answer.workloads import Answer
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
@@ -218,23 +219,33 @@ def _prove_workloads(
     judged = [pod_set for pod_set in range(len(pod_sets)) if pod_set not in errors]
     queued = admissions(cluster.queues, workloads)
     states = running_together(workloads, of_workload, queued)
-    most = [group.most for group in groups]
-    at_max = judge_together(question, judged, states, most, queued)
     steady = all(group.least == group.most for group in groups)
-    at_min = (
-        at_max
-        if steady
-        else judge_together(question, judged, states, [group.least for group in groups], queued)
-    )
+
+    def verdicts(asked: Question) -> tuple[dict[int, Answer], dict[int, Answer]]:
+        most = judge_together(asked, judged, states, [group.most for group in groups], queued)
+        if steady:
+            return most, most
+        return most, judge_together(asked, judged, states, [group.least for group in groups], queued)
+
+    at_max, at_min = verdicts(question)
 
     def word_of(changed: Question, pod_set: int) -> Judgement:
-        return judge_together(changed, judged, states, most, queued)[pod_set].word
+        return verdicts(changed)[0][pod_set].word
 
+    def is_as_good(changed: Question) -> bool:
+        return all(
+            WORST_FIRST.index(answers[pod_set].word) >= WORST_FIRST.index(before[pod_set].word)
+            for before, answers in zip((at_max, at_min), verdicts(changed), strict=True)
+            for pod_set in judged
+        )
+
+    fits = [pool_fits(question, pod_set) for pod_set in range(len(pod_sets))]
+    wasted = wastes(question, fits, {pool.name: pool for pool in cluster.pools}, is_as_good)
     proofs: list[WorkloadProof] = []
     told: set[str] = set()
     for item in workloads:
         pod_set = of_workload[item.name]
-        pools = pool_fits(question, pod_set)
+        pools = fits[pod_set]
         if pod_set in errors:
             answer, fix = errors[pod_set]
             least: Judgement = "error"
@@ -258,6 +269,7 @@ def _prove_workloads(
             pools=pools,
             admission=queued.of.get(item.name),
             gang=item.gang or None,
+            waste=wasted.get(pod_set),
         )
         if answer.excess and answer.excess not in told:
             told.add(answer.excess)

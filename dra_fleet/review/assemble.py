@@ -150,6 +150,7 @@ def make_review(known: Known) -> Review:
         cost=money,
         sharing=shared,
         use=uses(fleet.proof) if fleet.proof else (),
+        waste=tuple(item.note for item in fleet.proof.workloads if item.waste) if fleet.proof else (),
         exposure=reached,
         unchecked=unchecked(preview, plan, was, running, found_pools),
         engine=ran,

@@ -5,7 +5,7 @@ nor a way of writing them (quotes, concatenation, comparing other attributes) ma
 meant for partitions if it selects them because they are partitions: the same device, said to be whole,
 would not be selected. It is meant for them by its name too (`nvidia-mig`, a claim `mig-gpu-1g`), also in a
 program whose pools make no partitions: each pod of "1g" then holds a whole GPU. Where the program has GPUs
-divided, one that takes partitions and whole GPUs alike is wrong as well; where it tells neither pools with
+divided, one that takes partitions and whole GPUs alike is wrong as well; if it declares neither pools with
 GPUs nor partitions, that is advice. What cannot be evaluated here is a finding too.
 """
 

@@ -105,6 +105,7 @@ def test_the_json_has_the_documented_keys() -> None:
             "pools",
             "admission",
             "gang",
+            "waste",
         ),
     ]
     fit = told["workloads"][0]["pools"][0]

@@ -62,17 +62,42 @@ def test_all_gpus_of_a_g5_48xlarge_are_on_one_root() -> None:
     assert verdict("g5.48xlarge", gpus(8)) == "guaranteed"
 
 
-@pytest.mark.parametrize("machine", ["p4de.24xlarge", "p5.48xlarge"])
+@pytest.mark.parametrize(
+    ("machine", "cards"), [("p4de.24xlarge", 1), ("p5en.48xlarge", 4), ("p6-b200.48xlarge", 2)]
+)
+def test_two_gpus_share_one_root_with_their_cards_on_machines_with_a_recording(
+    machine: str, cards: int
+) -> None:
+    def near(count: int) -> dict[str, Any]:
+        return gpus(2, card={"class": "efa.networking.k8s.aws", "count": count})
+
+    assert (verdict(machine, near(cards)), verdict(machine, near(cards + 1))) == ("guaranteed", "never")
+    assert verdict(machine, gpus(3)) == "never"
+
+
+@pytest.mark.parametrize("machine", ["p5.48xlarge", "p6-b300.48xlarge"])
 def test_without_a_public_recording_the_proof_does_not_decide(machine: str) -> None:
     assert verdict(machine, gpus(2)) == "unknown"
 
 
-def test_each_gpu_of_a_gb300_on_aks_has_its_own_root() -> None:
-    slots = clouds.machines()["Standard_ND128isr_GB300_v6"].topology
+@pytest.mark.parametrize(
+    ("machine", "domains"),
+    [
+        ("Standard_ND128isr_GB300_v6", {"0008": 0, "0009": 0, "0018": 1, "0019": 1}),
+        ("Standard_NC96ads_A100_v4", {"0001": 0, "0002": 1, "0003": 2, "0004": 3}),
+        (
+            "Standard_ND96amsr_A100_v4",
+            {"0001": 1, "0002": 1, "0003": 0, "0004": 0, "000b": 3, "000c": 3, "000d": 2, "000e": 2},
+        ),
+        (
+            "Standard_ND96isr_H100_v5",
+            {"0001": 0, "0002": 0, "0003": 0, "0008": 0, "0009": 1, "000a": 1, "000b": 1, "000c": 1},
+        ),
+    ],
+)
+def test_each_gpu_on_aks_has_its_own_root(machine: str, domains: dict[str, int]) -> None:
+    slots = clouds.machines()[machine].topology
     assert slots is not None
     assert [(slot.pcie_root, slot.numa_node) for slot in slots] == [
-        ("pci0008:00", 0),
-        ("pci0009:00", 0),
-        ("pci0018:00", 1),
-        ("pci0019:00", 1),
+        (f"pci{domain}:00", node) for domain, node in domains.items()
     ]

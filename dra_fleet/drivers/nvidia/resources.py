@@ -92,6 +92,10 @@ DIVIDABLE = Dividable(
     ),
     # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/main/api/nvidia.com/resource/v1beta1
     config_kinds=frozenset({"MigDeviceConfig"}),
+    # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html: the label
+    # nvidia.com/mig.config makes partitions, the strategy only names their resources.
+    hollow_values=(("mig.strategy", "single"),),
+    maker="migManager.enabled",
 )
 
 RESOURCES = DriverResources(

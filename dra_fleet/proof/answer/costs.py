@@ -1,7 +1,7 @@
 """What a copy asks for, what it gets, and what of that nobody uses: memory and multiprocessors.
 
 Asked is what the selectors demand at least, or the part of a shared device that a claim names; a claim that
-demands no amount of something asks for none of it. Got of a shared device is the part that is held.
+demands no amount of something asks for none of it. Got of a shared device is the part that is allocated.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _NAMES = ("memory", "multiprocessors")
 _NOTHING = Fraction(0)
 
 Shares = tuple[tuple["DeviceId", tuple[tuple[str, "Amount"], ...]], ...]
-"""What is held of shared devices, by device and capacity."""
-_Held = dict[tuple[str, str], dict[str, "Amount"]]
+"""What is allocated of shared devices, by device and capacity."""
+_Allocated = dict[tuple[str, str], dict[str, "Amount"]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,54 @@ class CopyCost:
     parts: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stranded:
+    """What copies hold beyond what they request.
+
+    Attributes:
+        amounts: Memory and multiprocessors of all copies together.
+        per_hour: That memory's part of the nodes' price, in USD per hour; None without a public price.
+    """
+
+    amounts: DeviceAmounts
+    per_hour: float | None
+
+    @property
+    def text(self) -> str:
+        """The amounts and their price in words."""
+        multiprocessors = self.amounts.multiprocessors
+        of_device = (
+            f"{self.amounts.memory} of memory" if self.amounts.memory not in (None, "0") else "",
+            f"{multiprocessors} multiprocessors" if multiprocessors else "",
+        )
+        price = f" (${self.per_hour:.2f}/hour)" if self.per_hour else ""
+        return (" and ".join(part for part in of_device if part) or "nothing") + price
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waste:
+    """What the copies of a workload strand in the worst order in which drivers can publish devices.
+
+    Attributes:
+        copies: The copies that fit on the pools.
+        stranded: What they strand.
+        change: A change to the claim that strands less and makes no verdict worse; empty if none was found.
+        after: What the copies strand after the change; None without a change.
+    """
+
+    copies: int
+    stranded: Stranded
+    change: str = ""
+    after: Stranded | None = None
+
+    @property
+    def text(self) -> str:
+        """The waste and the change as a sentence."""
+        counted = "1 copy" if self.copies == 1 else f"{self.copies} copies"
+        waste = f"first fit can strand {self.stranded.text} with {counted}"
+        return waste if self.after is None else f"{waste}; to strand {self.after.text}, {self.change}"
+
+
 def cost(
     claim: ClaimAsk,
     shape: NodeShape,
@@ -72,7 +120,7 @@ def cost(
         shape: The node.
         chosen: The devices that it gets: (request or request/alternative, driver, device).
         left: The matching devices that are free once the node is full of copies.
-        shares: What is held of shared devices by one copy, and by all that the node takes.
+        shares: What is allocated of shared devices by one copy, and by all that the node takes.
     """
     return _cost(claim, shape.devices, tuple(chosen), left, shares)
 
@@ -86,20 +134,22 @@ def _cost(
     shares: tuple[Shares, Shares],
 ) -> CopyCost:
     devices = {device.key: device for device in published}
-    of_one, of_all = ({(item.driver, item.device): dict(held) for item, held in part} for part in shares)
-    held = [devices[driver, name] for _, driver, name in chosen]
+    of_one, of_all = (
+        {(item.driver, item.device): dict(allocated) for item, allocated in part} for part in shares
+    )
+    allocated = [devices[driver, name] for _, driver, name in chosen]
     by_name = {ask.name: ask for ask in claim.asks}
     asks = [by_name[request] for request, _, _ in chosen]
-    got = {name: _total([_held(device, name, of_one) for device in held]) for name in _NAMES}
+    got = {name: _total([_allocated(device, name, of_one) for device in allocated]) for name in _NAMES}
     asked = {name: _total([_least(ask, name) for ask in asks]) for name in _NAMES}
     stranded = {name: _difference(got[name], asked[name]) for name in _NAMES}
-    unused = {name: _total([_unheld(devices[key], name, of_all) for key in sorted(left)]) for name in _NAMES}
+    unused = {name: _total([_free(devices[key], name, of_all) for key in sorted(left)]) for name in _NAMES}
     return CopyCost(
         asked=_amounts(asked),
         got=_amounts(got),
         stranded=_amounts(stranded),
         left_on_node=_amounts(unused),
-        parts=tuple(device.part for device in held if device.part),
+        parts=tuple(device.part for device in allocated if device.part),
     )
 
 
@@ -116,20 +166,23 @@ def _amount(text: str) -> Fraction:
     return Quantity.parse(text).amount
 
 
-def _held(device: NodeDevice, name: str, shares: _Held) -> Fraction | None:
+def _allocated(device: NodeDevice, name: str, shares: _Allocated) -> Fraction | None:
     """What a copy holds of a device: all of it, or its part of a shared one."""
     if not device.seen.get("allowMultipleAllocations"):
-        return _has(device, name)
+        return capacity_of(device, name)
     parts = [Fraction(amount) for key, amount in shares.get(device.key, {}).items() if _is_named(key, name)]
     return parts[0] if parts else None
 
 
-def _unheld(device: NodeDevice, name: str, shares: _Held) -> Fraction | None:
+def _free(device: NodeDevice, name: str, shares: _Allocated) -> Fraction | None:
     """What nobody holds of a device that has something left."""
-    return _difference(_has(device, name), _held(device, name, shares) if device.key in shares else _NOTHING)
+    return _difference(
+        capacity_of(device, name), _allocated(device, name, shares) if device.key in shares else _NOTHING
+    )
 
 
-def _has(device: NodeDevice, name: str) -> Fraction | None:
+def capacity_of(device: NodeDevice, name: str) -> Fraction | None:
+    """Return how much memory, in bytes, or how many multiprocessors a device has; None if unknown."""
     capacity = cast("Mapping[str, Any]", device.seen.get("capacity", {}))
     for key, entry in capacity.items():
         if _is_named(key, name):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from dra_fleet.proof.answer.admission import Admission, Judgement  # noqa: TC001 - the schema reads them
-from dra_fleet.proof.answer.costs import CopyCost  # noqa: TC001 - the published schema reads the types
+from dra_fleet.proof.answer.costs import CopyCost, Waste  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.report import DoesNotFit
 
 
@@ -97,6 +97,7 @@ class WorkloadProof:
         pools: What each pool gives it when it is alone there.
         admission: What its queue does with it; None without a queue. The verdict is on what runs together.
         gang: Pods that Kubernetes places together or not at all; the verdict is on these. None without one.
+        waste: What first fit can strand, and a change that avoids it; None where it strands nothing.
     """
 
     cluster: str
@@ -112,6 +113,13 @@ class WorkloadProof:
     pools: tuple[PoolFit, ...]
     admission: Admission | None = None
     gang: int | None = None
+    waste: Waste | None = None
+
+    @property
+    def note(self) -> str:
+        """The waste as a sentence; empty without waste."""
+        waste = self.waste
+        return f"cluster {self.cluster}: workload {self.name}: {waste.text}" if waste else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -157,8 +157,8 @@ def workloads(review: Review, rows: int) -> str:
 
 
 def use(review: Review, rows: int) -> str:
-    """What a copy asks for, gets and leaves unusable."""
-    return table(
+    """What a copy asks for, gets and leaves unusable, and what first fit can strand."""
+    rows_of_copies = table(
         ("Workload", "Pool", "Cluster", "Copies", "Asked", "Got", "Stranded", "Left on a full node"),
         (
             (
@@ -173,6 +173,8 @@ def use(review: Review, rows: int) -> str:
         rows,
         "rows",
     )
+    lines = "\n".join(f"- {inline(text)}" for text in review.waste[:rows])
+    return "\n\n".join(part for part in (rows_of_copies, lines) if part)
 
 
 @dataclass(frozen=True, kw_only=True)

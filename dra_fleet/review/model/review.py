@@ -385,6 +385,7 @@ class Review(ReviewModel):
     cost: Cost
     sharing: tuple[Shared, ...]
     use: tuple[Use, ...]
+    waste: tuple[str, ...] = ()
     exposure: tuple[Exposure, ...]
     unchecked: tuple[Unchecked, ...]
     engine: Engine

@@ -59,6 +59,9 @@ PRICES = {
     "a2-ultragpu-4g": 20.2752,
     "a2-ultragpu-8g": 40.5504,
     "a3-megagpu-8g": 92.9376,
+    "ct6e-standard-1t": 2.7,
+    "ct6e-standard-4t": 10.8,
+    "ct6e-standard-8t": 21.6,
 }
 """USD per hour on demand, from the lists that machines.yaml names as sources."""
 
