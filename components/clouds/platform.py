@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -190,7 +191,7 @@ class Platform(pulumi.ComponentResource, ABC):
             kubeconfig=_of_no_resource(kubeconfig),
             context=context,
             cluster_identifier=name if context is None else f"{name}/{context}",
-            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
+            # Explicit, because the SDK otherwise reads the environment.
             enable_server_side_apply=True,
             delete_unreachable=unreachable,
             skip_update_unreachable=False,
@@ -271,7 +272,8 @@ def _replaced_with(cluster: ClusterMade) -> tuple[pulumi.Input[bool], pulumi.Res
     if isinstance(cluster, pulumi.CustomResource):
         never = cluster.id.apply(lambda _: False)
         return never, pulumi.ResourceOptions(replace_on_changes=["deleteUnreachable"])
-    return False, pulumi.ResourceOptions(replacement_trigger=list(cluster) or None)
+    gone = os.environ.get("PULUMI_K8S_DELETE_UNREACHABLE") == "true"
+    return gone, pulumi.ResourceOptions(replacement_trigger=list(cluster) or None)
 
 
 async def _resources(output: pulumi.Output[str]) -> list[pulumi.Resource]:

@@ -20,9 +20,11 @@ pytestmark = pytest.mark.engine
 
 STACK: Final = "variation"
 NAMESPACE: Final = "gpu-workloads"
-PODS: Final = ("batch/v1:Job", "apps/v1:Deployment")
-USERS: Final = (":ResourceClaimTemplate", ":ResourceClaim", ":LocalQueue", ":ComputeDomain")
-RELEASES: Final = ("helm.sh/v3:Release",)
+USERS: Final = (
+    "batch/v1:Job", "apps/v1:Deployment", ":ResourceClaimTemplate", ":ResourceClaim", ":ComputeDomain"
+)  # fmt: skip
+RELEASE: Final = "helm.sh/v3:Release"
+DRIVERS: Final = ("-dra-driver-nvidia-gpu", "-dranet")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,28 +34,36 @@ class Destroyed:
     done: Finished
     began: dict[str, int]
     ended: dict[str, int]
-
-    def of(self, lines: dict[str, int], kinds: tuple[str, ...]) -> list[int]:
-        """Return the lines of the resources of some kinds; each kind in the log must have one."""
-        return [line for urn, line in lines.items() if urn.split("::")[2].endswith(kinds)]
+    dependencies: dict[str, list[str]]
 
     def check_order(self) -> None:
-        """Check that pods are deleted before templates, claims and queues, and these before drivers."""
-        pods, users, releases = (self.of(self.ended, kinds) for kinds in (PODS, USERS, RELEASES))
-        assert pods
+        """Check that each resource is deleted before its dependencies, and drivers after all users."""
+        for urn, dependencies in self.dependencies.items():
+            assert [other for other in dependencies if self.began[other] < self.ended[urn]] == [], urn
+        users = [urn for urn in self.ended if kind_of(urn).endswith(USERS)]
+        drivers = [urn for urn in self.ended if kind_of(urn).endswith(RELEASE) and urn.endswith(DRIVERS)]
         assert users
-        assert releases
-        assert max(pods) < min(self.of(self.began, USERS))
-        assert max(users) < min(self.of(self.began, RELEASES))
+        assert drivers
+        assert max(self.ended[urn] for urn in users) < min(self.began[urn] for urn in drivers)
+
+
+def kind_of(urn: str) -> str:
+    return urn.split("::")[2]
 
 
 def destroy(rehearsed: Rehearsed, stack: str, options: str = "--run-program", before: str = "") -> Destroyed:
     """Run `pulumi destroy` of a rehearsed stack in its copy of the project."""
     project, log = rehearsed.home / "projects" / "dra-fleet" / stack, rehearsed.files / "destroy.jsonl"
     log.unlink(missing_ok=True)
+    latest = json.loads(rehearsed.state(stack))["checkpoint"]["latest"]["resources"]
+    dependencies = {
+        item["urn"]: item.get("dependencies", [])
+        for item in latest
+        if item.get("custom") and "kubernetes" in kind_of(item["urn"])
+    }
     done = rehearsed.shell(
-        f"{before} pulumi destroy --yes --skip-preview --color never --non-interactive "
-        f"--event-log {log} --stack {stack} {options}",
+        f"PULUMI_DEBUG_COMMANDS=true {before} pulumi destroy --yes --skip-preview --color never "
+        f"--non-interactive --event-log {log} --stack {stack} {options}",
         project,
     )
     began: dict[str, int] = {}
@@ -65,7 +75,7 @@ def destroy(rehearsed: Rehearsed, stack: str, options: str = "--run-program", be
             step = event.get(key, {}).get("metadata", {})
             if step.get("op") == "delete":
                 found[step["urn"]] = number
-    return Destroyed(done=done, began=began, ended=ended)
+    return Destroyed(done=done, began=began, ended=ended, dependencies=dependencies)
 
 
 def resources(rehearsed: Rehearsed, stack: str) -> list[str]:
@@ -101,39 +111,38 @@ def small(fleet: Settings) -> None:
     fleet["workloads"] = {"train": {"cluster": "lab", "claim": "gpu", "copies": 1}}
 
 
-def test_pods_are_deleted_before_claims_and_claims_before_drivers(rehearsed: Rehearsed) -> None:
-    rehearsed.up(rehearsed.stack_file(every_consumer))
+def test_pods_are_deleted_before_claims_and_claims_before_drivers(own_rehearsed: Rehearsed) -> None:
+    own_rehearsed.up(own_rehearsed.stack_file(every_consumer))
 
-    destroyed = destroy(rehearsed, STACK)
+    destroyed = destroy(own_rehearsed, STACK)
 
     assert destroyed.done.code == 0, destroyed.done.out + destroyed.done.err
     destroyed.check_order()
-    assert resources(rehearsed, STACK) == []
+    assert resources(own_rehearsed, STACK) == []
 
 
-def test_a_driver_stays_while_another_pod_has_its_device(rehearsed: Rehearsed) -> None:
-    rehearsed.up(rehearsed.stack_file(small))
-    asyncio.run(run_pod(Home.at(rehearsed.home)))
+def test_a_driver_stays_while_another_pod_has_its_device(own_rehearsed: Rehearsed) -> None:
+    own_rehearsed.up(own_rehearsed.stack_file(small))
+    asyncio.run(run_pod(Home.at(own_rehearsed.home)))
 
-    refused = destroy(rehearsed, STACK)
+    refused = destroy(own_rehearsed, STACK)
 
     shown = " ".join((refused.done.out + refused.done.err).split())
     assert refused.done.code != 0
     assert "pods in cluster lab still use devices of " in shown
     assert "default/foreign; without their driver they cannot end" in shown
     assert "Traceback" not in shown
-    left = [urn for urn in resources(rehearsed, STACK) if "::kubernetes:" in urn or "$kubernetes:" in urn]
-    assert any(urn.split("::")[2].endswith(RELEASES) for urn in left)
+    assert [urn for urn in resources(own_rehearsed, STACK) if kind_of(urn).endswith(RELEASE)]
 
-    asyncio.run(delete_pod(Home.at(rehearsed.home)))
-    again = destroy(rehearsed, STACK)
+    asyncio.run(delete_pod(Home.at(own_rehearsed.home)))
+    again = destroy(own_rehearsed, STACK)
     assert again.done.code == 0, again.done.out + again.done.err
-    assert resources(rehearsed, STACK) == []
+    assert resources(own_rehearsed, STACK) == []
 
 
-def test_a_wrong_stack_file_blocks_no_destroy(rehearsed: Rehearsed) -> None:
-    rehearsed.up(rehearsed.stack_file(small))
-    plain = destroy(rehearsed, STACK, options="")
+def test_a_wrong_stack_file_blocks_no_destroy(own_rehearsed: Rehearsed) -> None:
+    own_rehearsed.up(own_rehearsed.stack_file(small))
+    plain = destroy(own_rehearsed, STACK, options="")
     assert plain.done.code != 0
     assert "--run-program" in plain.done.out + plain.done.err
 
@@ -141,34 +150,34 @@ def test_a_wrong_stack_file_blocks_no_destroy(rehearsed: Rehearsed) -> None:
         small(fleet)
         fleet["workloads"]["train"]["copies"] = 99
 
-    file = rehearsed.home / "projects" / "dra-fleet" / STACK / f"Pulumi.{STACK}.yaml"
-    file.write_text(rehearsed.stack_file(wrong).read_text())
-    destroyed = destroy(rehearsed, STACK)
+    file = own_rehearsed.home / "projects" / "dra-fleet" / STACK / f"Pulumi.{STACK}.yaml"
+    file.write_text(own_rehearsed.stack_file(wrong).read_text())
+    destroyed = destroy(own_rehearsed, STACK)
 
     assert destroyed.done.code == 0, destroyed.done.out + destroyed.done.err
     assert "the destroy continues although the stack file is wrong" in destroyed.done.out
     destroyed.check_order()
-    assert resources(rehearsed, STACK) == []
+    assert resources(own_rehearsed, STACK) == []
 
 
-def test_nothing_in_a_protected_cluster_is_deleted(rehearsed: Rehearsed) -> None:
+def test_nothing_in_a_protected_cluster_is_deleted(own_rehearsed: Rehearsed) -> None:
     def protected(fleet: Settings) -> None:
         small(fleet)
         fleet["environment"] = "production"
 
-    rehearsed.up(rehearsed.stack_file(protected))
-    before = resources(rehearsed, STACK)
+    own_rehearsed.up(own_rehearsed.stack_file(protected))
+    before = resources(own_rehearsed, STACK)
 
-    refused = destroy(rehearsed, STACK)
+    refused = destroy(own_rehearsed, STACK)
 
     assert refused.done.code != 0
     assert "Protection::lab" in refused.done.out
     assert refused.ended == {}
-    assert resources(rehearsed, STACK) == before
+    assert resources(own_rehearsed, STACK) == before
 
-    project = rehearsed.home / "projects" / "dra-fleet" / STACK
-    assert rehearsed.shell(f"pulumi state unprotect --all --yes --stack {STACK}", project).code == 0
-    destroyed = destroy(rehearsed, STACK)
+    project = own_rehearsed.home / "projects" / "dra-fleet" / STACK
+    assert own_rehearsed.shell(f"pulumi state unprotect --all --yes --stack {STACK}", project).code == 0
+    destroyed = destroy(own_rehearsed, STACK)
     assert destroyed.done.code == 0, destroyed.done.out + destroyed.done.err
     destroyed.check_order()
 
@@ -216,5 +225,8 @@ async def delete_pod(home: Home) -> None:
     async with connect(home, "lab") as api:
         await api.delete("v1", "Pod", "foreign", "default")
         await api.delete("resource.k8s.io/v1", "ResourceClaim", "foreign", "default")
-        while await api.find("v1", "Pod", "foreign", "default"):
+        for _ in range(120):
+            if await api.find("v1", "Pod", "foreign", "default") is None:
+                return
             await asyncio.sleep(0.5)
+        pytest.fail("the pod never ended")
