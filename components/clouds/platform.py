@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -191,7 +190,7 @@ class Platform(pulumi.ComponentResource, ABC):
             kubeconfig=_of_no_resource(kubeconfig),
             context=context,
             cluster_identifier=name if context is None else f"{name}/{context}",
-            # Explicit, because the SDK otherwise reads the environment.
+            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
             enable_server_side_apply=True,
             delete_unreachable=unreachable,
             skip_update_unreachable=False,
@@ -272,8 +271,7 @@ def _replaced_with(cluster: ClusterMade) -> tuple[pulumi.Input[bool], pulumi.Res
     if isinstance(cluster, pulumi.CustomResource):
         never = cluster.id.apply(lambda _: False)
         return never, pulumi.ResourceOptions(replace_on_changes=["deleteUnreachable"])
-    gone = os.environ.get("PULUMI_K8S_DELETE_UNREACHABLE") == "true"
-    return gone, pulumi.ResourceOptions(replacement_trigger=list(cluster) or None)
+    return False, pulumi.ResourceOptions(replacement_trigger=list(cluster) or None)
 
 
 async def _resources(output: pulumi.Output[str]) -> list[pulumi.Resource]:

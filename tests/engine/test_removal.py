@@ -176,6 +176,8 @@ def test_nothing_in_a_protected_cluster_is_deleted(own_rehearsed: Rehearsed) -> 
     assert resources(own_rehearsed, STACK) == before
 
     project = own_rehearsed.home / "projects" / "dra-fleet" / STACK
+    unprotected = own_rehearsed.stack_file(small).read_text()
+    (project / f"Pulumi.{STACK}.yaml").write_text(unprotected)
     assert own_rehearsed.shell(f"pulumi state unprotect --all --yes --stack {STACK}", project).code == 0
     destroyed = destroy(own_rehearsed, STACK)
     assert destroyed.done.code == 0, destroyed.done.out + destroyed.done.err
