@@ -14,7 +14,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
 
-from .removal import Removal, is_destroy, remove_unreachable
+from .removal import Removal, is_destroy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,6 @@ def run(build: Build) -> None:
         pulumi.RunError: The stack file is wrong, or a workload does not fit; every reason in one message.
     """
     removal = Removal()
-    remove_unreachable()
     try:
         plan = make_plan(settings())
         proof = prove(plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -116,25 +115,6 @@ class Removal:
             for publisher in driver.publishers
         }
         return planned - {""} | known
-
-
-def remove_unreachable() -> None:
-    """Let a destroy remove what an existing cluster had that is gone, if the provider's variable asks for it.
-
-    The components set the provider's argument, which has priority over the variable.
-    """
-    if os.environ.get("PULUMI_K8S_DELETE_UNREACHABLE") == "true" and is_destroy():
-        pulumi.runtime.register_stack_transformation(_unreachable)
-
-
-def _unreachable(
-    args: pulumi.ResourceTransformationArgs,
-) -> pulumi.ResourceTransformationResult | None:
-    # The stack's own clusters have their providers replaced if the argument changes.
-    if args.type_ != "pulumi:providers:kubernetes" or args.opts.replace_on_changes:
-        return None
-    props: dict[str, object] = {**args.props, "delete_unreachable": "true"}
-    return pulumi.ResourceTransformationResult(props=props, opts=args.opts)
 
 
 def is_destroy() -> bool:
