@@ -36,7 +36,8 @@ def main() -> None:
             for _ in range(rounds):
                 for name, twin in twins.items():
                     for step, command in STEPS.items():
-                        costs[step][name].append(twin.run(command, "--yes", "--skip-preview"))
+                        hooks = ["--run-program"] if command == "destroy" else []
+                        costs[step][name].append(twin.run(command, "--yes", "--skip-preview", *hooks))
             for step, found in costs.items():
                 print_costs(f"{step} of {objects} objects", found, GOALS)
                 walls[step][objects] = median_wall(found["ours"])

@@ -87,21 +87,27 @@ PROTECTED = "production"
 """The environment whose clusters refuse to be destroyed."""
 
 
-def build(plan: FleetPlan, secret: SecretReader, opts: pulumi.ResourceOptions | None = None) -> Outputs:
+def build(
+    plan: FleetPlan,
+    secret: SecretReader,
+    opts: pulumi.ResourceOptions | None = None,
+    *,
+    hooks: pulumi.ResourceHookBinding | None = None,
+) -> Outputs:
     """Declare everything the plan asks for.
 
     Args:
         plan: the whole stack.
         secret: reads a secret configuration value by its key. All are read before the first resource is made.
         opts: the clusters' parent, and what they come after; the stack and nothing unless given.
+        hooks: of the drivers' releases.
 
     Raises:
         SettingsInvalid: a secret is missing; nothing has been declared.
     """
     identity = Identity(owner=plan.owner)
-    protection = pulumi.ResourceOptions.merge(
-        opts, pulumi.ResourceOptions(protect=plan.environment == PROTECTED)
-    )
+    protected = plan.environment == PROTECTED
+    protection = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(protect=protected))
     logins = Logins()
     for cluster in plan.clusters:
         resolve(cluster.cloud).check_additions(cluster)
@@ -111,7 +117,9 @@ def build(plan: FleetPlan, secret: SecretReader, opts: pulumi.ResourceOptions | 
     try:
         for cluster, declare in zip(plan.clusters, declarations, strict=True):
             platform = declare(protection)
-            clusters[cluster.name] = _fill(platform, cluster, identity)
+            clusters[cluster.name] = _fill(platform, cluster, identity, hooks)
+            if protected:
+                _protect(platform, cluster.name, opts)
             if platform.kubeconfig is not None:
                 kubeconfigs[cluster.name] = platform.kubeconfig
     finally:
@@ -119,10 +127,24 @@ def build(plan: FleetPlan, secret: SecretReader, opts: pulumi.ResourceOptions | 
     return Outputs(clusters=clusters, kubeconfigs=kubeconfigs)
 
 
-def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported:
+def _protect(platform: Platform, name: str, opts: pulumi.ResourceOptions | None) -> None:
+    """Declare a protected component that the engine deletes before everything in a cluster.
+
+    The engine refuses the protected cluster only after the deletion of its pods, templates and drivers. If
+    these were protected, the engine would refuse to replace a Job or a template.
+    """
+    own = pulumi.ResourceOptions(depends_on=[platform], protect=True)
+    pulumi.ComponentResource(
+        "dra-fleet:index:Protection", name, None, pulumi.ResourceOptions.merge(opts, own)
+    ).register_outputs({})
+
+
+def _fill(
+    platform: Platform, plan: ClusterPlan, identity: Identity, hooks: pulumi.ResourceHookBinding | None
+) -> Exported:
     """Put into a cluster what it is planned to hold: each part after those that it names or needs."""
     namespaces = _namespaces(platform, plan, identity)
-    releases = _releases(platform, plan, namespaces)
+    releases = _releases(platform, plan, namespaces, pulumi.ResourceOptions(hooks=hooks))
     classes = _classes(platform, plan, identity)
     there = _There(namespaces=namespaces, releases=releases, classes=classes)
     templates = _templates(platform, plan, identity, there)
@@ -183,7 +205,10 @@ def _namespaces(platform: Platform, plan: ClusterPlan, identity: Identity) -> di
 
 
 def _releases(
-    platform: Platform, plan: ClusterPlan, namespaces: Mapping[str, Namespace]
+    platform: Platform,
+    plan: ClusterPlan,
+    namespaces: Mapping[str, Namespace],
+    hooks: pulumi.ResourceOptions,
 ) -> dict[str, DriverRelease]:
     made: dict[str, DriverRelease] = {}
     for release in plan.releases:
@@ -200,7 +225,9 @@ def _releases(
         made[release.name] = DriverRelease(
             logical(plan.name, release.name),
             args,
-            platform.member_opts(earlier if home is None else [home, *earlier]),
+            pulumi.ResourceOptions.merge(
+                platform.member_opts(earlier if home is None else [home, *earlier]), hooks
+            ),
         )
     return made
 

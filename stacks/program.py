@@ -14,6 +14,8 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
 
+from .removal import Removal, is_destroy
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
@@ -24,18 +26,31 @@ if TYPE_CHECKING:
     class DeclaredFleet(Protocol):
         """A fleet whose resources are declared."""
 
+        @property
+        def kubeconfigs(self) -> Mapping[str, pulumi.Output[str]]:
+            """The kubeconfigs that the program has, by cluster."""
+            ...
+
         def export(self) -> None:
             """Make its outputs the stack's."""
 
     class Build(Protocol):
         """Declares the resources of a plan."""
 
-        def __call__(self, plan: FleetPlan, secret: Callable[[str], pulumi.Output[str]], /) -> DeclaredFleet:
+        def __call__(
+            self,
+            plan: FleetPlan,
+            secret: Callable[[str], pulumi.Output[str]],
+            /,
+            *,
+            hooks: pulumi.ResourceHookBinding | None = None,
+        ) -> DeclaredFleet:
             """Declare them.
 
             Args:
                 plan: the whole stack.
                 secret: reads a secret configuration value by its key.
+                hooks: of the drivers' releases.
             """
             ...
 
@@ -44,7 +59,7 @@ _NAMESPACE, _NAME = KEY.split(":")
 
 
 def run(build: Build) -> None:
-    """Declare the stack that runs.
+    """Declare the stack that runs. A destroy continues with a wrong stack file.
 
     Args:
         build: declares the plan's resources.
@@ -52,15 +67,20 @@ def run(build: Build) -> None:
     Raises:
         pulumi.RunError: The stack file is wrong, or a workload does not fit; every reason in one message.
     """
+    removal = Removal()
     try:
         plan = make_plan(settings())
         proof = prove(plan)
         for warning in (*plan.warnings, *proof.warnings):
             pulumi.log.warn(warning)
         proof.require()
-        build(plan, secret).export()
+        fleet = build(plan, secret, hooks=removal.hooks)
+        removal.reach(plan, fleet.kubeconfigs)
+        fleet.export()
     except (ExpectedError, DoesNotFit) as wrong:
-        raise pulumi.RunError(str(wrong)) from None
+        if not is_destroy():
+            raise pulumi.RunError(str(wrong)) from None
+        pulumi.log.warn(f"the destroy continues although the stack file is wrong: {wrong}")
 
 
 def settings() -> FleetSettings:

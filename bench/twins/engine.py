@@ -127,7 +127,7 @@ def room() -> Generator[Room]:
                 options=["--config-file", str(small)],
                 variables=found.variables,
             )
-            emptied.run("destroy", "--yes", "--skip-preview")
+            emptied.run("destroy", "--yes", "--skip-preview", "--run-program")
             yield found
         finally:
             _cost([COMMAND, "rehearse", "down", "--remove"], PROJECT, own)

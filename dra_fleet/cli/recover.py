@@ -1,8 +1,9 @@
-"""`dra-fleet recover`: roll back Helm releases left pending by an interrupted run."""
+"""`dra-fleet recover`: clear locks, pending operations and Helm releases of an interrupted run."""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi
     from dra_fleet.clusters.releases import InterruptedRelease
+    from dra_fleet.clusters.unfinished import Unfinished
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.interrupted import StackState
 
 EXAMPLES = examples(
     ("show the steps", "dra-fleet recover prod"),
@@ -33,12 +36,16 @@ def recover(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show the Helm releases that an interrupted run left pending, and with --yes roll them back.
+    """Show the steps that make a stack usable after an interrupted run, and with --yes run them.
 
-    A release returns to its last complete revision. A release without one is uninstalled, and the next run
-    installs it again. Make sure that no other run uses the stack.
+    A pending Helm release returns to its last complete revision. A release without one is uninstalled, and
+    the next run installs it again. A lock in a local backend is removed if its process has ended.
+    A pending creation is imported if the cluster has the object, and forgotten if not.
+    A creation in a cloud is not looked up; the command that settles it is shown.
+    Make sure that no other run uses the stack.
 
-    If the stack is rehearsed here, the command uses the rehearsal unless you give --real.
+    If the stack is rehearsed here, the command uses the rehearsal unless you give --real. The next
+    `dra-fleet rehearse up` clears locks and pending operations of a rehearsal.
     """
     import asyncio
 
@@ -53,6 +60,8 @@ def recover(
     home, clusters = Home.default(), make_plan(read_stack_file(file).settings).clusters
     simulated = not real and recorded(home.backend, name).exists()
     place = home if simulated else None
+    state = None if simulated else _state(name)
+    locked = state is not None and _is_locked(name, remove=yes)
     found = asyncio.run(_look(clusters, name, place))
     if yes and found:
         helm = tools.helm()
@@ -60,7 +69,20 @@ def recover(
             releases.recover(item.release, helm, *item.kubeconfig)
         uninstalled = [item for item in found if item.release.driver and item.release.good is None]
         asyncio.run(_wait(uninstalled, place))
-    _show(stack, found, simulated=simulated, done=yes, json=json)
+    operations = [] if state is None else _settle(state, clusters, yes=yes)
+    rows = [
+        *([{"cluster": "", "subject": "lock of an ended run", "step": "remove it"}] if locked else []),
+        *(
+            {"cluster": one.cluster, "subject": f"release {one.release}", "step": one.command}
+            for one in found
+        ),
+        *(
+            {"cluster": one.cluster, "subject": f"{one.kind} {one.name}", "step": one.step}
+            for one in operations
+        ),
+    ]
+    left = [one for one in operations if not one.is_settled]
+    _show(stack, rows, simulated=simulated, done=yes and not left, json=json)
 
 
 class _Found(NamedTuple):
@@ -69,6 +91,74 @@ class _Found(NamedTuple):
     cluster: str
     release: InterruptedRelease
     kubeconfig: tuple[str | None, str | None]
+
+    @property
+    def command(self) -> str:
+        """Helm's command."""
+        return f"helm {' '.join(self.release.way_out)}"
+
+
+def _state(stack: str) -> StackState:
+    """Return the access to the state in the backend that is logged in to."""
+    import os
+    from pathlib import Path
+
+    from dra_fleet.core.places import project
+    from dra_fleet.rehearsal.interrupted import StackState
+
+    return StackState(pulumi=Path("pulumi"), stack=stack, directory=project(), environment=os.environ)
+
+
+def _is_locked(stack: str, *, remove: bool) -> bool:
+    """Return True if an ended run of this host left a lock in a local backend, and remove it.
+
+    Raises:
+        StackBusyError: A run that is alive, or a run on another host, has the lock.
+    """
+    import os
+    import socket
+    from pathlib import Path
+
+    from dra_fleet.rehearsal.interrupted import clear_stale_lock
+
+    kind, _, folder = os.environ.get("PULUMI_BACKEND_URL", "").partition("://")
+    if kind != "file":
+        return False
+    return clear_stale_lock(Path(folder).expanduser(), stack, host=socket.gethostname(), remove=remove)
+
+
+def _settle(state: StackState, clusters: Iterable[ClusterPlan], *, yes: bool) -> list[Unfinished]:
+    """Return the pending operations with their outcome, and with `yes` settle the known ones."""
+    import asyncio
+
+    from dra_fleet.clusters.unfinished import settled, unfinished
+
+    exported = state.export()
+    operations = asyncio.run(_outcomes(unfinished(exported), clusters, state.stack))
+    if yes and any(item.is_settled for item in operations):
+        state.restore(settled(exported, operations))
+        imported = [str(item.resource["urn"]) for item in operations if item.exists]
+        if imported:
+            state.refresh(imported)
+    return operations
+
+
+async def _outcomes(
+    operations: Iterable[Unfinished], clusters: Iterable[ClusterPlan], stack: str
+) -> list[Unfinished]:
+    from dra_fleet.clusters.unfinished import exists
+
+    by_name = {cluster.name: cluster for cluster in clusters}
+    found: list[Unfinished] = []
+    for item in operations:
+        cluster = by_name.get(item.cluster)
+        kubeconfig = _kubeconfig(cluster, stack, None) if cluster and item.kind == "creating" else None
+        if kubeconfig is None:
+            found.append(item)
+            continue
+        async with _connection(item.cluster, kubeconfig, None) as api:
+            found.append(replace(item, exists=await exists(api, item.resource)))
+    return found
 
 
 async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) -> list[_Found]:
@@ -125,21 +215,17 @@ def _kubeconfig(cluster: ClusterPlan, stack: str, home: Home | None) -> tuple[st
     return (str(admin), None) if admin.exists() else None
 
 
-def _show(stack: str, found: list[_Found], *, simulated: bool, done: bool, json: bool) -> None:
-    rows = [
-        {"cluster": item.cluster, "release": str(item.release), "helm": " ".join(item.release.way_out)}
-        for item in found
-    ]
+def _show(stack: str, rows: list[dict[str, str]], *, simulated: bool, done: bool, json: bool) -> None:
     if json:
-        print_json({"stack": stack, "simulated": simulated, "done": done, "releases": rows})
+        print_json({"stack": stack, "simulated": simulated, "done": done, "steps": rows})
         return
     what = f"{'SIMULATED ' if simulated else ''}stack {stack}"
     if not rows:
-        typer.echo(f"{what}: no release is pending")
+        typer.echo(f"{what}: nothing is pending")
         return
     caption = "done; run the deployment again" if done else f"run the steps: dra-fleet recover {stack} --yes"
     table = new_table(what, caption)
-    for heading in ("Cluster", "Release", "Helm command run" if done else "Helm command to run"):
+    for heading in ("Cluster", "Left by the interrupted run", "Step"):
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*row.values())

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.credentials import is_kubeconfig_text
+from dra_fleet.clusters.objects import entries
 from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Collection, Generator, Iterable
 
     from dra_fleet.clusters.client import KubeApi
     from dra_fleet.model.plan import ReleasePlan
@@ -127,6 +128,40 @@ async def wait_for_slices(api: KubeApi, driver: str, seconds: float = SLICES_SEC
         if time.monotonic() > deadline:
             return
         await asyncio.sleep(1)
+
+
+async def wait_for_pods(api: KubeApi, publishers: Collection[str], seconds: float) -> list[str]:
+    """Wait until no pod has devices of some drivers.
+
+    Args:
+        api: The cluster.
+        publishers: The names under which the drivers publish devices.
+        seconds: Maximum time.
+
+    Returns:
+        The pods that still have some, as namespace/name.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        pods = await _pods_with_devices(api, publishers)
+        if not pods or time.monotonic() > deadline:
+            return pods
+        await asyncio.sleep(1)
+
+
+async def _pods_with_devices(api: KubeApi, publishers: Collection[str]) -> list[str]:
+    claims = (await api.list("resource.k8s.io/v1", "ResourceClaim"))["items"]
+    return sorted(
+        {
+            f"{claim['metadata']['namespace']}/{consumer['name']}"
+            for claim in claims
+            if any(
+                result["driver"] in publishers
+                for result in entries(claim, "status", "allocation", "devices", "results")
+            )
+            for consumer in entries(claim, "status", "reservedFor")
+        }
+    )
 
 
 @contextmanager

@@ -58,15 +58,20 @@ class StackState:
 
     def export(self) -> dict[str, Any]:
         """The state as the engine exports it; secrets stay encrypted."""
-        return json.loads(self._run("export").stdout)
+        return json.loads(self._pulumi("stack", "export").stdout)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Replace the state."""
-        self._run("import", "--force", given=json.dumps(state))
+        self._pulumi("stack", "import", "--force", given=json.dumps(state))
 
-    def _run(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    def refresh(self, urns: Iterable[str]) -> None:
+        """Read resources again."""
+        targets = [word for urn in urns for word in ("--target", urn)]
+        self._pulumi("refresh", "--yes", "--skip-preview", "--non-interactive", *targets)
+
+    def _pulumi(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [str(self.pulumi), "stack", *arguments, "--stack", self.stack],
+            [str(self.pulumi), *arguments, "--stack", self.stack],
             cwd=self.directory,
             env=dict(self.environment),
             input=given,
@@ -75,7 +80,7 @@ class StackState:
             check=False,
         )
         if done.returncode != 0:
-            raise RehearsalError(f"pulumi stack {arguments[0]} failed: {done.stderr.strip()}")
+            raise RehearsalError(f"pulumi {' '.join(arguments[:2])} failed: {done.stderr.strip()}")
         return done
 
 
@@ -152,21 +157,43 @@ def _has_pending(backend: Path, stack: str) -> bool:
     return bool(recorded_state(file).get("pending_operations"))
 
 
-def clear_stale_lock(backend: Path, stack: str) -> bool:
+def clear_stale_lock(backend: Path, stack: str, *, host: str = "", remove: bool = True) -> bool:
     """Remove the locks of a stack that ended runs left; returns whether there were any.
 
+    Args:
+        backend: the folder of the backend.
+        stack: its name.
+        host: this host's name, if other hosts use the backend too.
+        remove: False to only look.
+
     Raises:
-        StackBusyError: the run that holds one is alive.
+        StackBusyError: the run that holds one is alive, or it is another host's.
     """
     locks: Sequence[Path] = sorted((backend / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
     for lock in locks:
+        other = _other_host(lock, host) if host else ""
+        if other:
+            raise StackBusyError(
+                f"stack {stack} is locked by a run on host {other}; run `dra-fleet recover` there, "
+                f"or `pulumi cancel --stack {stack}` after that run has ended"
+            )
         if holder := _living_holder(lock):
             raise StackBusyError(
                 f"stack {stack} is being updated by process {holder['pid']} since {holder['timestamp']}; "
                 "wait for it, or stop that process and try again"
             )
-        lock.unlink(missing_ok=True)
+        if remove:
+            lock.unlink(missing_ok=True)
     return bool(locks)
+
+
+def _other_host(lock: Path, host: str) -> str:
+    """Return the host in a lock if it is another one; "" for a lock that was cut off."""
+    try:
+        found = str(json.loads(lock.read_text(encoding="utf-8"))["hostname"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return found if found != host else ""
 
 
 def _living_holder(lock: Path) -> dict[str, Any] | None:

@@ -50,7 +50,7 @@ def test_the_recipe_is_allocated_changes_nothing_the_second_time_and_goes_away_i
     assert own_rehearsed.run("rehearse", "up", file, "--json").json["all_allocated"] is True
 
     destroyed = own_rehearsed.shell(
-        f"pulumi destroy --yes --skip-preview --color never --stack {NAME}", project
+        f"pulumi destroy --run-program --yes --skip-preview --color never --stack {NAME}", project
     )
     assert destroyed.code == 0, destroyed.out + destroyed.err
     gone = deleted(destroyed.out)

@@ -206,11 +206,11 @@ def test_a_run_that_was_killed_while_helm_worked_names_the_release_and_the_way_o
     shown = own_rehearsed.run("recover", str(stack), "--json").json
     assert shown["simulated"] is True
     assert shown["done"] is False
-    assert [row["helm"] for row in shown["releases"]] == [f"rollback {RELEASE} 1 --namespace {RELEASE}"]
+    assert [row["step"] for row in shown["steps"]] == [f"helm rollback {RELEASE} 1 --namespace {RELEASE}"]
     assert own_rehearsed.run("rehearse", "up", str(stack)).code == 1
 
     assert own_rehearsed.run("recover", str(stack), "--yes").code == 0
-    assert own_rehearsed.run("recover", str(stack), "--json").json["releases"] == []
+    assert own_rehearsed.run("recover", str(stack), "--json").json["steps"] == []
     assert own_rehearsed.up(stack)["all_allocated"] is True
 
 

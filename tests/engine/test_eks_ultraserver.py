@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.engine.test_removal import destroy
+
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed
 
@@ -27,9 +29,7 @@ def test_an_ultra_server_s_stack_holds_no_secret_in_clear_and_goes_away_whole(
     kinds = {item["type"] for item in json.loads(state)["checkpoint"]["latest"]["resources"]}
     assert "kubernetes:resource.nvidia.com/v1beta1:ComputeDomain" in kinds
 
-    project = own_rehearsed.home / "projects" / "dra-fleet" / NAME
-    destroyed = own_rehearsed.shell(
-        f"pulumi destroy --yes --skip-preview --color never --stack {NAME}", project
-    )
-    assert destroyed.code == 0, destroyed.out + destroyed.err
+    destroyed = destroy(own_rehearsed, NAME)
+    assert destroyed.done.code == 0, destroyed.done.out + destroyed.done.err
+    destroyed.check_order()
     assert "resources" not in json.loads(own_rehearsed.state(NAME))["checkpoint"]["latest"]

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from dra_fleet.rehearsal import interrupted
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.interrupted import StackBusyError, StackState, clear_interrupted, clear_stale_lock
 from dra_fleet.rehearsal.project import recorded, recorded_state
@@ -70,6 +71,25 @@ def test_the_lock_of_another_stack_is_left_alone(tmp_path: Path) -> None:
     file = lock(tmp_path, "", stack="prod")
     assert clear_stale_lock(tmp_path, "dev") is False
     assert file.exists()
+
+
+def test_the_lock_of_another_host_is_kept_if_hosts_share_the_backend(tmp_path: Path) -> None:
+    file = lock(tmp_path, holder(os.getpid(), datetime.now(UTC) - timedelta(days=900)))
+    with pytest.raises(
+        StackBusyError, match="stack dev is locked by a run on host y; run `dra-fleet recover`"
+    ):
+        clear_stale_lock(tmp_path, "dev", host="x")
+    assert clear_stale_lock(tmp_path, "dev", host="y", remove=False) is True
+    assert file.exists()
+    assert clear_stale_lock(tmp_path, "dev", host="y") is True
+    assert not file.exists()
+
+
+def test_an_empty_state_file_without_backup_is_one_error(tmp_path: Path) -> None:
+    record = tmp_path / "dev.json"
+    record.write_text("")
+    with pytest.raises(RehearsalError, match=r"the state file .*dev\.json is empty and has no backup"):
+        recorded_state(record)
 
 
 class KnownClusters:

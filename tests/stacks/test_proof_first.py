@@ -12,6 +12,7 @@ import pytest
 
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.stack_file import read_fleet
+from stacks.removal import HOOK
 from tests.clouds.aks.aks_fleets import vgpu
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +44,12 @@ def test_a_fleet_that_cannot_be_stops_the_program_before_any_resource(
     def _declare(*given: object) -> None:
         declared.append(given)
 
+    def _register(name: str, hook: object) -> None:
+        assert name == HOOK
+        assert callable(hook)
+
     monkeypatch.setattr("components.fleet.build", _declare)
+    monkeypatch.setattr(pulumi, "ResourceHook", _register)
     try:
         with pytest.raises(pulumi.RunError, match=told):
             runpy.run_path(str(ROOT / "__main__.py"))

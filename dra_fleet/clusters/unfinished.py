@@ -1,0 +1,103 @@
+"""Operations that a killed run began, as the engine's state lists them, and their outcome in clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet.clusters.client import UnknownKindError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.clusters.client import KubeApi, Object
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+_PROVIDER = "-kubernetes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished:
+    """An operation that was begun.
+
+    Attributes:
+        kind: As in the state, such as `creating`.
+        resource: The resource as in the state.
+        exists: True if a creation happened, False if not; None if unknown, or for other kinds.
+    """
+
+    kind: str
+    resource: Mapping[str, Any]
+    exists: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """The logical name of the resource."""
+        return str(self.resource["urn"]).rsplit("::", 1)[-1]
+
+    @property
+    def cluster(self) -> str:
+        """The cluster of a Kubernetes resource, "" for others."""
+        provider = str(self.resource.get("provider", ""))
+        name = provider.split("::")[-2] if provider.count("::") > 1 else ""
+        return name.removesuffix(_PROVIDER) if name.endswith(_PROVIDER) else ""
+
+    @property
+    def id(self) -> str:
+        """The engine's id of a Kubernetes object or release."""
+        return "/".join(filter(None, reversed(_place(self.resource))))
+
+    @property
+    def is_settled(self) -> bool:
+        """True if the outcome is known, or the next run repeats the operation."""
+        return self.kind != "creating" or self.exists is not None
+
+    @property
+    def step(self) -> str:
+        """The step that settles it, as a sentence or a command."""
+        if self.kind != "creating":
+            return f"forget the {self.kind}; the next run repeats it"
+        if self.exists is None:
+            return f"pulumi import {self.resource['type']} {self.name} ID, or pulumi refresh to forget it"
+        return f"import {self.id}, which exists" if self.exists else "forget the creation; nothing exists"
+
+
+def unfinished(state: Mapping[str, Any]) -> list[Unfinished]:
+    """Return the pending operations of an exported state."""
+    found = state["deployment"].get("pending_operations") or ()
+    return [Unfinished(kind=item["type"], resource=item["resource"]) for item in found]
+
+
+async def exists(api: KubeApi, resource: Mapping[str, Any]) -> bool | None:
+    """Return True if a cluster has an object or release, None if its name is unknown."""
+    name, namespace = _place(resource)
+    inputs: Object = resource.get("inputs") or {}
+    if not name:
+        return None
+    if resource["type"] == RELEASE:
+        selector = {"labelSelector": f"owner=helm,name={name}"}
+        return bool((await api.list("v1", "Secret", namespace, params=selector))["items"])
+    try:
+        return await api.find(inputs["apiVersion"], inputs["kind"], name, namespace or "default") is not None
+    except UnknownKindError:
+        return False
+
+
+def settled(state: Object, operations: Sequence[Unfinished]) -> Object:
+    """Return a state with the settled operations removed, and the resources that exist added."""
+    deployment = state["deployment"]
+    added = [
+        {**item.resource, "id": item.id, "outputs": item.resource.get("inputs", {})}
+        for item in operations
+        if item.exists
+    ]
+    rest = [{"type": item.kind, "resource": item.resource} for item in operations if not item.is_settled]
+    resources = [*deployment.get("resources", ()), *added]
+    return {**state, "deployment": {**deployment, "resources": resources, "pending_operations": rest}}
+
+
+def _place(resource: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the name and the namespace of an object or release, "" if unknown."""
+    inputs: Object = resource.get("inputs") or {}
+    found: Object = inputs if resource["type"] == RELEASE else inputs.get("metadata") or {}
+    return str(found.get("name", "")), str(found.get("namespace", ""))

@@ -1,0 +1,139 @@
+"""The removal of drivers: a hook that waits for pods with their devices, and checks that block no destroy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pulumi
+
+from dra_fleet import drivers
+from dra_fleet.model.settings import KubeconfigFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from lightkube.config.kubeconfig import SingleConfig
+
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
+
+# The Kubernetes client is imported when a release is deleted; no other run needs it.
+
+HOOK: Final = "dra-fleet: wait for pods with devices"
+"""The name in the state. It stays, because the engine finds the hook of a deleted release by it."""
+WAIT_SECONDS: Final = 60.0
+_DESTROY: Final = {"destroy", "down", "dn"}
+_SWITCHES: Final = {"--non-interactive", "--emoji", "-e", "--logtostderr", "--logflow"}
+_WITH_VALUE: Final = {"--cwd", "-C", "--color", "--verbose", "-v"}
+
+
+class PodsHoldDevicesError(Exception):
+    """Pods still have devices of a driver whose release is to be deleted."""
+
+
+class Removal:
+    """The hook before the deletion of a driver's release.
+
+    Attributes:
+        hooks: The binding for releases. Create it before anything can stop the program: the state names the
+            hook, and the engine deletes no such release without it.
+    """
+
+    def __init__(self) -> None:
+        self.hooks = pulumi.ResourceHookBinding(before_delete=[pulumi.ResourceHook(HOOK, self.wait)])
+        self._clusters: Mapping[str, ClusterPlan] = {}
+        self._kubeconfigs: Mapping[str, pulumi.Output[str]] = {}
+
+    def reach(self, plan: FleetPlan, kubeconfigs: Mapping[str, pulumi.Output[str]]) -> None:
+        """Use the clusters of a declared fleet.
+
+        Args:
+            plan: The fleet.
+            kubeconfigs: By cluster, the kubeconfigs that the program has.
+        """
+        self._clusters = {cluster.name: cluster for cluster in plan.clusters}
+        self._kubeconfigs = kubeconfigs
+
+    async def wait(self, args: pulumi.ResourceHookArgs) -> None:
+        """Wait until no pod has a device of the release's driver.
+
+        Raises:
+            PodsHoldDevicesError: The time is up; the message names the pods.
+        """
+        publishers = self._publishers(str((args.old_inputs or {}).get("chart", "")))
+        if not publishers:
+            return
+        cluster = max(
+            (name for name in self._clusters if args.name.startswith(f"{name}-")), key=len, default=""
+        )
+        pods, unread = await self._remaining(cluster, publishers)
+        if unread:
+            pulumi.log.warn(f"{args.name} is deleted without a check for pods with its devices: {unread}")
+        if pods:
+            raise PodsHoldDevicesError(
+                f"pods in cluster {cluster} still use devices of {', '.join(sorted(publishers))}: "
+                f"{', '.join(pods)}; without their driver they cannot end; "
+                "delete them, then run the command again"
+            )
+
+    async def _remaining(self, cluster: str, publishers: Collection[str]) -> tuple[list[str], str]:
+        """Return the pods that still have devices when the time is up, and why they cannot be read."""
+        import httpx2  # noqa: PLC0415
+
+        from dra_fleet.clusters.client import ApiError, KubeApi  # noqa: PLC0415
+        from dra_fleet.clusters.credentials import KubeconfigError  # noqa: PLC0415
+        from dra_fleet.clusters.releases import wait_for_pods  # noqa: PLC0415
+
+        if not cluster:
+            return [], "the stack file has no such cluster"
+        try:
+            async with KubeApi.connect(await self._kubeconfig(cluster)) as api:
+                return await wait_for_pods(api, publishers, WAIT_SECONDS), ""
+        except (httpx2.TransportError, ApiError, KubeconfigError) as error:
+            return [], f"cluster {cluster} cannot be read: {str(error) or type(error).__name__}"
+
+    async def _kubeconfig(self, name: str) -> SingleConfig:
+        from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig  # noqa: PLC0415
+
+        source = self._clusters[name].kubeconfig
+        if isinstance(source, KubeconfigFile):
+            return read_kubeconfig(source.file, source.context)
+        text = await self._kubeconfigs[name].future() if name in self._kubeconfigs else None
+        if text is None:
+            raise KubeconfigError("its kubeconfig is unknown")
+        return read_kubeconfig(text, None)
+
+    def _publishers(self, chart: str) -> set[str]:
+        """Return the names under which a chart's driver publishes devices."""
+        name = chart.rpartition("/")[2]
+        releases = [release for cluster in self._clusters.values() for release in cluster.releases]
+        planned = {release.driver for release in releases if release.chart.rpartition("/")[2] == name}
+        known = {
+            publisher
+            for driver in drivers.known()
+            if any(version.chart.rpartition("/")[2] == name for version in driver.facts.versions)
+            for publisher in driver.publishers
+        }
+        return planned - {""} | known
+
+
+def is_destroy() -> bool:
+    """Return True if `pulumi destroy --run-program` runs this program, False also if that is uncertain."""
+    import psutil  # noqa: PLC0415
+
+    for parent in psutil.Process().parents():
+        words = parent.cmdline()
+        if words and Path(words[0]).stem == "pulumi":
+            return _command(words[1:]) in _DESTROY
+    return False
+
+
+def _command(words: list[str]) -> str:
+    """Return the engine's command in its arguments, "" behind an option of unknown shape."""
+    rest = iter(words)
+    for word in rest:
+        if word in _WITH_VALUE:
+            next(rest, "")
+        elif not (word in _SWITCHES or (word.startswith("--") and "=" in word)):
+            return "" if word.startswith("-") else word
+    return ""

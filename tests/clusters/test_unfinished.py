@@ -1,0 +1,62 @@
+"""Pending operations: a creation is imported or forgotten only if the cluster knows its outcome."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dra_fleet.clusters.unfinished import RELEASE, Unfinished, settled, unfinished
+
+PREFIX = "urn:pulumi:prod::fleet::dra-fleet:clouds:ExistingCluster$"
+PROVIDER = f"{PREFIX}pulumi:providers:kubernetes::lab-kubernetes::0b1c"
+
+
+def resource(kind: str, name: str, inputs: dict[str, Any], provider: str = PROVIDER) -> dict[str, Any]:
+    return {"urn": f"{PREFIX}{kind}::{name}", "type": kind, "inputs": inputs, "provider": provider}
+
+
+OBJECT = resource("kubernetes:core/v1:ConfigMap", "lab-a", {"metadata": {"name": "a", "namespace": "ml"}})
+CHART = resource(RELEASE, "lab-driver", {"name": "driver", "namespace": "gpu"})
+POOL = resource("gcp:container/nodePool:NodePool", "lab-pool", {}, "urn:pulumi:prod::fleet::gcp::default::1")
+
+
+def state(*pending: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    operations = [{"type": kind, "resource": item} for kind, item in pending]
+    return {"version": 3, "deployment": {"resources": [{"urn": "first"}], "pending_operations": operations}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "exists", "cluster", "step"),
+    [
+        ("creating", OBJECT, True, "lab", "import ml/a, which exists"),
+        ("creating", CHART, True, "lab", "import gpu/driver, which exists"),
+        ("creating", OBJECT, False, "lab", "forget the creation; nothing exists"),
+        ("updating", OBJECT, None, "lab", "forget the updating; the next run repeats it"),
+        (
+            "creating",
+            POOL,
+            None,
+            "",
+            "pulumi import gcp:container/nodePool:NodePool lab-pool ID, or pulumi refresh to forget it",
+        ),
+    ],
+)
+def test_each_operation_has_a_cluster_and_a_step(
+    kind: str, item: dict[str, Any], exists: bool | None, cluster: str, step: str
+) -> None:
+    found = Unfinished(kind=kind, resource=item, exists=exists)
+    assert (found.cluster, found.step) == (cluster, step)
+
+
+def test_only_operations_with_a_known_outcome_leave_the_state() -> None:
+    exported = state(("creating", OBJECT), ("creating", CHART), ("creating", POOL), ("deleting", OBJECT))
+    made, missing, unknown, deleting = unfinished(exported)
+
+    found = settled(
+        exported, [replace(made, exists=True), replace(missing, exists=False), unknown, deleting]
+    )["deployment"]
+
+    assert found["resources"] == [{"urn": "first"}, {**OBJECT, "id": "ml/a", "outputs": OBJECT["inputs"]}]
+    assert found["pending_operations"] == [{"type": "creating", "resource": POOL}]
