@@ -23,10 +23,10 @@ from dra_fleet.proof.answer.workloads import Answer
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
 from dra_fleet.proof.report import Undecidable
-from dra_fleet.proof.search.contention import Question
+from dra_fleet.proof.search.contention import Question, suitability_by_group
 from dra_fleet.proof.search.kinds import kinds_of
 from dra_fleet.proof.search.placements import Placements, steps_for
-from dra_fleet.proof.search.suitability import Suitability, barrier, suitability_of
+from dra_fleet.proof.search.suitability import Suitability, barrier
 from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:
@@ -139,12 +139,10 @@ def _question(
     groups: Sequence[NodeGroup], kinds: Sequence[int], pod_sets: Sequence[PodSet], placements: Placements
 ) -> Question:
     suitability: dict[tuple[int, int], Suitability] = {}
-    different = set(kinds)
     for number, pod_set in enumerate(pod_sets):
         with suppress(Undecidable):  # what each pool means is told anyway, in as long as a step takes
             placements.spend(len(groups))
-        of_kind = {kind: suitability_of(pod_set, groups[kind], placements.suitability) for kind in different}
-        suitability |= {(number, index): of_kind[kind] for index, kind in enumerate(kinds)}
+        suitability |= suitability_by_group(number, pod_set, groups, kinds, placements)
     return Question(
         pod_sets=pod_sets, groups=groups, kinds=kinds, suitability=suitability, placements=placements
     )

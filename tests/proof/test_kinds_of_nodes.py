@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dra_fleet.model.nodes import ONE_POD, ComputeResources
 from dra_fleet.proof import prove as proving
+from dra_fleet.proof.search import contention
 from dra_fleet.proof.search.kinds import kinds_of
 from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
@@ -41,7 +42,7 @@ def alike(pools: int, claims: int = 5) -> dict[str, Any]:
 def asked(monkeypatch: pytest.MonkeyPatch, stack: dict[str, Any]) -> int:
     """How often a proof asks what nodes mean to pods."""
     count = 0
-    answer = proving.suitability_of
+    answer = contention.suitability_of
 
     def counted(*arguments: Any) -> Any:
         nonlocal count
@@ -49,7 +50,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, stack: dict[str, Any]) -> int:
         return answer(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(proving, "suitability_of", counted)
+        patched.setattr(contention, "suitability_of", counted)
         proved(stack)
     return count
 

@@ -17,7 +17,6 @@ from dra_fleet.proof.answer.workloads import Answer
 from dra_fleet.proof.demand.asks import ask_of
 from dra_fleet.proof.report import Undecidable
 from dra_fleet.proof.search.placements import Placements
-from dra_fleet.proof.search.suitability import suitability_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,20 +60,11 @@ def remedy(question: Question, number: int, word_of: Callable[[Question, int], s
         word_of: Returns the verdict on a pod set in a changed question.
     """
     placements = Placements(question.placements.classes, question.placements.minor, Steps(MOST_STEPS))
+    spare = replace(question, placements=placements)
     gang = question.pod_sets[number]
 
     def starts(changed: PodSet) -> bool:
-        pod_sets = [*question.pod_sets[:number], changed, *question.pod_sets[number + 1 :]]
-        fits = {
-            kind: suitability_of(changed, question.groups[kind], placements.suitability)
-            for kind in set(question.kinds)
-        }
-        suitability = {
-            **question.suitability,
-            **{(number, group): fits[kind] for group, kind in enumerate(question.kinds)},
-        }
-        asked = replace(question, pod_sets=pod_sets, suitability=suitability, placements=placements)
-        return word_of(asked, number) == "guaranteed"
+        return word_of(spare.changed({number: changed}), number) == "guaranteed"
 
     found: list[str] = []
     try:

@@ -16,7 +16,6 @@ from dra_fleet.proof.demand.asks import ask_of
 from dra_fleet.proof.search.kinds import Held
 from dra_fleet.proof.search.packing import Undecidable
 from dra_fleet.proof.search.placements import Placements
-from dra_fleet.proof.search.suitability import suitability_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -262,16 +261,13 @@ def _with_claim(question: Question, pod_set: int, body: Object) -> Question:
     """Return the question with another body of this claim, in all pod sets that use the claim."""
     before = question.pod_sets[pod_set].claim
     claim = ask_of(before.name, body["spec"], question.placements.classes)
-    pod_sets = [replace(item, claim=claim) if item.claim is before else item for item in question.pod_sets]
-    suitability = dict(question.suitability)
-    for number, item in enumerate(pod_sets):
-        if item.claim is claim:
-            of_kind = {
-                kind: suitability_of(item, question.groups[kind], question.placements.suitability)
-                for kind in set(question.kinds)
-            }
-            suitability |= {(number, index): of_kind[kind] for index, kind in enumerate(question.kinds)}
-    return replace(question, pod_sets=pod_sets, suitability=suitability)
+    return question.changed(
+        {
+            number: replace(item, claim=claim)
+            for number, item in enumerate(question.pod_sets)
+            if item.claim is before
+        }
+    )
 
 
 def _sum(values: Sequence[Any]) -> Any:  # noqa: ANN401 - numbers of one type

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
+from dra_fleet.proof.search.suitability import suitability_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +31,22 @@ class Question:
     kinds: Sequence[int]
     suitability: Mapping[tuple[int, int], Suitability]
     placements: Placements
+
+    def changed(self, pod_sets: Mapping[int, PodSet]) -> Question:
+        """Return the question with these pod sets in the place of others, by their numbers."""
+        suitability = dict(self.suitability)
+        for number, pod_set in pod_sets.items():
+            suitability |= suitability_by_group(number, pod_set, self.groups, self.kinds, self.placements)
+        after = [pod_sets.get(number, pod_set) for number, pod_set in enumerate(self.pod_sets)]
+        return replace(self, pod_sets=after, suitability=suitability)
+
+
+def suitability_by_group(
+    number: int, pod_set: PodSet, groups: Sequence[NodeGroup], kinds: Sequence[int], placements: Placements
+) -> dict[tuple[int, int], Suitability]:
+    """Return by pod set and group what the nodes mean to a pod set; each kind of nodes is evaluated once."""
+    of_kind = {kind: suitability_of(pod_set, groups[kind], placements.suitability) for kind in set(kinds)}
+    return {(number, group): of_kind[kind] for group, kind in enumerate(kinds)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
