@@ -95,7 +95,7 @@ def test_a_stack_adopts_another_s_cluster_and_leaves_it_as_it_was(own_rehearsed:
     assert adopted.json["all_allocated"] is True
 
     project = own_rehearsed.home / "projects" / "dra-fleet" / "tenant"
-    gone = own_rehearsed.shell("pulumi destroy --stack tenant --yes --skip-preview", project)
+    gone = own_rehearsed.shell("pulumi destroy --run-program --stack tenant --yes --skip-preview", project)
     assert gone.code == 0, gone.out + gone.err
     left = own_rehearsed.run("rehearse", "status", str(owner), "--json").json["clusters"]["base"]
     assert left["pools"]["gpu"]["nodes"] == 1

@@ -70,7 +70,7 @@ def free_name(name: str, planes: ManagedControlPlanes, refuse: Callable[[str], C
         raise refuse(
             f"(rehearsal) this rehearsal has a cluster {found} already, and a simulated cluster's name is "
             "its own in all clouds and stacks. Give it another name, end the other stack with "
-            "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY"
+            "`pulumi destroy --run-program`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY"
         )
     return found
 

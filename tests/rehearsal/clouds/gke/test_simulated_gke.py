@@ -198,5 +198,6 @@ def test_a_name_that_another_stack_s_cluster_has_is_refused(gke: Project) -> Non
     assert str(refused.value) == (
         "googleapi: Error 409: (rehearsal) this rehearsal has a cluster render already, and a simulated "
         "cluster's name is its own in all clouds and stacks. Give it another name, end the other stack with "
-        "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY, ALREADY_EXISTS"
+        "`pulumi destroy --run-program`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY, "
+        "ALREADY_EXISTS"
     )
