@@ -159,4 +159,5 @@ def for_tests(reporter: Reporter) -> dict[str, str]:
     """What tests build when they first ask for it: here, so that none waits."""
     oracles = {f"oracle-{minor}": str(oracle(minor, reporter)) for minor in recipes.oracle_minors()}
     languages = {recipe.name: str(for_language(recipe, reporter)) for recipe in recipes.LANGUAGES}
-    return {**oracles, "actionlint": str(actionlint(reporter)), **languages}
+    kueue = GoToolchain.find().build(recipes.KUEUE, Cache.default(), reporter)
+    return {**oracles, "actionlint": str(actionlint(reporter)), "kueue": str(kueue), **languages}
