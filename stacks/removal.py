@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 HOOK: Final = "dra-fleet: wait for pods with devices"
 """The name in the state. It stays, because the engine finds the hook of a deleted release by it."""
 WAIT_SECONDS: Final = 60.0
+KUBECONFIG_SECONDS: Final = 5.0
+"""How long to wait for the kubeconfig of a cluster. It has no value until the cluster is replaced, and the
+engine replaces the cluster only after it has deleted the cluster's releases."""
 _DESTROY: Final = {"destroy", "down", "dn"}
 _SWITCHES: Final = {"--non-interactive", "--emoji", "-e", "--logtostderr", "--logflow"}
 _WITH_VALUE: Final = {"--cwd", "-C", "--color", "--verbose", "-v"}
@@ -98,9 +102,13 @@ class Removal:
         source = self._clusters[name].kubeconfig
         if isinstance(source, KubeconfigFile):
             return read_kubeconfig(source.file, source.context)
-        text = await self._kubeconfigs[name].future() if name in self._kubeconfigs else None
-        if text is None:
+        if name not in self._kubeconfigs:
             raise KubeconfigError("its kubeconfig is unknown")
+        reading = asyncio.ensure_future(self._kubeconfigs[name].future())
+        await asyncio.wait({reading}, timeout=KUBECONFIG_SECONDS)  # an engine that replaces it waits for us
+        text = reading.result() if reading.done() else None
+        if text is None:
+            raise KubeconfigError("its kubeconfig is unknown while the cluster is created or replaced")
         return read_kubeconfig(text, None)
 
     def _publishers(self, chart: str) -> set[str]:
@@ -121,11 +129,13 @@ def is_destroy() -> bool:
     """Return True if `pulumi destroy --run-program` runs this program, False also if that is uncertain."""
     import psutil  # noqa: PLC0415
 
-    for parent in psutil.Process().parents():
-        words = parent.cmdline()
-        if words and Path(words[0]).stem == "pulumi":
-            return _command(words[1:]) in _DESTROY
-    return False
+    try:
+        lines = [parent.cmdline() for parent in psutil.Process().parents()]
+    except psutil.Error:
+        return False
+    return any(
+        words and Path(words[0]).stem == "pulumi" and _command(words[1:]) in _DESTROY for words in lines
+    )
 
 
 def _command(words: list[str]) -> str:

@@ -141,5 +141,6 @@ class Rehearsed:
             capture_output=True,
             text=True,
             check=False,
+            timeout=LONGEST,
         )
         return Finished(code=done.returncode, out=done.stdout, err=done.stderr)
