@@ -1,7 +1,7 @@
-"""How long does README's first command take where nothing is there yet?
+"""Measure README's first command in a fresh clone with an empty home.
 
 Runs `make up` in a fresh clone of this commit with an empty home: it sets the environment up, makes every
-tool anew and rehearses the dev stack. Prints minutes of wall time and CPU time beside their goals, which
+tool again and rehearses the dev stack. Prints minutes of wall time and CPU time beside their goals, which
 are for two cores. `make bench` leaves it out: it takes ten minutes and everything the machine has.
 """
 

@@ -1,11 +1,11 @@
-"""What does judging cost a preview?
+"""Measure the cost of the policy pack in a preview.
 
 A program with 500 ResourceClaimTemplates, a CRD of 92 KiB and a driver release with 8 KiB of chart values is
 previewed by the real engine, in turns: without a pack, with a pack of one empty policy written with the
 policy SDK (the floor: what the engine takes for having a pack), and with the whole pack; seconds on the wall,
 and of CPU time for all processes together. `dra-fleet gate` is compared with a plain preview of 200 of the
 resources. This program only declares, so that the floor is high;
-`bench/preview.py` measures the same of a real program. Then the pack judges the same resources by itself, as
+`bench/preview.py` measures the same of a real program. Then the pack checks the same resources by itself, as
 the engine would ask it to. Medians of rounds.
 """
 
@@ -58,7 +58,7 @@ PolicyPack(name="empty", policies=[policy])
 
 
 def program() -> list[Declared]:
-    """What is declared."""
+    """Return the declared resources."""
     return [_crd(), _release(), *(_template(number) for number in range(TEMPLATES))]
 
 
@@ -186,7 +186,7 @@ def _measure_previews(folder: Path, declared: Sequence[Declared], rounds: int) -
 def _ratios(
     costs: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """How much more of the wall and of CPU time, by the medians of pairs."""
+    """Return the additional wall time and CPU time, as medians of pairs."""
     walls = [one / other for (one, _), (other, _) in zip(costs, others, strict=True)]
     used = [one / other for (_, one), (_, other) in zip(costs, others, strict=True)]
     return statistics.median(walls), statistics.median(used)
@@ -199,7 +199,7 @@ def _used() -> float:
 
 
 def _empty_pack(folder: Path) -> Path:
-    """A pack of one policy that does nothing, as the policy SDK has it written."""
+    """Write a pack of one policy that does nothing, as the policy SDK writes it."""
     folder.mkdir()
     (folder / "PulumiPolicy.yaml").write_text("runtime: python\nversion: 1.0.0\n", encoding="utf-8")
     (folder / "__main__.py").write_text(EMPTY, encoding="utf-8")
@@ -212,7 +212,7 @@ def _empty_pack(folder: Path) -> Path:
 
 
 def _measure_pack(declared: Sequence[Declared], rounds: int) -> None:
-    """Judge as the engine asks: each resource alone, then all together."""
+    """Check as the engine does: each resource alone, then all together."""
     templates = [found for found in declared if found.type.endswith("ResourceClaimTemplate")]
     alone: list[float] = []
     together: list[float] = []

@@ -1,4 +1,4 @@
-"""How do the commands grow with the pools of a stack?
+"""Measure how the commands grow with the pools of a stack.
 
 Measures stacks of 10, 50 and 250 pools in a cluster that exists, each with ten claims and workloads: `prove`,
 the preview, the same with the policy pack (what `gate` waits for), all of `review` but its preview, and
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # neither the prog
 from ruamel.yaml import YAML
 from twins.arguments import parser
 from twins.chart import write_chart
-from twins.engine import COMMAND, PROJECT, Twin, room
+from twins.engine import COMMAND, PROJECT, Twin, rehearsed_cluster
 from twins.goals import print_beside_goal, print_measured
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ MACHINES = ("hgx-h100-8", "hgx-a100-40-4", "pcie-l40s-4")
 
 @dataclass(frozen=True, kw_only=True)
 class Asks:
-    """What is asked for: pools of each stack, and how often each step is measured."""
+    """Sizes to measure: pools of each stack, and the repetitions of each step."""
 
     pools: Sequence[int]
     rounds: int
@@ -61,8 +61,8 @@ def main() -> None:
         for measure in dict.fromkeys(STEPS[step] for step in chosen):
             for step, seconds in measure(Path(place), asks).items():
                 found[step] = seconds
-                told = (f"{value:.2f} s of {size}" for size, value in seconds.items())
-                print_measured(f"{step}, pools", ", ".join(told))
+                output = (f"{value:.2f} s of {size}" for size, value in seconds.items())
+                print_measured(f"{step}, pools", ", ".join(output))
                 least, most = min(seconds), max(seconds)
                 ratio = (seconds[most] / most) / (seconds[least] / least)
                 print_beside_goal(f"{step}: a pool among {most} / among {least}", ratio, GOAL)
@@ -71,7 +71,6 @@ def main() -> None:
 
 
 def _alone(folder: Path, asks: Asks) -> dict[str, dict[int, float]]:
-    """What needs no engine."""
     files = {size: _write(folder / f"grown{size}.yaml", _existing(size)) for size in asks.pools}
     return {
         "prove": {
@@ -89,10 +88,10 @@ def _alone(folder: Path, asks: Asks) -> dict[str, dict[int, float]]:
 def _on_engine(_folder: Path, asks: Asks) -> dict[str, dict[int, float]]:
     """Previews on a rehearsed cluster, which needs no nodes for that."""
     found: dict[str, dict[int, float]] = {"preview": {}, "gate": {}}
-    with room() as world:
+    with rehearsed_cluster() as simulator:
         for size in asks.pools:
-            file = _write(world.folder / f"grown{size}.yaml", _existing(size))
-            twin: Twin = world.stack(world.folder, f"grown{size}", ["--config-file", str(file)])
+            file = _write(simulator.folder / f"grown{size}.yaml", _existing(size))
+            twin: Twin = simulator.stack(simulator.folder, f"grown{size}", ["--config-file", str(file)])
             for step, options in (("preview", ()), ("gate", ("--policy-pack", PACK))):
                 costs = [twin.run("preview", *options) for _ in range(asks.rounds)]
                 found[step][size] = statistics.median(cost.wall for cost in costs)
@@ -100,7 +99,6 @@ def _on_engine(_folder: Path, asks: Asks) -> dict[str, dict[int, float]]:
 
 
 def _rehearsed(folder: Path, asks: Asks) -> dict[str, dict[int, float]]:
-    """`rehearse status` of one cluster, a node for each pool."""
     found: dict[int, float] = {}
     for size in asks.pools:
         file = _write(folder / f"rehearsed{size}.yaml", _existing(size))
@@ -133,7 +131,6 @@ STEPS: dict[str, Callable[[Path, Asks], dict[str, dict[int, float]]]] = {
 
 
 def _hardware(pools: int) -> dict[str, Any]:
-    """A node for each pool of that cluster."""
     nodes = [
         {
             "name": f"p{number}",
@@ -147,7 +144,6 @@ def _hardware(pools: int) -> dict[str, Any]:
 
 
 def _existing(pools: int) -> dict[str, Any]:
-    """A cluster that is there, of machines of three kinds."""
     return {
         "cloud": "existing",
         "kubeconfig": {"context": "lab"},

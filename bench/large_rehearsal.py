@@ -1,11 +1,11 @@
-"""How long does a rehearsal of hundreds of nodes take, and what does it take of the machine?
+"""Measure a rehearsal of hundreds of nodes, and its use of the machine.
 
-Brings one cluster up from nothing, its nodes in one pool and its claims each for a partition of a GPU, until
-every pod holds its device; then reads it: `rehearse status`, `review`, of which the engine's preview is told
-too, and the review's page in the system's Chromium, where there is one. Prints seconds, devices per second
-beside the figures that Kubernetes publishes of its scheduler alone, processor time and memory by process, and
-requests per pod. Numbers of nodes and claims may follow: 500 and 5,000 without them. Tools must be built
-already (`make up` once).
+Starts one cluster from nothing, its nodes in one pool and its claims each for a partition of a GPU, until
+every pod holds its device; then reads it: `rehearse status`, `review`, of which the engine's preview is
+reported too, and the review's page in the system's Chromium, where there is one. Prints seconds, devices per
+second beside the figures that Kubernetes publishes of its scheduler alone, processor time and memory by
+process, and requests per pod. Numbers of nodes and claims may follow: 500 and 5,000 without them. Tools must
+be built already (`make up` once).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PUBLISHED = "241 to 288"
 """Pods with claims that the scheduler alone places in a second, of 5,000 on 500 nodes with 10 devices each:
 https://github.com/kubernetes/kubernetes/pull/140877, July 2026"""
 MOST_SECONDS = 3
-"""For whoever reads such a fleet."""
+"""Access of users who read such a fleet."""
 COPIES = 500
 """Of one workload."""
 SALT = "v1:IiWJwkzHM+0=:v1:kz/6fqX9QNkwAKQl:8HkU5a3ywBUO/ZjlcIeSADPy0g8NOA=="
@@ -46,15 +46,15 @@ LABEL = re.compile(r'(\w+)="([^"]*)"')
 HOLDING = ("pulumi up: resources", "pulumi up: after the last resource", "devices")
 """The parts of a run in which pods come and get their devices."""
 NOT_ALLOCATED = 3
-"""How `rehearse up` ends where some pods wait."""
+"""Exit code of `rehearse up` if some pods wait."""
 NEEDS_A_PERSON = 10
-"""How a review ends that a person must look at."""
+"""Exit code of a review that requires approval."""
 MOST = 24
 """Kinds of requests to print."""
 
 
 def stack(nodes: int, claims: int) -> dict[str, Any]:
-    """A stack of one pool and single partitions."""
+    """Return a stack of one pool and single partitions."""
     rest = [min(COPIES, claims - begin) for begin in range(0, claims, COPIES)]
     fleet = {
         "owner": "ml-platform",
@@ -87,7 +87,7 @@ def stack(nodes: int, claims: int) -> dict[str, Any]:
 
 
 def hardware(nodes: int) -> dict[str, Any]:
-    """The machines of that pool."""
+    """Return the machines of that pool."""
     node = {
         "name": "parts",
         "count": nodes,
@@ -131,7 +131,7 @@ def processes(home: Path) -> dict[str, tuple[float, float]]:
         words: list[str] = process.info["cmdline"] or [""]
         if str(home) not in " ".join([*words, process.info["cwd"] or ""]):
             continue
-        name = "world" if "dra_fleet.rehearsal.world" in words else Path(words[0]).name
+        name = "simulator" if "dra_fleet.rehearsal.simulator" in words else Path(words[0]).name
         used = process.info["cpu_times"]
         name = words[1] if name == "controlplane" else name
         found[name] = (used.user + used.system, process.info["memory_info"].rss / 1e6)
@@ -139,7 +139,7 @@ def processes(home: Path) -> dict[str, tuple[float, float]]:
 
 
 def requests(home: Path) -> Counter[str]:
-    """Requests that the cluster's API server has answered, by verb, resource and answer."""
+    """Count the requests that the cluster's API server answered, by verb, resource and answer."""
     pki = home / "clusters" / "lab" / "pki"
     trust = ssl.create_default_context(cafile=str(pki / "ca.crt"))
     trust.load_cert_chain(pki / "admin.crt", pki / "admin.key")
@@ -169,16 +169,16 @@ def main() -> None:
 
 
 def measure_up(root: Path, environment: dict[str, str], claims: int) -> None:
-    """Bring the fleet up."""
+    """Start the fleet."""
     file, machines = str(root / "large.yaml"), str(root / "machines.yaml")
     up = ["rehearse", "up", file, "--hardware", machines, "--json", "--timings", "--wait", "1200"]
     done = run(up, environment, fine=(0, NOT_ALLOCATED))
-    told = json.loads(done.printed)
-    for part in told["timings"]:
+    output = json.loads(done.printed)
+    for part in output["timings"]:
         print(f"  {part['part']:40} {part['seconds']:7.1f} s")
-    held = "" if told["all_allocated"] else ", without all"
+    held = "" if output["all_allocated"] else ", without all"
     print_measured("from nothing until all devices are held", f"{done.wall:.0f} s{held}")
-    waited = sum(part["seconds"] for part in told["timings"] if part["part"] in HOLDING)
+    waited = sum(part["seconds"] for part in output["timings"] if part["part"] in HOLDING)
     print_measured(
         f"devices per second ({PUBLISHED} are published of the scheduler alone)", f"{claims / waited:.1f}"
     )

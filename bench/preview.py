@@ -1,4 +1,4 @@
-"""How long does a preview take beside a bare program that declares the same objects?
+"""Measure a preview and a bare program that declares the same objects.
 
 Measures, in turns and on one rehearsed cluster that has nothing of them: the preview of a stack of 250, 500,
 1,000 and 4,000 Kubernetes objects (or of the numbers given), of its flat twin, and of the stack with the
@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # neither the program nor `tests` is installed
 
-from twins.engine import PROJECT, Cost, asked, median_wall, print_costs, print_growth, room
+from twins.engine import PROJECT, Cost, asked, median_wall, print_costs, print_growth, rehearsed_cluster
 
 SIZES = (250, 500, 1000, 4000)
 PACK = str(PROJECT / "policies" / "run-pack")
@@ -24,22 +24,22 @@ OF_COMPONENTS = 250
 """Objects of the program: more claims in one program are not usual."""
 OF_THE_PROGRAM = {(COMPONENTS, "flat twin"): 1.15}
 OF_THE_PACK = {500: {("ours with the pack", "ours"): 1.15}}
-"""By number of objects, how much longer a preview may take for being judged."""
+"""By number of objects, how much longer a preview may take for being checked."""
 
 
 def main() -> None:
     """Print all measurements."""
     walls: dict[int, float] = {}
     sizes = asked(__doc__, SIZES)
-    with room() as cluster:
+    with rehearsed_cluster() as cluster:
         for objects, rounds in sizes.items():
-            ours, flat = cluster.twins(objects)
+            own, flat = cluster.twins(objects)
             costs: dict[str, list[Cost]] = {"ours": [], "flat twin": [], "ours with the pack": []}
             program = cluster.components(objects) if objects == OF_COMPONENTS else None
             for _ in range(rounds):
-                costs["ours"].append(ours.run("preview"))
+                costs["ours"].append(own.run("preview"))
                 costs["flat twin"].append(flat.run("preview"))
-                costs["ours with the pack"].append(ours.run("preview", "--policy-pack", PACK))
+                costs["ours with the pack"].append(own.run("preview", "--policy-pack", PACK))
                 if program is not None:
                     costs.setdefault(COMPONENTS, []).append(program.run("preview"))
             more = OF_THE_PACK.get(objects, {}) | ({} if program is None else OF_THE_PROGRAM)

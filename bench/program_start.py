@@ -1,4 +1,4 @@
-"""How long does the program of a one-cloud stack take to start, beside a bare one?
+"""Measure the start of a one-cloud stack's program and of a bare one.
 
 Measures, in turns and whole processes, for one stack of each cloud: the program from the start of the
 interpreter to its first resource (settings, plan and proof are made by then), and until all resources are
@@ -84,10 +84,10 @@ def tell(declared):
 
 asyncio.run(declare())
 """
-"""Runs the program to its first resource, or until all are declared, and tells the SDKs' modules it imported.
+"""Run the program to its first resource, or until all are declared, and report the SDK modules it imported.
 
 SDKs hold most of their modules back until something of them is used; those do not count. To record what is
-declared takes a moment of its own, so that a run of its own does it.
+declared takes a moment, so that a separate run does it.
 """
 BARE = """\
 import asyncio, importlib, json, os, sys
@@ -130,13 +130,13 @@ def main() -> None:
 
 
 def fleet_of(example: str) -> str:
-    """The fleet of an example as the engine hands it to the program."""
+    """Return the fleet of an example as the engine passes it to the program."""
     content = YAML(typ="safe", pure=True).load(PROJECT / "examples" / f"{example}.yaml")  # pyright: ignore[reportUnknownMemberType]
     return json.dumps(content["config"]["dra-fleet:fleet"])
 
 
 def contents(until: str, fleet: str, variables: dict[str, str]) -> dict[str, list[Any]]:
-    """What the program of a fleet has by then: `resources`, the SDKs' `modules`, and those of `pydantic`.
+    """Return the program's `resources`, the SDKs' `modules`, and those of `pydantic`.
 
     Args:
         until: "first" for the first resource, which is not declared yet; "record" for all of them.
@@ -153,14 +153,14 @@ def _measure(cloud: str, fleet: str, variables: dict[str, str], rounds: int) -> 
         with_pydantic = json.dumps(
             {"modules": [*found["pydantic"], *found["modules"]], "resources": found["resources"]}
         )
-        ours: list[float] = []
+        own: list[float] = []
         theirs: list[float] = []
         with_models: list[float] = []
         for _ in range(rounds):
-            ours.append(_timed(PROGRAM, until, fleet, variables))
+            own.append(_timed(PROGRAM, until, fleet, variables))
             theirs.append(_timed(BARE, until, bare, variables))
             with_models.append(_timed(BARE, until, with_pydantic, variables))
-        program, plain, modelled = (statistics.median(times) for times in (ours, theirs, with_models))
+        program, plain, modelled = (statistics.median(times) for times in (own, theirs, with_models))
         size = f"{len(found['modules'])} SDK modules and {len(found['resources'])} resources"
         print_measured(f"{cloud}: program until {words}", f"{program:.3f} s")
         print_measured(f"{cloud}: bare program, {size}", f"{plain:.3f} s")

@@ -1,12 +1,12 @@
-"""How long does a proof take, beside Kubernetes' own allocator placing the same claims?
+"""Measure a proof and Kubernetes' own allocator on the same claims.
 
 Measures, in one run and side by side: the proof of 5,000 claims from 50 templates over 20 pools of 25 nodes
 with 10 devices each in 6 shapes; the Go allocator placing those claims pod by pod, searching nodes itself,
-the pickiest first, so that none of its searches is in vain; both with 50 pools of 10 nodes, each of a machine
-of its own; the first proof with 10 times more nodes per pool; `dra-fleet prove dev`, `--help` and `check` of
-one file; a bare interpreter; importing the proof. Each proof runs in a process of its own, and its time is
-taken from the plan to the verdicts. All processes find their modules compiled, as after the first run of a
-program; a shell that forbids them (PYTHONDONTWRITEBYTECODE) changes nothing here.
+the pickiest first, so that none of its searches is without success; both with 50 pools of 10 nodes, each of a
+separate machine; the first proof with 10 times more nodes per pool; `dra-fleet prove dev`, `--help` and
+`check` of one file; a bare interpreter; importing the proof. Each proof runs in a separate process, and its
+time is taken from the plan to the verdicts. All processes find their modules compiled, as after the first run
+of a program; a shell that forbids them (PYTHONDONTWRITEBYTECODE) changes nothing here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from twins.arguments import parser
 from twins.goals import print_beside_goal, print_measured
 
 from dra_fleet.kubernetes.cel import UNKNOWN
-from dra_fleet.rehearsal.tools import oracle
+from dra_fleet.rehearsal.tools import reference
 
 if TYPE_CHECKING:
     from dra_fleet.fleet.plan import FleetPlan
@@ -46,7 +46,7 @@ DEVICES = 10
 TEMPLATES = 50
 COPIES = 100
 MATCHING_EVERY = 5
-"""One template of so many has a matchAttribute constraint."""
+"""Period of the templates that have a matchAttribute constraint."""
 MODELS = ("T4", "A100-SXM4-40GB", "A100-PCIE-40GB", "A100-SXM4-80GB", "A100-PCIE-80GB", "H100-SXM5-80GB")
 LEAST_MEMORY = (10, 20, 39, 60, 4)
 """GiB."""
@@ -67,7 +67,7 @@ spec:
 
 
 def settings(fleet: str) -> dict[str, Any]:
-    """The stack of a fleet of this module's."""
+    """Return the stack of one of this module's fleets."""
     count, nodes, differing = FLEETS[fleet]
     pools = {
         f"pool-{number}": {
@@ -119,7 +119,7 @@ def _claim(number: int) -> dict[str, Any]:
 
 
 def plan_of(fleet: str) -> FleetPlan:
-    """The plan to prove."""
+    """Return the plan to prove."""
     from dra_fleet.fleet import parse  # noqa: PLC0415
     from dra_fleet.fleet.plan import make_plan  # noqa: PLC0415 - importing is measured too
 
@@ -141,7 +141,7 @@ def prove_here(fleet: str) -> None:
 
 
 def placement(fleet: str) -> str:
-    """The same claims for the Go allocator, as one line of JSON."""
+    """Return the same claims for the Go allocator, as one line of JSON."""
     from dra_fleet.model.specs import slice_specs  # noqa: PLC0415
     from dra_fleet.proof.demand.asks import class_objects  # noqa: PLC0415
     from dra_fleet.proof.supply.prediction import predict  # noqa: PLC0415
@@ -174,14 +174,14 @@ def placement(fleet: str) -> str:
 
 
 def _stored(spec: dict[str, Any]) -> dict[str, Any]:
-    """A claim's spec with what the API server fills in."""
+    """Return a claim's spec with the defaults of the API server."""
     [request] = spec["devices"]["requests"]
     exactly = {"allocationMode": "ExactCount", "count": 1, **request["exactly"]}
     return {"devices": {**spec["devices"], "requests": [{**request, "exactly": exactly}]}}
 
 
 def _known(device: dict[str, Any]) -> dict[str, Any]:
-    """A device without the attributes that nobody can know; no claim here reads them."""
+    """Return a device without its unknown attributes; no claim here reads them."""
     attributes = {
         name: value for name, value in device["attributes"].items() if UNKNOWN not in value.values()
     }
@@ -189,16 +189,18 @@ def _known(device: dict[str, Any]) -> dict[str, Any]:
 
 
 def allocate(question: str) -> dict[str, Any]:
-    """What the Go allocator says, with its own seconds: reading the question is not counted."""
-    told = subprocess.run([str(oracle("1.36"))], input=question, check=True, capture_output=True, text=True)
-    answer: dict[str, Any] = json.loads(told.stdout)
+    """Run the Go allocator; its seconds do not include reading the question."""
+    output = subprocess.run(
+        [str(reference("1.36"))], input=question, check=True, capture_output=True, text=True
+    )
+    answer: dict[str, Any] = json.loads(output.stdout)
     if answer.get("error") or answer.get("panic"):
         sys.exit(f"the allocator failed: {answer}")
     return answer
 
 
 def environment(compiled: str) -> dict[str, str]:
-    """The variables of a process whose compiled modules are kept in this directory."""
+    """Return the variables of a process whose compiled modules are kept in this directory."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPYCACHEPREFIX": compiled}
 
@@ -211,10 +213,10 @@ def seconds_of(variables: dict[str, str], *arguments: str) -> float:
 
 
 def proof_of(fleet: str) -> dict[str, Any]:
-    """One proof in a process of its own."""
+    """Prove once in a separate process."""
     command = [sys.executable, __file__, "--prove", fleet]
-    told: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    return told
+    output: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return output
 
 
 def one_round(variables: dict[str, str], questions: dict[str, str], file: str) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""How long does a rehearsal of the dev stack take, and what does it take of the machine?
+"""Measure a rehearsal of the dev stack, and its use of the machine.
 
 Measures, in turns: a bare program that declares nothing; the dev stack, and the dev stack without its last
 cluster, each from nothing until every workload holds its devices, again without a change, and its `status`.
@@ -62,7 +62,7 @@ Cases = dict[str, Spent]
 
 
 def of_home(home: Path) -> list[psutil.Process]:
-    """The processes that work in a home."""
+    """Return the processes that work in a home."""
     return [
         process
         for process in psutil.process_iter(["cmdline", "cwd"])
@@ -85,7 +85,7 @@ def busy_seconds(home: Path) -> float:
 
 @contextmanager
 def most_memory(home: Path, found: list[float]) -> Generator[None]:
-    """Note the most megabytes that the processes of a home have of their own at once, now and then."""
+    """Note the most megabytes that the processes of a home use at once, now and then."""
     over, most = threading.Event(), [0.0]
 
     def look() -> None:
@@ -126,7 +126,7 @@ def run(
 
 
 def measure_bare(directory: Path, environment: dict[str, str], cases: Cases) -> None:
-    """A bare project in the rehearsal's engine."""
+    """Measure a bare project in the rehearsal's engine."""
     directory.mkdir()
     (directory / "Pulumi.yaml").write_text("name: bare\nruntime: python\n")
     (directory / "__main__.py").write_text(BARE)
@@ -149,7 +149,7 @@ def measure(
     bare: bool = False,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """A stack in a home of its own that is gone afterwards."""
+    """Measure a stack in a separate home, which is deleted afterwards."""
     command, hardware = str(project / COMMAND), str(project / "hardware" / "dev.yaml")
     first, again, status = (
         cases.setdefault(f"{name}{case}", Spent()) for case in (" from nothing", " again", ", status")
@@ -169,7 +169,7 @@ def measure(
 
 
 def without_last(stack: Path, folder: Path) -> Path:
-    """A stack file without its last cluster, and without what is for that."""
+    """Write a stack file without its last cluster and without the settings for it."""
     content: dict[str, Any] = yaml.safe_load(stack.read_text())
     fleet = content["config"][FLEET]
     last = list(fleet["clusters"])[-1]
@@ -189,14 +189,14 @@ def median(cases: Cases, name: str, what: str) -> float:
 
 
 def print_ratio(cases: Cases, name: str, other: str, goal: float) -> None:
-    """How much longer one case takes than another, of wall time and CPU time."""
+    """Print how much longer one case takes than another, in wall time and CPU time."""
     for what, title in (("wall", "seconds"), ("busy", "processor seconds")):
         ratio = median(cases, name, what) / median(cases, other, what)
         print_beside_goal(f"{name} / {other}, {title}", ratio, goal)
 
 
 def checkout_of(commit: str, open_until: ExitStack) -> tuple[Path, Mapping[str, str]] | None:
-    """An earlier commit to measure and its variables; None where none is asked for, or it cannot be run."""
+    """Check out an earlier commit to measure; return None if none is requested or it cannot be run."""
     if not commit:
         return None
     try:

@@ -1,7 +1,7 @@
-"""How long does a review take beyond the preview that it is made of?
+"""Measure how long a review takes beyond its preview.
 
 Measures side by side in one run: the preview alone and the whole `dra-fleet review`, of the dev stack
-rehearsed in a home of its own; all but the preview for 500 pools and 5,000 claims; and how long the system's
+rehearsed in a separate home; all but the preview for 500 pools and 5,000 claims; and how long the system's
 Chromium, where there is one, takes to open the page of those. Medians of rounds.
 """
 
@@ -86,7 +86,7 @@ def _measure_large(folder: Path, rounds: int) -> None:
 
 
 def measure_opening(page: Path, goal: float) -> None:
-    """How long Chromium takes to open a page, beside a goal in seconds."""
+    """Measure how long Chromium takes to open a page, and print it next to a goal in seconds."""
     command = [sys.executable, "-c", OPENING, page.as_uri(), str(ROUNDS)]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode:

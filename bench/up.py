@@ -1,4 +1,4 @@
-"""How long do the first update, one without a change and destroy take beside a bare program?
+"""Measure the first update, one without a change, and destroy, next to a bare program.
 
 Measures, in turns and on one rehearsed cluster that is empty before each: a stack of 250 and 1,000 Kubernetes
 objects (or of the numbers given) and its flat twin, which declares the same objects, as our plan has them,
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # neither the program nor `tests` is installed
 
-from twins.engine import asked, median_wall, print_costs, print_growth, room
+from twins.engine import asked, median_wall, print_costs, print_growth, rehearsed_cluster
 
 if TYPE_CHECKING:
     from twins.engine import Cost
@@ -29,7 +29,7 @@ def main() -> None:
     """Print all measurements."""
     walls: dict[str, dict[int, float]] = {step: {} for step in STEPS}
     sizes = asked(__doc__, SIZES)
-    with room() as cluster:
+    with rehearsed_cluster() as cluster:
         for objects, rounds in sizes.items():
             twins = dict(zip(("ours", "flat twin"), cluster.twins(objects), strict=True))
             costs: dict[str, dict[str, list[Cost]]] = {step: {name: [] for name in twins} for step in STEPS}

@@ -52,7 +52,7 @@ def _pools(size: int) -> str:
 
 
 def _alike_pools(pools: int, claims: int, *, selectors: bool = False) -> str:
-    """Pools of one machine that serve all workloads; with selectors each of these has a class of its own."""
+    """Pools of one machine that serve all workloads; with selectors each of these has a separate class."""
     names = [f"k{number}" if selectors else "gpu.nvidia.com" for number in range(claims)]
     parts = {
         "pools": [
@@ -80,7 +80,7 @@ def _alike_pools(pools: int, claims: int, *, selectors: bool = False) -> str:
 
 
 def _differing_pools(size: int) -> str:
-    """Pools whose machines all differ, and claims of many requests with selectors of their own."""
+    """Pools whose machines all differ, and claims of many requests, each with separate selectors."""
     stack: dict[str, dict[str, object]] = {"pools": {}, "classes": {}, "claims": {}, "workloads": {}}
     for number in range(size // 1_000):
         for one in (2 * number, 2 * number + 1):
@@ -110,7 +110,7 @@ def _differing_pools(size: int) -> str:
 
 
 def _one_claim(requests: int = 1, count: int = 1, cel: str = "device.driver == 'gpu.nvidia.com'") -> str:
-    """A pool of 128 devices, and a claim of so many requests for so many devices that a selector takes."""
+    """Return a pool of 128 devices, and a claim of so many requests for so many matching devices."""
     machine = {"gpu": "A100-SXM4-40GB", "gpus": 128, "cpus": 256, "memory": 2048}
     cluster = {
         "cloud": "existing",
@@ -139,7 +139,7 @@ def _dear_selector() -> str:
 
 
 def _events_of(claims: int) -> str:
-    """The events of a preview that creates so many templates and as many jobs of them."""
+    """Return the events of a preview that creates so many templates and as many jobs of them."""
     urn = "urn:pulumi:input::dra-fleet::{0}::{1}"
     template, job = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate", "kubernetes:batch/v1:Job"
     devices = {"requests": [{"name": "g", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}
@@ -157,20 +157,20 @@ def _events(lines: int) -> str:
     root = "pulumi:pulumi:Stack"
     kind = "kubernetes:core/v1:ConfigMap"
     inputs = {"metadata": {"name": "a", "namespace": "b"}, "data": {"text": "x" * 200}}
-    held: list[tuple[str, object]] = [(urn.format(root, "other-dev"), {})]
-    held += [(urn.format(kind, number), {"inputs": inputs}) for number in range(lines)]
+    resources: list[tuple[str, object]] = [(urn.format(root, "other-dev"), {})]
+    resources += [(urn.format(kind, number), {"inputs": inputs}) for number in range(lines)]
     text = "".join(
         json.dumps(
             {"resourcePreEvent": {"metadata": {"op": "create", "urn": each, "logical": True, "new": new}}}
         )
         + "\n"
-        for each, new in held
+        for each, new in resources
     )
     return text + json.dumps({"summaryEvent": {"result": "succeeded"}}) + "\n"
 
 
 def _inputs() -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """What each is, its text (`FILE`), and the command that reads it, perhaps with saved `EVENTS`."""
+    """Yield the name of each input, its text (`FILE`), and its command, perhaps with saved `EVENTS`."""
     prove, check, gate = ("prove", "FILE"), ("check", "FILE", "--stack", "dev"), ("gate", "--events", "FILE")
     for size, name in ((100_000, "100 kB"), (1_000_000, "1 MB")):
         nested = "[" * (size // 2) + "]" * (size // 2)
@@ -197,7 +197,7 @@ def _inputs() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     yield "stack file, aliases of 10^12 texts", _HEAD + "    x:\n" + _indented(_bomb()), prove
     yield "manifest, aliases of 10^12 texts", _bomb(), check
     yield "events, 10,000 resources without the pack", _events(10_000), gate
-    yield "events, 100,000 lines that nobody reads", '{"sequence": 1, "preludeEvent": {}}\n' * 100_000, gate
+    yield "events, 100,000 unread lines", '{"sequence": 1, "preludeEvent": {}}\n' * 100_000, gate
 
 
 def _indented(text: str) -> str:
@@ -205,12 +205,12 @@ def _indented(text: str) -> str:
 
 
 def _run(command: list[str]) -> tuple[float, int]:
-    with tempfile.TemporaryFile("w+") as told:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told)
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=output)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        told.seek(0)
-        if "Traceback" in (errors := told.read()):
+        output.seek(0)
+        if "Traceback" in (errors := output.read()):
             raise SystemExit(f"{' '.join(command)} failed:\n{errors[-2000:]}")
     return used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
 

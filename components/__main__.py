@@ -20,7 +20,7 @@ def serve(package: ModuleType) -> None:
     Args:
         package: what it may ask for: `provider` beside this file.
     """
-    # The SDK's server brings a copy of google.rpc.Status of its own, of which a process can hold one: it is
+    # The SDK's server has another copy of google.rpc.Status, of which a process can load one: it is
     # imported where it serves, so that others can import this module.
     from pulumi.provider import ConstructResult, Provider, main  # noqa: PLC0415
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimArgs:
-    """What a ResourceClaim takes.
+    """Arguments of `Claim`.
 
     Attributes:
-        name: its exact name, by which pods share it.
-        namespace: where those pods live.
-        spec: the devices asked for; immutable.
+        name: its exact name, with which pods share it.
+        namespace: namespace of those pods.
+        spec: the requested devices; immutable.
         identity: whose it is.
     """
 
@@ -35,7 +35,7 @@ class ClaimArgs:
 
 
 class Claim(resource.ResourceClaim):
-    """One ResourceClaim. A changed spec frees its devices first, then asks again under the same name."""
+    """A ResourceClaim. A changed spec frees its devices first, then requests them under the same name."""
 
     def __init__(self, name: str, args: ClaimArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimTemplateArgs:
-    """What a ResourceClaimTemplate takes.
+    """Arguments of `ClaimTemplate`.
 
     Attributes:
         name: its name; a hash of the spec is appended unless `external`.
-        namespace: where its consumers live.
+        namespace: namespace of its consumers.
         spec: the claim that every consuming pod gets.
         external: it is consumed outside the stack, so its name must stay. A changed spec then deletes the old
-            object before the new one is made; pods that start in between wait for it.
+            object before the new one is created; pods that start in between wait for it.
         identity: whose it is.
     """
 
@@ -39,7 +39,7 @@ class ClaimTemplateArgs:
 
 
 class ClaimTemplate(resource.ResourceClaimTemplate):
-    """One ResourceClaimTemplate; a changed spec replaces it and consumers in the stack follow its name."""
+    """A ResourceClaimTemplate. A changed spec replaces it, and consumers in the stack follow its name."""
 
     def __init__(
         self, name: str, args: ClaimTemplateArgs, opts: pulumi.ResourceOptions | None = None

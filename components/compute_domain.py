@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeDomainArgs:
-    """What a ComputeDomain takes.
+    """Arguments of `ComputeDomain`.
 
     Attributes:
         name: its name; a hash of the spec is appended, to the template's name too, unless `external`.
-        namespace: where its pods live; the driver makes the template there.
-        num_nodes: 0 where nodes join as their pods come, else how many join.
-        allocation_mode: the channels that each pod gets; None where the driver's version has no such field.
-        template: name of the ResourceClaimTemplate that the driver makes.
+        namespace: namespace of its pods; the driver creates the template there.
+        num_nodes: 0 if nodes join when their pods start, otherwise the number of nodes that join.
+        allocation_mode: the channels that each pod gets; None if the driver's version has no such field.
+        template: name of the ResourceClaimTemplate that the driver creates.
         external: pods outside the stack use the template, so the names must stay. A changed spec then deletes
-            the old domain before the new one is made.
-        identity: whose it is.
+            the old domain before the new one is created.
+        identity: its owner.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ComputeDomainArgs:
 
 
 class ComputeDomain(CustomResource):
-    """One ComputeDomain. Its spec is immutable; a changed one is another object with another template.
+    """A ComputeDomain. Its spec is immutable; a changed one is another object with another template.
 
     Attributes:
         metadata: The object's.

@@ -1,6 +1,6 @@
 """The checked models of resource.k8s.io as the SDK's typed arguments, field by field.
 
-The models have judged everything already; nothing is decided here. Empty fields are left out, as the API
+The models have checked everything already; nothing is decided here. Empty fields are omitted, as the API
 server stores them.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def device_class_spec(spec: DeviceClassSpec) -> resource.DeviceClassSpecArgs:
-    """The spec of a DeviceClass."""
+    """Return the spec of a DeviceClass."""
     return resource.DeviceClassSpecArgs(
         selectors=_selectors(spec.selectors),
         config=[resource.DeviceClassConfigurationArgs(opaque=_opaque(item.opaque)) for item in spec.config]
@@ -38,7 +38,7 @@ def device_class_spec(spec: DeviceClassSpec) -> resource.DeviceClassSpecArgs:
 
 
 def claim_spec(spec: ClaimSpec) -> resource.ResourceClaimSpecArgs:
-    """The spec of a ResourceClaim, which a template repeats."""
+    """Return the spec of a ResourceClaim, which a template repeats."""
     devices = spec.devices
     return resource.ResourceClaimSpecArgs(
         devices=resource.DeviceClaimArgs(

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceClassArgs:
-    """What a DeviceClass takes.
+    """Arguments of `DeviceClass`.
 
     Attributes:
-        name: its exact name; it stays.
+        name: its exact, permanent name.
         spec: checked against every rule of the API; changes are made in place.
-        identity: whose it is.
+        identity: its owner.
     """
 
     name: str
@@ -34,7 +34,7 @@ class DeviceClassArgs:
 
 
 class DeviceClass(resource.DeviceClass):
-    """One DeviceClass, updated in place."""
+    """A DeviceClass, updated in place."""
 
     def __init__(self, name: str, args: DeviceClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped

@@ -177,7 +177,7 @@ def _fill(
 
 @dataclass(frozen=True, kw_only=True)
 class _There:
-    """What a cluster has for its claims and workloads, each by its name."""
+    """Resources of a cluster for its claims and workloads, each by its name."""
 
     namespaces: Mapping[str, Namespace]
     releases: Mapping[str, DriverRelease]
@@ -188,7 +188,7 @@ class _There:
         plan: ClaimTemplatePlan | ClaimPlan | ComputeDomainPlan | QueuePlan | WorkloadPlan,
         classes: Sequence[str] = (),
     ) -> list[pulumi.Resource]:
-        """What must be made before a part and deleted after it; namespaces and classes may be others'."""
+        """Return the resources that a part depends on; namespaces and classes may be third-party."""
         found = [self.namespaces.get(plan.namespace), *(self.classes.get(name) for name in classes)]
         return [*(item for item in found if item is not None), *(self.releases[name] for name in plan.after)]
 
@@ -361,7 +361,7 @@ def cluster_outputs(
     claims: Mapping[str, Claim],
     domains: Mapping[str, ComputeDomain],
 ) -> Exported:
-    """One cluster's part of the contract."""
+    """Return one cluster's part of the exports."""
     return {
         "cloud": plan.cloud,
         "kubernetes": plan.kubernetes,

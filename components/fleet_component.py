@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FleetComponentArgs:
-    """What a fleet is made of.
+    """Arguments of `FleetComponent`.
 
     Attributes:
         plan: the clusters and what is in them.
         secret: reads a secret, such as a kubeconfig, by the key that the plan names.
-        token: the type that it is registered as.
+        token: the registered type.
     """
 
     plan: FleetPlan
@@ -36,8 +36,8 @@ class FleetComponent(pulumi.ComponentResource):
     """Clusters, and the classes, claims and workloads in them.
 
     Attributes:
-        clusters: by name what a stack of ours exports of each cluster.
-        kubeconfigs: secret, of the clusters whose kubeconfig is held.
+        clusters: exports of each cluster, by name.
+        kubeconfigs: secret kubeconfigs of the clusters that have one.
     """
 
     clusters: Mapping[str, Any]
@@ -58,7 +58,7 @@ class FleetComponent(pulumi.ComponentResource):
         """
         inputs = {"owner": args.plan.owner, "environment": args.plan.environment}
         super().__init__(args.token, name, inputs, opts)
-        # The engine passes a component's dependencies on to nobody.
+        # The engine passes a component's dependencies on to no one.
         after = None if opts is None else opts.depends_on
         made = build(args.plan, args.secret, pulumi.ResourceOptions(parent=self, depends_on=after))
         self.clusters = made.clusters

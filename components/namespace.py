@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceArgs:
-    """What a namespace takes.
+    """Arguments of `Namespace`.
 
     Attributes:
         name: the namespace's exact name.
-        identity: whose it is.
+        identity: its owner.
         labels: more labels, such as the one that allows admin access to devices.
     """
 
@@ -32,7 +32,7 @@ class NamespaceArgs:
 
 
 class Namespace(core.Namespace):
-    """One namespace."""
+    """A namespace."""
 
     def __init__(self, name: str, args: NamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped

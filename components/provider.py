@@ -1,4 +1,4 @@
-"""The components for programs in any language: what an engine may ask this package for, and what comes of it.
+"""The components for programs in any language: the engine's calls to this package, and their results.
 
 A program in TypeScript, Go or YAML declares `dra-fleet:index:Fleet`, with a stack file's keys as inputs, or
 one cluster with everything in it: `dra-fleet:index:AksCluster` and so on, or `dra-fleet:index:Cluster`.
@@ -96,7 +96,7 @@ def _named(cluster: str, value: object) -> object:
 
 
 def _plain(value: object, place: str) -> object:
-    """A plain value; numbers come as floats, and 1.0 is written for 1.
+    """Return a plain value. Numbers are received as floats, and 1.0 is converted to 1.
 
     Raises:
         pulumi.InputPropertyError: it is not known at preview, or secret.
@@ -120,4 +120,4 @@ def _kubeconfig(given: pulumi.Input[Mapping[str, pulumi.Input[str]]], key: str) 
         raise pulumi.InputPropertyError(
             f"{KUBECONFIGS}.{key}", "is named by a cluster and not given; fix: give the kubeconfig's text"
         )
-    return pulumi.Output.secret(given).apply(lambda held: held[key])
+    return pulumi.Output.secret(given).apply(lambda secrets: secrets[key])

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceFlavorArgs:
-    """What a ResourceFlavor takes.
+    """Arguments of `ResourceFlavor`.
 
     Attributes:
-        name: its exact name, by which quotas name it.
-        identity: whose it is.
+        name: its exact name, that quotas use.
+        identity: its owner.
     """
 
     name: str
@@ -54,16 +54,16 @@ class ResourceFlavor(CustomResource):
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterQueueArgs:
-    """What a ClusterQueue takes.
+    """Arguments of `ClusterQueue`.
 
     Attributes:
-        name: its exact name, which people and other stacks use.
-        namespace: whose workloads it admits.
+        name: its exact name, which users and other stacks use.
+        namespace: namespace of the workloads that it admits.
         flavor: the ResourceFlavor of its quotas.
-        quotas: how many devices are its own, by what a mapping calls them.
-        identity: whose it is.
+        quotas: numbers of its devices, by the name in a mapping.
+        identity: its owner.
         cohort: queues of one cohort lend each other what they do not use.
-        borrowing: how many it may borrow at most; all that there are where nothing is said.
+        borrowing: maximum number that it may borrow; by default all.
         reclaims: `Any` stops workloads that borrow its devices when it needs them.
     """
 
@@ -78,7 +78,7 @@ class ClusterQueueArgs:
 
 
 class ClusterQueue(CustomResource):
-    """One ClusterQueue, updated in place."""
+    """A ClusterQueue, updated in place."""
 
     metadata: pulumi.Output[Mapping[str, Any]]
 
@@ -95,12 +95,12 @@ class ClusterQueue(CustomResource):
 
 @dataclass(frozen=True, kw_only=True)
 class LocalQueueArgs:
-    """What a LocalQueue takes.
+    """Arguments of `LocalQueue`.
 
     Attributes:
         name: its name, and its ClusterQueue's.
-        namespace: whose workloads may name it.
-        identity: whose it is.
+        namespace: namespace of the workloads that may name it.
+        identity: its owner.
     """
 
     name: str
@@ -109,7 +109,7 @@ class LocalQueueArgs:
 
 
 class LocalQueue(CustomResource):
-    """One LocalQueue: a ClusterQueue's name in a namespace."""
+    """A LocalQueue: a ClusterQueue's name in a namespace."""
 
     metadata: pulumi.Output[Mapping[str, Any]]
 

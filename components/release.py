@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues
 
 READY_SECONDS = 300
-"""How long a driver's pods may take to get ready, by default."""
+"""Default time for a driver's pods to get ready, in seconds."""
 
 MARGIN_SECONDS = 120
-"""How much longer the engine waits than Helm, so that Helm's own reason is what a user reads."""
+"""Additional time of the engine's wait, so that the user reads Helm's own reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriverReleaseArgs:
-    """What a driver's release takes.
+    """Arguments of `DriverRelease`.
 
     Attributes:
         release: the release's name in Helm.
         chart: the chart's name, or a whole `oci://` reference.
         version: the chart's exact version.
-        repository: where the chart is: `oci://…`, `https://…`, or empty when `chart` says it all.
+        repository: location of the chart: `oci://…`, `https://…`, or empty if `chart` has it.
         namespace: the namespace it is installed into; it must exist.
         values: the chart's values as plain data; None reaches Helm as null and unsets a default.
-        ready_seconds: how long its pods may take to get ready, in seconds.
+        ready_seconds: maximum time for its pods to get ready, in seconds.
     """
 
     release: str
@@ -42,7 +42,7 @@ class DriverReleaseArgs:
 
 
 class DriverRelease(helm.Release):
-    """One driver, installed by its own chart; a failed installation is undone."""
+    """A driver, installed by its own chart; a failed installation is rolled back."""
 
     def __init__(
         self, name: str, args: DriverReleaseArgs, opts: pulumi.ResourceOptions | None = None

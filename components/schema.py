@@ -41,7 +41,7 @@ def token(name: str) -> str:
 
 def cluster_tokens() -> dict[str, str]:
     """Return the clouds by the tokens of the resources that are one cluster: `AksCluster` for AKS."""
-    return {token(_resource_of(cloud)): cloud for cloud in clouds.BUILT_IN}
+    return {token(f"{cloud.capitalize()}Cluster"): cloud for cloud in clouds.BUILT_IN}
 
 
 def schema() -> dict[str, Any]:
@@ -114,10 +114,6 @@ def _resource(description: str, inputs: Mapping[str, Any], required: Sequence[st
         "properties": _OUTPUTS,
         "required": sorted(_OUTPUTS),
     }
-
-
-def _resource_of(cloud: str) -> str:
-    return f"{cloud.capitalize()}Cluster"
 
 
 class _Types:

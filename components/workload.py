@@ -29,7 +29,7 @@ CHANNEL = "channel"
 """The name of a ComputeDomain's claim inside a pod."""
 
 RETRIES = 6
-"""How many failed pods a Job replaces; Kubernetes' own default, said aloud."""
+"""Number of failed pods that a Job replaces: Kubernetes' default, set explicitly."""
 
 SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 """The engine would otherwise wait until the Job has finished; holding devices is what is asked for."""
@@ -37,20 +37,20 @@ SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadJobArgs:
-    """What a workload takes. Exactly one of `template` and `claim` is given.
+    """Arguments of `WorkloadJob`. Exactly one of `template` and `claim` is given.
 
     Attributes:
-        name: the workload's name, on the Job and its pods as a label. The Job's own name is the engine's to
-            choose, so that a replaced Job never meets its predecessor, whose pods may still be stopping.
-        namespace: where it runs, and where the template or claim is.
-        template: name of the ResourceClaimTemplate of which each pod gets a claim of its own.
+        name: the workload's name, on the Job and its pods as a label. The engine chooses the Job's own name,
+            so that a replaced Job never conflicts with the old Job, whose pods may still be stopping.
+        namespace: its namespace, and the template's or claim's.
+        template: name of the ResourceClaimTemplate from which each pod gets a separate claim.
         claim: name of the ResourceClaim that all pods share.
         channel: name of the template of a ComputeDomain's channels. Each pod then claims one of these too,
             and all pods are on one fabric.
         fabric_label: the node label whose value is the fabric's; given with `channel`.
-        copies: how many pods run at the same time.
+        copies: number of pods that run at the same time.
         runs: settings of its pods.
-        identity: whose it is.
+        identity: its owner.
         node_selector: labels of the nodes it may run on.
         tolerations: node taints its pods tolerate.
         queue: the LocalQueue that starts all its pods or none; without it they start at once.
@@ -73,7 +73,7 @@ class WorkloadJobArgs:
 
 
 class WorkloadJob(batch.Job):
-    """One Job. Its pods cannot change, so a changed Job is deleted, frees its devices, and is made again."""
+    """A Job. Its pods cannot change, so a changed Job is deleted, frees its devices, and is created again."""
 
     def __init__(self, name: str, args: WorkloadJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         labels = args.identity.labels(args.name)
@@ -137,7 +137,7 @@ def _pod(args: WorkloadJobArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
         volumes=[_volume(name, volume) for name, volume in sorted(runs.volumes.items())] or None,
         node_selector=dict(args.node_selector) or None,
         affinity=None if args.channel is None else _one_fabric(labels, args.fabric_label),
-        tolerations=[_toleration(toleration) for toleration in args.tolerations] or None,
+        tolerations=[toleration_args(toleration) for toleration in args.tolerations] or None,
         resource_claims=[
             core.PodResourceClaimArgs(
                 name=CLAIM, resource_claim_template_name=args.template, resource_claim_name=args.claim
@@ -202,7 +202,7 @@ def _volume(name: str, volume: VolumeSettings) -> core.VolumeArgs:
 
 
 def _one_fabric(labels: Mapping[str, str], fabric_label: str) -> core.AffinityArgs:
-    """Where one pod is, the others go: memory is shared within a fabric only, and a second one would do."""
+    """Return an affinity that keeps all pods in one fabric, because memory is shared only within a fabric."""
     return core.AffinityArgs(
         pod_affinity=core.PodAffinityArgs(
             required_during_scheduling_ignored_during_execution=[
@@ -215,7 +215,8 @@ def _one_fabric(labels: Mapping[str, str], fabric_label: str) -> core.AffinityAr
     )
 
 
-def _toleration(toleration: Toleration) -> core.TolerationArgs:
+def toleration_args(toleration: Toleration) -> core.TolerationArgs:
+    """Return the SDK's form of a toleration."""
     return core.TolerationArgs(
         key=toleration.key or None,
         operator=toleration.operator,

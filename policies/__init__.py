@@ -1,1 +1,1 @@
-"""The gate: rules that hold for any Pulumi program, this one or another. It knows no cloud's SDK."""
+"""The gate: rules for any Pulumi program, dra-fleet's or another. It imports no cloud's SDK."""

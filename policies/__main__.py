@@ -5,10 +5,11 @@ import gc
 import os
 import sys
 
-# Whoever starts the folder does so with the judged program's variables, of which PYTHONPATH would come first.
+# The folder is started with the checked program's variables, of which PYTHONPATH would come
+# first.
 if not sys.flags.isolated:
     cleaned = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
-    os.execve(sys.executable, [sys.executable, "-I", "-u", __file__, *sys.argv[1:]], cleaned)  # noqa: S606 - no shell is wanted
+    os.execve(sys.executable, [sys.executable, "-I", "-u", __file__, *sys.argv[1:]], cleaned)  # noqa: S606 - no shell
 
 faulthandler.dump_traceback_later(120, exit=True)  # a start that hangs; serving sets its own limits
 gc.disable()  # until all is imported, of which nothing is garbage

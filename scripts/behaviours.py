@@ -20,7 +20,7 @@ _COLUMNS = "| Behaviour | Where it is real | How it is held |\n|---|---|---|\n"
 
 
 def text() -> str:
-    """That part.
+    """Return that part.
 
     Raises:
         ValueError: a test that is named is not there.
@@ -36,7 +36,7 @@ def text() -> str:
 
 
 def _name(test: str) -> str:
-    """A test's name in words."""
+    """Return a test's name in words."""
     file, _, name = test.partition("::")
     tree = ast.parse((PROJECT / "tests" / file).read_text(encoding="utf-8"))
     defined = {item.name for item in tree.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}

@@ -20,7 +20,7 @@ _MINUTES = 10
 
 
 def find_browser() -> str | None:
-    """The path of a Chromium that starts; None where there is none."""
+    """Return the path of a Chromium that starts; None without one."""
     names = (os.environ[OVERRIDE],) if os.environ.get(OVERRIDE) else NAMES
     found = (shutil.which(name) for name in names)
     return next((path for path in found if path and _starts(path)), None)
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def installer() -> list[str] | None:
-    """How apt may be run here, if it may."""
+    """Return the command of apt that may be run here, if any."""
     if shutil.which("apt-get") is None:
         return None
     if os.geteuid() == 0:
@@ -55,7 +55,7 @@ def installer() -> list[str] | None:
 
 
 def _starts(path: str) -> bool:
-    """Whether it is a browser: in a container Ubuntu's package only says that it wants a snap."""
+    """Return whether it is a browser: in a container Ubuntu's package only says that it wants a snap."""
     return not _run([path, "--version"])
 
 

@@ -27,7 +27,7 @@ COMMON = ("output", "quiet", "verbose")
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     root = cast("TyperGroup", get_command(app))
     found = sorted(commands(root, "dra-fleet"), key=lambda pair: pair[0])
     parts = [TITLE, *(section(name, command) for name, command in found)]
@@ -38,7 +38,7 @@ def page() -> str:
 
 
 def commands(group: TyperGroup, name: str) -> Iterator[tuple[str, FleetCommand]]:
-    """The commands of a group and of the groups in it, by what one types."""
+    """Yield the commands of a group and of its subgroups, by their full names."""
     for word, command in group.commands.items():
         if isinstance(command, TyperGroup):
             yield from commands(command, f"{name} {word}")
@@ -47,7 +47,7 @@ def commands(group: TyperGroup, name: str) -> Iterator[tuple[str, FleetCommand]]
 
 
 def section(name: str, command: FleetCommand) -> str:
-    """A command: its usage, what it does, its arguments and options, its examples."""
+    """Describe a command: its usage, effect, arguments, options and examples."""
     context = Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
     parts = [f"## {name}", f"```\n{name} {usage}\n```", paragraphs(command.help or "")]
@@ -60,7 +60,7 @@ def section(name: str, command: FleetCommand) -> str:
 
 
 def table(command: FleetCommand, kind: str, *, but: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> str:
-    """The arguments or options of a command; empty where it has none."""
+    """Return the arguments or options of a command as a table; empty if it has none."""
     context = Context(command, info_name="")
     rows = [
         "| `{}` | {} |".format(*(text.replace("|", "\\|") for text in row))
@@ -72,5 +72,5 @@ def table(command: FleetCommand, kind: str, *, but: tuple[str, ...] = (), only: 
 
 
 def paragraphs(text: str) -> str:
-    """A text as its paragraphs, each in a line; what click marks is left out."""
+    """Return a text as paragraphs of one line each, without click's marks."""
     return re.sub(r"(?<!\n)\n(?!\n)", " ", text.replace("\b", "").strip())

@@ -34,7 +34,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/truth.md": lambda: truth.page() + behaviours.text(),
     **{f"policies/presets/{name}.json": partial(preset.text, name) for name in PRESETS},
 }
-"""What makes the text of each file, by its path in the project."""
+"""Function that makes the text of each file, by its path in the project."""
 
 
 def main() -> None:

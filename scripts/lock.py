@@ -1,4 +1,4 @@
-"""Writes both locks anew: what pip resolves the exact pins to, on this system, with all that they bring.
+"""Writes both locks again: what pip resolves the exact pins to, on this system, with all dependencies.
 
 `requirements.lock` is what the program needs; `requirements-dev.lock`, what the development tools add to it.
 `requirements.wheels` says of both which wheel each platform takes, which a test holds to be all.
@@ -53,7 +53,7 @@ def resolved(*arguments: str) -> set[tuple[str, str]]:
 
 
 def locked(lock: Path) -> list[str]:
-    """The entries of a lock, `package==version`."""
+    """Return the entries of a lock, `package==version`."""
     return lock.read_text(encoding="utf-8").split()
 
 
@@ -67,7 +67,7 @@ def write_wheels() -> None:
 
 
 def taken(entries: Sequence[str], tags: Sequence[str]) -> dict[str, str]:
-    """The tag of the wheel that a platform takes of each package; `none` where it would have to build one."""
+    """Return the tag of each package's wheel for a platform; `none` if pip would have to build one."""
     found = dict.fromkeys(entries, "none")
     asked, platforms = list(entries), [text for tag in tags for text in ("--platform", tag)]
     while True:

@@ -21,7 +21,7 @@ FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
 def record(command: list[str]) -> str:
-    """Run a command on a terminal of its own and return what it printed on stdout, colours included."""
+    """Run a command on a separate terminal and return what it printed on stdout, colours included."""
     printed: list[bytes] = []
 
     def read(descriptor: int) -> bytes:

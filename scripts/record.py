@@ -52,7 +52,7 @@ class Recorder:
     """Collects the names of the NVML functions that were called."""
 
     def record(self, case: Case) -> Object:
-        """What the driver publishes in a case, each list in the order of names."""
+        """Record the ResourceSlices that the driver publishes in a case, each list in the order of names."""
         with (
             tempfile.TemporaryDirectory(prefix="recorded-") as folder,
             self.running(case, Path(folder)) as node,
@@ -63,7 +63,10 @@ class Recorder:
 
     @contextmanager
     def running(self, case: Case, folder: Path) -> Generator[tuple[subprocess.Popen[bytes], str]]:
-        """The driver's process on a node of its own, and the node's name; it ends with the context."""
+        """Start the driver on a separate node; return the process and the node's name.
+
+        It ends with the context.
+        """
         name = folder.name.replace("_", "0").lower()
         self.api.add_node(name)
         outfitted = self._outfit(case, folder)
@@ -107,7 +110,7 @@ class Recorder:
         return chosen | ({"CONSUMABLE_SHARES": case.shares} if case.shares else {})
 
     def published(self, process: subprocess.Popen[bytes], name: str, log: Path) -> list[Object]:
-        """The slices of a node once all are there.
+        """Return the ResourceSlices of a node once all exist.
 
         Raises:
             NothingPublished: the driver ended, or took too long.
@@ -138,19 +141,19 @@ def record(version: str, machines: Sequence[str]) -> None:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = dict(zip([case.key for case in chosen], pool.map(recorder.record, chosen), strict=True))
         calls = sorted(set(recorder.calls.read_text(encoding="utf-8").split()))
-    told = {
+    reported = {
         "module": f"{node_side.DRIVER} {node_side.recipe(version).version}",
         "nvml": calls,
         "slices": found,
     }
     if machines:
         earlier = recorded(version)
-        told |= {
+        reported |= {
             "nvml": sorted({*earlier["nvml"], *calls}),
             "slices": {**earlier["slices"], **found},
         }
     FOLDER.mkdir(parents=True, exist_ok=True)
-    write_recording(FOLDER / f"nvidia-{version}.json.gz", told)
+    write_recording(FOLDER / f"nvidia-{version}.json.gz", reported)
     sys.stdout.write(f"{version}: {len(found)} starts of the driver recorded\n")
 
 

@@ -2,7 +2,7 @@
 
 NVIDIA's own program, built from its Go module, runs as a plain process over a simulated NVML. What it reads
 of PCI devices is made up: they are 3D controllers, as GPUs of data centres are. Machines with a part of a GPU
-are left out, for what their PCI configuration says of the host is not public.
+are omitted, for what their PCI configuration says of the host is not public.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from scripts.recorded_cases import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
     from scripts.recorded_cases import Layout
 
 MODULE: Final = "github.com/NVIDIA/k8s-device-plugin"
@@ -58,7 +58,7 @@ NEWEST: Final = "0.5.0"
 """The chart version whose machines and layouts are taken."""
 AT_ONCE: Final = 2
 FIGURES: Final = re.compile(r"nvidia\.com/(gpu|mig-[\w.]+)\.(memory|multiprocessors|engines\.\w+)")
-"""Of partitions, where no public source tells them; the simulated NVML makes them up then."""
+"""Of partitions, where no public source reports them; the simulated NVML makes them up then."""
 CONTROLLER: Final = {
     "vendor": "0x10de\n",
     "device": "0x0000\n",
@@ -69,7 +69,7 @@ CONTROLLER: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class LabelCase:
-    """One look at one machine.
+    """A case of one machine.
 
     Args:
         machine: its name in the catalogue.
@@ -87,7 +87,7 @@ class LabelCase:
         return " ".join((self.machine, self.strategy, *(f"{count}x{name}" for name, count in self.layout)))
 
     def host(self) -> Host:
-        """The machine."""
+        """Return the machine."""
         return host_of(self.machine, self.layout)
 
 
@@ -120,7 +120,7 @@ def program() -> Path:
 
 
 def labels(case: LabelCase) -> dict[str, str]:
-    """What GPU feature discovery says of a machine.
+    """Return the labels that GPU feature discovery prints for a machine.
 
     Raises:
         RuntimeError: with its last words, where it says nothing.
@@ -161,18 +161,18 @@ def _describe(device: Path) -> None:
 
 @cache
 def recorded_labels() -> Mapping[str, Any]:
-    """The recording: `module`, and `labels` by case."""
+    """Return the recording: `module`, and `labels` by case."""
     return read_recording(FILE)
 
 
 def differences(case: LabelCase) -> list[str]:
     """Labels that are recorded otherwise than predicted; a prediction may lack figures of partitions."""
-    real, ours = recorded_labels()["labels"][case.key], gpu_labels(case.host(), case.strategy)
+    real, mine = recorded_labels()["labels"][case.key], gpu_labels(case.host(), case.strategy)
     return [
-        f"{name}: {ours.get(name)!r} for {real.get(name)!r}"
-        for name in sorted(real.keys() | ours.keys())
-        if real.get(name) != ours.get(name)
-        and not (case.layout and name not in ours and FIGURES.fullmatch(name))
+        f"{name}: {mine.get(name)!r} for {real.get(name)!r}"
+        for name in sorted(real.keys() | mine.keys())
+        if real.get(name) != mine.get(name)
+        and not (case.layout and name not in mine and FIGURES.fullmatch(name))
     ]
 
 

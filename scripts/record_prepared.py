@@ -1,7 +1,7 @@
 """Records what NVIDIA's own driver answers when it is asked to prepare claims; `make record` runs it.
 
 Its process, over a simulated NVML, is asked as a kubelet asks, for claims that a real API server holds. What
-it answers is recorded, the empty text where it prepares the claim. MPS that is accepted is left out: it takes
+it answers is recorded, the empty text where it prepares the claim. MPS that is accepted is omitted: it takes
 a daemon of NVIDIA's, which is not there.
 """
 
@@ -47,7 +47,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One claim on one node.
+    """A claim on a node.
 
     Args:
         version: of the chart.
@@ -66,11 +66,11 @@ class Asked:
     @property
     def key(self) -> str:
         """Its name in the recording."""
-        told = [self.version, self.gates, self.device, self.configs, self.admin]
-        return json.dumps(told, sort_keys=True)
+        reported = [self.version, self.gates, self.device, self.configs, self.admin]
+        return json.dumps(reported, sort_keys=True)
 
     def claim(self, node: str) -> Object:
-        """The allocated claim."""
+        """Return the allocated claim."""
         exactly = {"deviceClassName": GPUS, "allocationMode": "ExactCount", "count": 1}
         admin: Object = {"adminAccess": True} if self.admin else {}
         result = {"request": REQUEST, "driver": GPUS, "pool": node, "device": self.device, **admin}
@@ -123,12 +123,12 @@ def _all(version: str) -> Iterator[Asked]:
 
 
 def config_of(kind: str) -> Object:
-    """A configuration without any field."""
+    """Return a configuration without any field."""
     return {"apiVersion": "resource.nvidia.com/v1beta1", "kind": kind}
 
 
 def simulated(one: Asked) -> str:
-    """What the simulated plugin answers."""
+    """Return the simulated plugin's answer."""
     gates = ",".join(f"{gate}={str(one.gates).lower()}" for gate in GATES)
     container = {
         "name": "gpus",
@@ -150,7 +150,7 @@ def simulated(one: Asked) -> str:
 
 @cache
 def recorded_answers() -> Mapping[str, Any]:
-    """The recording: the `modules` by version, and `answers` by claim."""
+    """Return the recording: the `modules` by version, and `answers` by claim."""
     return read_recording(FILE)
 
 
@@ -161,7 +161,7 @@ class Asking:
         self._recorder = recorder
 
     def answers(self, claims: list[Asked]) -> dict[str, str]:
-        """What it answers."""
+        """Return the driver's answers."""
         found: dict[str, str] = {}
         for gates in (True, False):
             for layout in ((), (("1g.10gb", 7),)):
@@ -207,16 +207,16 @@ class Asking:
 
 
 async def _answer(api: KubeApi, driver: sockets.Registered, one: Asked, node: str) -> str:
-    wanted = one.claim(node)
-    made = await api.create(wanted)
-    claim = await api.replace({**made, "status": wanted["status"]}, subresource="status")
+    requested = one.claim(node)
+    made = await api.create(requested)
+    claim = await api.replace({**made, "status": requested["status"]}, subresource="status")
     try:
         await sockets.prepare(driver, claim)
     except PrepareFailed as error:
-        told = str(error).replace(claim["metadata"]["uid"], "UID")
+        reported = str(error).replace(claim["metadata"]["uid"], "UID")
         for _, given in one.configs:  # as Go's clients write JSON
-            told = told.replace(json.dumps(given), json.dumps(given, separators=(",", ":")))
-        return told
+            reported = reported.replace(json.dumps(given), json.dumps(given, separators=(",", ":")))
+        return reported
     else:
         await sockets.unprepare(driver, claim)
         return ""

@@ -1,4 +1,4 @@
-"""What is recorded of NVIDIA's own driver: which machines, versions and modes."""
+"""Recorded machines, versions and modes of NVIDIA's own driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.model.hardware import Machine
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 DYNAMIC: Final = "DynamicMIG"
 EXCLUSIVE, STATIC, SHARES = "exclusive", "static MIG", "shares"
@@ -32,7 +32,7 @@ Layout = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One start of the driver on one machine."""
+    """A start of the driver on a machine."""
 
     machine: str
     version: str
@@ -49,13 +49,13 @@ class Case:
 
 
 def host_of(machine: str, layout: Layout) -> Host:
-    """A machine as a driver is shown it, with the partitions of each GPU."""
+    """Return a machine as a driver sees it, with the partitions of each GPU."""
     nvidia = {"driverVersion": GPU_DRIVER, "mig": dict(layout)}
     return NvidiaNode.model_validate({"name": "node", "machine": machine, "nvidia": nvidia}).hosts()[0]
 
 
 def read_recording(file: Path) -> Any:  # noqa: ANN401 - JSON
-    """What `write_recording` wrote."""
+    """Read a file of `write_recording`."""
     return json.loads(gzip.decompress(file.read_bytes()))
 
 
@@ -66,12 +66,12 @@ def write_recording(file: Path, content: object) -> None:
 
 
 def served_machines() -> dict[str, Machine]:
-    """The machines of the catalogue with NVIDIA's GPUs."""
+    """Return the machines of the catalogue with NVIDIA's GPUs."""
     return {name: one for name, one in machines().items() if one.gpu in nvidia_facts.gpus()}
 
 
 def same_hardware() -> dict[str, list[str]]:
-    """The machines whose GPUs a driver cannot tell apart, by the first of them."""
+    """Return the machines whose GPUs a driver cannot distinguish, by the first of them."""
     groups: dict[object, list[str]] = {}
     for name, one in served_machines().items():
         groups.setdefault((one.gpu, one.gpus, one.topology, one.gpu_fraction), []).append(name)
@@ -101,7 +101,9 @@ def _layouts(machine: Machine, laid_out: set[str]) -> list[Layout]:
     model = nvidia_facts.gpus()[machine.gpu or ""]
     if model.mig is None or machine.gpu_fraction is not None:
         return []
-    told = [one for one in model.mig.profiles if one.gi_profile is not None and one.placements is not None]
-    profiles = told[:1] if model.name in laid_out else told
+    reported = [
+        one for one in model.mig.profiles if one.gi_profile is not None and one.placements is not None
+    ]
+    profiles = reported[:1] if model.name in laid_out else reported
     laid_out.add(model.name)
     return [((one.name, one.max_instances),) for one in profiles]

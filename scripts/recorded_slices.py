@@ -37,12 +37,15 @@ Object = dict[str, Any]
 
 @cache
 def recorded(version: str) -> Mapping[str, Any]:
-    """The recording of a chart version: `module`, the `nvml` functions called, and `slices` by case."""
+    """Return the recording of a chart version.
+
+    `module`, the called `nvml` functions, and `slices` by case.
+    """
     return read_recording(FOLDER / f"nvidia-{version}.json.gz")
 
 
 def recorded_versions() -> tuple[str, ...]:
-    """The chart versions that are recorded, oldest first."""
+    """Return the recorded chart versions, oldest first."""
     return tuple(
         sorted(file.name.removeprefix("nvidia-").removesuffix(".json.gz") for file in FOLDER.glob("nvidia-*"))
     )
@@ -50,7 +53,7 @@ def recorded_versions() -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What a driver published on a machine, held to the prediction.
+    """Comparison of a driver's ResourceSlices on a machine with the prediction.
 
     Attributes:
         machine: the machine; one with the same hardware may be recorded.
@@ -100,15 +103,15 @@ def compare(machine: str, case: Case, real: Object) -> Comparison:
     # Before 0.5.0 the driver reads PCIe roots below the recording machine's own /sys.
     if not any(PCIE_ROOT in one["attributes"] for one in real["devices"]):
         untold |= {PCIE_ROOT}
-    told = _devices(devices, real["devices"], untold, keep_ids=_ids_are_public(machine))
+    reported = _devices(devices, real["devices"], untold, keep_ids=_ids_are_public(machine))
     counters = {one["name"]: one["counters"] for one in real["counters"]}
     own = {one["name"]: one["counters"] for one in predicted.counters.get(GPUS, ())}
     of_counters = _fields("counters", own, counters, untold)
-    return Comparison(machine=machine, case=case, differences=(*told, *of_counters))
+    return Comparison(machine=machine, case=case, differences=(*reported, *of_counters))
 
 
 def _untold(devices: Sequence[NodeDevice]) -> frozenset[str]:
-    """The counters of figures that are not public, which a prediction leaves out, and its stand-in."""
+    """Return the counters of unpublished figures, which a prediction omits, and its replacement."""
     return frozenset([MEDIA_EXTENSIONS]) | frozenset(
         re.sub(r"([A-Z])", r"-\1", name).lower()
         for device in devices
@@ -118,7 +121,6 @@ def _untold(devices: Sequence[NodeDevice]) -> frozenset[str]:
 
 
 def _ids_are_public(machine: str) -> bool:
-    """Whether the ids of a GPU's profiles, which the names of partitions hold, are known."""
     mig = nvidia_facts.gpus()[served_machines()[machine].gpu or ""].mig
     return mig is None or all(profile.gi_profile is not None for profile in mig.profiles)
 
@@ -152,7 +154,7 @@ def _devices(
 
 
 def _fields(path: str, own: object, theirs: object, untold: frozenset[str]) -> Iterator[str]:
-    """Where a part of a device differs; a value that nobody can know yet equals every other."""
+    """Yield the differences in a part of a device; an unknown value equals every other."""
     if own is UNKNOWN or own == theirs:
         return
     if isinstance(own, dict) and isinstance(theirs, dict):

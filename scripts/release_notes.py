@@ -13,10 +13,10 @@ CHANGELOG = Path(__file__).resolve().parents[1] / "CHANGELOG.md"
 
 
 def notes(text: str, version: str) -> str:
-    """The section of a version.
+    """Return the section of a version.
 
     Raises:
-        SystemExit: there is none, it has no date, or nothing stands in it.
+        SystemExit: there is none, it has no date, or it is empty.
     """
     heading = f"## {version} - YEAR-MONTH-DAY"
     found = re.search(

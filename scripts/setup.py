@@ -46,9 +46,9 @@ def main() -> int:
         return 1
     try:
         with _alone():
-            wanted = fingerprint()
-            if not _stamped(wanted):
-                _make(wanted)
+            requested = fingerprint()
+            if not _stamped(requested):
+                _make(requested)
     except SetupError as error:
         _say(str(error))
         return 1
@@ -62,15 +62,15 @@ def main() -> int:
 
 
 def fingerprint() -> str:
-    """A hash over all that decides what the environment contains."""
+    """Return a hash over all inputs of the environment."""
     digest = hashlib.sha256(f"{sys.version}\0{PROJECT}\0".encode())
     for name in INPUTS:
         digest.update(hashlib.sha256((PROJECT / name).read_bytes()).digest())
     return digest.hexdigest()
 
 
-def _stamped(wanted: str) -> bool:
-    return STAMP.is_file() and STAMP.read_text(encoding="utf-8") == wanted and not UNFINISHED.exists()
+def _stamped(requested: str) -> bool:
+    return STAMP.is_file() and STAMP.read_text(encoding="utf-8") == requested and not UNFINISHED.exists()
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def _alone() -> Generator[None]:
         yield
 
 
-def _make(wanted: str) -> None:
+def _make(requested: str) -> None:
     uv = shutil.which("uv")
     began = time.monotonic()
     version = ".".join(map(str, sys.version_info[:3]))
@@ -100,13 +100,12 @@ def _make(wanted: str) -> None:
     UNFINISHED.touch()
     LOG.unlink(missing_ok=True)
     _install(uv)
-    STAMP.write_text(wanted, encoding="utf-8")
+    STAMP.write_text(requested, encoding="utf-8")
     UNFINISHED.unlink()
     _say(f"set-up done in {time.monotonic() - began:.0f} s")
 
 
 def _same_python() -> bool:
-    """Whether .venv was made with this minor of Python."""
     library = f"python{sys.version_info.major}.{sys.version_info.minor}"
     return (ENVIRONMENT / "lib" / library).is_dir() and (ENVIRONMENT / "bin" / "python").exists()
 
@@ -126,15 +125,15 @@ def _install(uv: str | None) -> None:
     advice = (
         "check the network and the package index that pip uses (PIP_INDEX_URL, or UV_DEFAULT_INDEX for uv)"
     )
-    wanted = [word for name in REQUIREMENTS for word in ("-r", name)]
-    held = [word for name in LOCKS for word in ("-c", name)]
-    _run([*install, *wanted, *held], advice)
+    requested = [word for name in REQUIREMENTS for word in ("-r", name)]
+    constraints = [word for name in LOCKS for word in ("-c", name)]
+    _run([*install, *requested, *constraints], advice)
     # The project itself, with the build tool just installed: no second, unpinned download.
     _run([*install, "--no-deps", "--no-build-isolation", "-e", "."], advice)
 
 
 def _run(command: list[str], advice: str) -> None:
-    """Run a command in the project; its output goes to the log, and the last line to a terminal."""
+    """Run a command in the project; write its output to the log, and the last line to a terminal."""
     with LOG.open("a", encoding="utf-8") as log:
         log.write(f"$ {' '.join(command)}\n")
         with subprocess.Popen(

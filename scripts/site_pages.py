@@ -1,6 +1,6 @@
-"""Makes the site of the pages as they stand in the repository: MkDocs' hooks (mkdocs.yml, `make docs`).
+"""Makes the site of the pages in the repository: MkDocs' hooks (mkdocs.yml, `make docs`).
 
-Pages are written for whoever reads them in the repository. Here README.md becomes the home page, and a link
+Pages are written for readers in the repository. Here README.md becomes the home page, and a link
 that leaves docs/ leads to the code host; one to a file that is not there ends the build, as MkDocs does for
 the links between pages.
 """
@@ -57,7 +57,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def address(path: str, place: str, repository: str) -> str:
-    """Where a file of the repository is, seen from a page: on the site, or at the code host."""
+    """Return the address of a repository's file for a page: on the site, or at the code host."""
     if path == "README.md":
         return posixpath.relpath(HOME, posixpath.dirname(place) or ".")
     if path.startswith(f"{DOCS}/") and (PROJECT / path).is_file():

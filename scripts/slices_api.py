@@ -14,17 +14,17 @@ import httpx2
 
 from dra_fleet.clusters.client import ApiError, KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
+from dra_fleet.rehearsal.simulator.controlplane.components import Components, Layout
+from dra_fleet.rehearsal.simulator.controlplane.kubeconfig import component_kubeconfig
+from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK, free_port
+from dra_fleet.rehearsal.simulator.controlplane.version import FullVersion
+from dra_fleet.rehearsal.simulator.toolpaths import ToolPaths
 from dra_fleet.rehearsal.tools import ensure
-from dra_fleet.rehearsal.world.controlplane.components import Components, Layout
-from dra_fleet.rehearsal.world.controlplane.kubeconfig import component_kubeconfig
-from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, free_port
-from dra_fleet.rehearsal.world.controlplane.version import FullVersion
-from dra_fleet.rehearsal.world.toolpaths import ToolPaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-    from dra_fleet.rehearsal.world.controlplane.components import Command
+    from dra_fleet.rehearsal.simulator.controlplane.components import Command
 
 RESOURCE: Final = "resource.k8s.io/v1"
 VERSION: Final = "v1.36.3"
@@ -45,7 +45,7 @@ class SlicesApi:
         self._ask(lambda api: api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}))
 
     def whole(self, node: str, driver: str) -> list[Object] | None:
-        """The specifications of a node's slices once all of the driver's pool are there."""
+        """Return the specifications of a node's ResourceSlices once the driver's pool is complete."""
         listed = self._ask(
             lambda api: api.list(RESOURCE, "ResourceSlice", params={"fieldSelector": f"spec.nodeName={node}"})
         )
@@ -54,7 +54,7 @@ class SlicesApi:
         return mine if mine and len(mine) == mine[0]["pool"]["resourceSliceCount"] else None
 
     def is_ready(self) -> bool:
-        """Whether it answers."""
+        """Return whether the API server answers."""
         try:
             return self._ask(lambda api: api.ready())
         except (ApiError, httpx2.TransportError):
@@ -70,7 +70,7 @@ class SlicesApi:
 
 @contextmanager
 def slices_api() -> Generator[SlicesApi]:
-    """An API server that ends with the context.
+    """Start an API server that ends with the context.
 
     Raises:
         TimeoutError: it does not start.

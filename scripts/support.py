@@ -1,6 +1,6 @@
 """The table of what is supported: platform, driver, sharing, Kubernetes minor.
 
-Nothing in it is written by hand. What is allocated stands in an example, all of which a test rehearses;
+Nothing in it is written by hand. Each allocated way has an example, all of which a test rehearses;
 anything else is planned and proved here, on the platform's first machine that fits.
 """
 
@@ -61,7 +61,7 @@ _POOLS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 _OPERATOR: Final = {"gpuOperator": {"version": "v25.10.0"}}
 _ANY: Final = "any"
-"""The class of drivers whose charts bring none."""
+"""The class of drivers whose charts install none."""
 _WHOLE: Final = "exclusive"
 _HERE: Final = "on cluster lab: "
 _TITLE: Final = """# What is supported
@@ -86,7 +86,7 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """What a stack says to share devices in one way: chart values, what a request adds, opaque parameters.
+    """Settings of a stack for one way of sharing: chart values, request fields, opaque parameters.
 
     `chart_class`: the class of the chart that is asked for, where it is not the first.
     """
@@ -127,9 +127,9 @@ _ASKS: Final[Mapping[str, Mapping[str, Ask]]] = {
 
 
 def page() -> str:
-    """The page, as Markdown."""
+    """Return the page, as Markdown."""
     minors = [entry.minor for entry in kubernetes_facts().minors]
-    held, reasons = allocated(), dict[str, int]()
+    examples, reasons = allocated(), dict[str, int]()
     lines = [
         f"| Platform | Driver | Sharing | {' | '.join(minors)} |",
         "|---|---|---|" + "---|" * len(minors),
@@ -138,19 +138,19 @@ def page() -> str:
         for driver in drivers.BUILT_IN:
             for sharing in asks(driver):
                 ways = [Way(platform, driver, sharing, minor) for minor in minors]
-                cells = [_cell(way, held, reasons) for way in ways]
+                cells = [_cell(way, examples, reasons) for way in ways]
                 lines.append(f"| {platform} | `{driver}` | {sharing} | {' | '.join(cells)} |")
-    told = [f"{number}. {reason}" for reason, number in reasons.items()]
+    reported = [f"{number}. {reason}" for reason, number in reasons.items()]
     beside = [f"- `{one.name}`: {one.why} ([source]({one.source}))" for one in unserved().values()]
     return "\n".join(
         [
             _TITLE + lines[0],
             *lines[1:],
             "\n## Why it is refused\n",
-            *told,
+            *reported,
             "\n## Published, and only as described\n",
             "Stack files describe these drivers, their charts and their devices; who asks for one by name",
-            "alone is told which lines to write ([stack.md](stack.md)).\n",
+            "alone gets a message with the lines to write ([stack.md](stack.md)).\n",
             *beside,
             "",
         ]
@@ -158,13 +158,13 @@ def page() -> str:
 
 
 def asks(driver: str) -> Mapping[str, Ask]:
-    """The ways of sharing a driver's devices, by name."""
+    """Return the ways of sharing a driver's devices, by name."""
     return _ASKS.get(driver, {_WHOLE: Ask(values={}, request={})})
 
 
-def _cell(way: Way, held: Mapping[Way, str], reasons: dict[str, int]) -> str:
-    if way in held:
-        return f"[{held[way]}](../examples/{held[way]}.yaml)"
+def _cell(way: Way, examples: Mapping[Way, str], reasons: dict[str, int]) -> str:
+    if way in examples:
+        return f"[{examples[way]}](../examples/{examples[way]}.yaml)"
     word, reason = outcome(way)
     if not reason:
         return f"unknown ({word})"
@@ -174,7 +174,7 @@ def _cell(way: Way, held: Mapping[Way, str], reasons: dict[str, int]) -> str:
 
 @cache
 def allocated() -> Mapping[Way, str]:
-    """The first example in which each way is allocated."""
+    """Return the first example in which each way is allocated."""
     found: dict[Way, str] = {}
     for file in sorted(EXAMPLES.glob("*.yaml")):
         for way in _ways(parse(read_fleet(file))):
@@ -198,7 +198,6 @@ def _ways(settings: FleetSettings) -> Iterator[Way]:
 
 
 def _drivers_of(settings: FleetSettings, cluster: ClusterPlan, claim: str) -> list[Driver]:
-    """The drivers whose devices a claim's classes select."""
     own, brought = settings.classes, clouds.named(cluster.cloud).own_classes(cluster.settings)
     found: list[Driver] = []
     for _, name in settings.claims[claim].classes():
@@ -232,7 +231,7 @@ def _sharing(
 
 
 def outcome(way: Way) -> tuple[str, str]:
-    """The proof's word of a small stack, and why it is refused; the reason is empty where it is not.
+    """Return the proof's verdict on a small stack, and the error if it is rejected; otherwise empty.
 
     Each model of the platform's machines is tried until one is not refused.
     """
@@ -247,11 +246,11 @@ def outcome(way: Way) -> tuple[str, str]:
                 error = invalid.errors[0]
                 first = first or f"{error.path.rpartition('.')[2]} {error.what}".replace(_HERE, "")
                 continue
-            (told,) = prove(plan).workloads
-            if told.word in ("never", "error"):
-                first = first or told.reason.replace(_HERE, "")
+            (reported,) = prove(plan).workloads
+            if reported.word in ("never", "error"):
+                first = first or reported.reason.replace(_HERE, "")
                 continue
-            return told.word, ""
+            return reported.word, ""
     return "", first or f"no machine of {way.platform} in the catalogue has such devices of {way.driver}"
 
 
@@ -288,7 +287,7 @@ def _stack(way: Way, driver: Driver, machine: Machine, more: Mapping[str, Any]) 
         capacity = {driver.facts.key(item.name): "4" for item in driver.facts.capacities}
         shared = {"shared": True, "capacity": capacity} if way.sharing == "shares" else {}
         pool["devices"] = [{"driver": driver.facts.driver, "name": "device", **shared}]
-    wanted = ask.chart_class or next(iter(version.classes), _ANY)
+    requested = ask.chart_class or next(iter(version.classes), _ANY)
     config = [{"opaque": {"driver": driver.facts.driver, "parameters": ask.parameters}}]
     cluster = {
         "cloud": way.platform,
@@ -302,10 +301,12 @@ def _stack(way: Way, driver: Driver, machine: Machine, more: Mapping[str, Any]) 
         "environment": "development",
         "kubernetes": way.minor,
         "clusters": {"lab": cluster},
-        "classes": {} if wanted != _ANY else {_ANY: {"cel": [f"device.driver == '{driver.facts.driver}'"]}},
+        "classes": {}
+        if requested != _ANY
+        else {_ANY: {"cel": [f"device.driver == '{driver.facts.driver}'"]}},
         "claims": {
             "one": {
-                "requests": {"device": {"class": wanted, **ask.request}},
+                "requests": {"device": {"class": requested, **ask.request}},
                 **({"config": config} if ask.parameters else {}),
             }
         },

@@ -28,24 +28,24 @@ _INTRODUCTION: Final = """\
 
 Made by `make generate` from the recordings in `tests/data/recorded-slices`, which `make record` makes:
 NVIDIA's own `gpu-kubelet-plugin`, built from its Go module, runs as a plain process over a library that
-stands in for NVML and shows it each machine of the catalogue. What it then publishes is held to what the
+replaces NVML and shows it each machine of the catalogue. What it then publishes is held to what the
 proof predicts, attribute by attribute.
 
 - What the driver does with what it reads is real; what it reads is the catalogue's. A value that no public
-  source tells is `unknown` in a prediction and equals every other; the library makes it up.
+  source reports is `unknown` in a prediction and equals every other; the library makes it up.
 - The driver publishes whole GPUs and the partitions of a layout in another order after each start (it ranges
   over a Go map), so devices are compared by name.
 - The name of a partition holds its profile's id; where that is not public (A30, RTX PRO) it is not compared.
-- With DynamicMIG a prediction leaves out the counters of figures that are not public, and has one of its own
+- With DynamicMIG a prediction omits the counters of figures that are not public, and has one of its own
   for the engines of which a GPU has one set; neither is compared.
 - Version 0.4.1 reads PCIe roots from the recording machine, so they are compared from 0.5.0 on.
-- Machines whose GPUs a driver cannot tell apart are in one row; `-` is what they do not have, or no layout of
-  theirs is public.
+- Machines whose GPUs a driver cannot distinguish are in one row; `-` is what they do not have, or no layout
+  of theirs is public.
 """
 
 
 def page() -> str:
-    """The page, Markdown."""
+    """Return the page, as Markdown."""
     versions = recorded_versions()
     others = [one.version for one in DRIVER.facts.versions if one.version not in versions]
     lines = [
@@ -90,19 +90,18 @@ def _answers() -> list[str]:
         "The driver is asked to prepare claims with right and wrong opaque parameters, for GPUs and for",
         "partitions, with and without the gates of sharing. Its answers are held to the simulated ones, word",
         "for word.",
-        "MPS that it accepts is left out: it takes a daemon of NVIDIA's, which is not there.",
+        "MPS that it accepts is omitted: it takes a daemon of NVIDIA's, which is not there.",
         "",
     ]
     for version, module in recorded_answers()["modules"].items():
         found = asked(version)
         equal = sum(simulated(one) == recorded_answers()["answers"][one.key] for one in found)
-        told = f"{len(found)} claims: {equal} equal, {len(found) - equal} differ"
-        lines.append(f"- Chart {version}, `{module}`: {told}.")
+        reported = f"{len(found)} claims: {equal} equal, {len(found) - equal} differ"
+        lines.append(f"- Chart {version}, `{module}`: {reported}.")
     return lines
 
 
 def _manifests() -> list[str]:
-    """Return the counts of `check` on other projects' manifests."""
     found = yaml.safe_load(_MANIFESTS.read_text("utf-8"))
     lines = [
         "## `check` on public manifests",
@@ -124,19 +123,18 @@ def _manifests() -> list[str]:
 
 
 def _calls(version: str) -> str:
-    """The functions of NVML that a version calls."""
     names = [name.removeprefix("nvml") for name in recorded(version)["nvml"]]
     return f"it called {len(names)} functions of NVML: {', '.join(names)}"
 
 
 def counts() -> list[str]:
-    """How many machines and starts of each version are equal, differ or cannot be compared."""
+    """Return each version's numbers of machines and starts that are equal, differ or cannot be compared."""
     lines: list[str] = []
     for version in recorded_versions():
         found = Counter(map(_verdict, comparisons(version)))
         machines = len({one.machine for one in comparisons(version)})
-        told = ", ".join(f"{found[verdict]} {verdict}" for verdict in (EQUAL, DIFFERS, NOT_COMPARABLE))
-        lines.append(f"{version}: {machines} machines, {found.total()} comparisons: {told}.")
+        reported = ", ".join(f"{found[verdict]} {verdict}" for verdict in (EQUAL, DIFFERS, NOT_COMPARABLE))
+        lines.append(f"{version}: {machines} machines, {found.total()} comparisons: {reported}.")
     return lines
 
 
@@ -176,7 +174,6 @@ def _row(cells: list[str]) -> str:
 
 
 def _reasons(versions: Iterable[str]) -> list[str]:
-    """Why comparisons differ or cannot be made, each with the machines that it is about."""
     found: dict[str, dict[str, None]] = {}
     for version in versions:
         for one in comparisons(version):

@@ -1,4 +1,7 @@
-"""What `pulumi up` runs: settings, plan, proof, resources. A wrong stack file ends it before any resource."""
+"""The program of `pulumi up`: settings, plan, proof, resources.
+
+An invalid stack file ends it before any resource.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def run(build: Build) -> None:
 
 
 def settings() -> FleetSettings:
-    """The fleet of the stack that runs.
+    """Return the fleet of the running stack.
 
     Raises:
         SettingsInvalid: The configuration holds no fleet, or a wrong one.
@@ -107,7 +110,7 @@ def settings() -> FleetSettings:
                 SettingsError(
                     path=KEY,
                     what="holds a secret, which would end up in the state in clear",
-                    fix="give each secret a key of its own beside the fleet and name that key in it",
+                    fix="give each secret a separate key beside the fleet and name that key in it",
                 )
             ]
         )
@@ -119,17 +122,12 @@ def settings() -> FleetSettings:
         return parse(cast("Mapping[str, Any]", value))
     from dra_fleet.fleet.stack_file import parsed, settled  # noqa: PLC0415 - most stacks read no file
 
-    layer = settled(cast("object", value), _folder())
-    return parsed(layer)
-
-
-def _folder() -> Path:
-    """The project's. Older language hosts do not tell it; without `main` the program runs in it."""
-    return Path(pulumi.get_root_directory() or "")
+    # Older language hosts report no root directory; without `main` they run the program in it.
+    return parsed(settled(cast("object", value), Path(pulumi.get_root_directory() or "")))
 
 
 def secret(key: str) -> pulumi.Output[str]:
-    """A secret value of the stack's configuration by its key, which stays secret.
+    """Return a secret value of the stack's configuration by its key, which stays secret.
 
     Raises:
         SettingsInvalid: The configuration has no such key.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 CALLS = 10
-"""Of each resource's stack trace: what the SDK leaves out of it, and some calls of ours."""
+"""Stack frames of each resource that the SDK omits, and some of dra-fleet's calls."""
 
 
 @contextmanager
@@ -21,9 +21,10 @@ def quick_start() -> Generator[None]:
 
     Models are built and cloud SDKs imported while the program runs: hundreds of thousands of objects, all of
     which live as long as the program. Looking for cycles among them again and again took a sixth of the
-    program's processor time (docs/adr/0009-start-up.md). What was made meanwhile is spared its later rounds.
+    program's processor time (docs/adr/0009-start-up.md). What was made in the meantime is spared its later
+    rounds.
 
-    The SDK sends the calls by which each resource was declared, and nobody reads them. With those of Python's
+    The SDK sends the calls by which each resource was declared, and no one reads them. With those of Python's
     own they were two fifths of the state, which the engine writes at each step. Tracebacks of exceptions
     are printed later, and whole.
     https://github.com/pulumi/pulumi/blob/v3.272.0/sdk/python/lib/pulumi/runtime/resource.py#L741

@@ -11,7 +11,7 @@ pytest_plugins = [
     "tests.engine_support",
     "tests.fault_table",
     "tests.golden_files",
-    "tests.oracle_counts",
+    "tests.reference_counts",
     "tests.recorder",
     "tests.skip_policy",
     "tests.workers",

@@ -1,6 +1,7 @@
-"""Real clusters for tests that carry the marker `engine`: one world per session, clusters shared by version.
+"""Real clusters for tests with the marker `engine`: one simulator per session, clusters shared by version.
 
-Fixtures: `tools`, `rehearsal_world`, and `rehearsal_home` for a test that breaks or stops its own world.
+Fixtures: `tools`, `rehearsal_simulator`, and `rehearsal_home` for a test that breaks or stops its own
+simulator.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal import tools as rehearsal_tools
 from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.simulator.client import SimulatorClient, ensure_running, stop
 from dra_fleet.rehearsal.tools.toolset import playable_minors
-from dra_fleet.rehearsal.world.client import WorldClient, ensure_running, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,18 +56,20 @@ class SimulatedCluster:
 
 
 def delete_cluster(home: Home, name: str) -> httpx2.Response:
-    """Ask a home's world to stop a cluster and delete its data; programs have their cloud do it."""
+    """Ask a home's simulator to stop a cluster and delete its data; programs have their cloud do it."""
     transport = httpx2.HTTPTransport(uds=str(home.socket))
-    with httpx2.Client(transport=transport, base_url="http://world", timeout=300, trust_env=False) as http:
+    with httpx2.Client(
+        transport=transport, base_url="http://simulator", timeout=300, trust_env=False
+    ) as http:
         return http.delete(f"/v1/clusters/{name}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RehearsalWorld:
-    """A running world. Clusters end with it."""
+    """A running simulator. Clusters end with it."""
 
     home: Home
-    client: WorldClient
+    client: SimulatorClient
     _numbers: Iterator[int] = field(default_factory=count)
 
     def cluster(self, version: str = NEWEST) -> SimulatedCluster:
@@ -97,11 +100,11 @@ def tools() -> Toolset:
 
 
 @pytest.fixture(scope="session")
-def rehearsal_world(tools: Toolset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsalWorld]:
-    """One world for all tests of the session; its credential helper is on PATH."""
+def rehearsal_simulator(tools: Toolset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsalWorld]:
+    """One simulator for all tests of the session; its credential helper is on PATH."""
     home = Home.at(tmp_path_factory.mktemp("rehearsal"))
     ensure_running(home, tools)
-    with pytest.MonkeyPatch.context() as patch, WorldClient(home) as client:
+    with pytest.MonkeyPatch.context() as patch, SimulatorClient(home) as client:
         patch.setenv("PATH", str(home.bin), prepend=":")
         yield RehearsalWorld(home=home, client=client)
     stop(home, remove=True)
@@ -116,7 +119,7 @@ def rehearsal_home(tmp_path: Path) -> Iterator[Home]:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the worlds of workers that were ended before their fixtures could do it, as by Ctrl-C."""
+    """End the simulators of workers that were ended before their fixtures could do it, as by Ctrl-C."""
     factory: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
     if factory is None or hasattr(config, "workerinput"):
         return

@@ -1,4 +1,4 @@
-"""Texts that stay as they are unless a change is meant. A pytest plugin; `make generate` writes them anew."""
+"""Golden texts, which change only by intent. A pytest plugin; `make generate` writes them again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONSOLE = re.compile(r"^( *)```console\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that `make generate` gives."""
-    parser.addoption(_WRITE, action="store_true", help="write the golden files anew; run no other test")
+    parser.addoption(_WRITE, action="store_true", help="write the golden files again; run no other test")
 
 
 @pytest.hookimpl(tryfirst=True)

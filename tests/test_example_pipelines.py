@@ -41,9 +41,9 @@ def lint(name: str, text: str, folder: Path) -> tuple[int, str]:
     """Judge a pipeline by the public schema of its system."""
     file = folder / name
     if name.startswith("azure"):  # every value is text to Azure, and to its schema
-        told = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes texts only
+        shown = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes texts only
         # But for this input of a task, which the schema wants as it is.
-        text = json.dumps(told).replace('"addSpnToEnvironment": "true"', '"addSpnToEnvironment": true')
+        text = json.dumps(shown).replace('"addSpnToEnvironment": "true"', '"addSpnToEnvironment": true')
     file.write_text(text, encoding="utf-8")
     arguments = ["--builtin-schema", SCHEMAS[name], *OPTIONS.get(name, []), str(file)]
     # In its own process: inside this one it would change how ruamel.yaml reads dates, for all other tests.
@@ -132,8 +132,8 @@ def test_the_scheduled_pipeline_fails_with_the_command_that_it_runs() -> None:
 
 @pytest.mark.parametrize("name", GATES)
 def test_a_pipeline_gives_the_gate_options_that_it_has(name: str) -> None:
-    told = typer.testing.CliRunner().invoke(app, ["gate", "--help"]).output
-    known = set(re.findall(r"--[a-z-]+", told))
+    shown = typer.testing.CliRunner().invoke(app, ["gate", "--help"]).output
+    known = set(re.findall(r"--[a-z-]+", shown))
     words = gate_command(name)
     given = {word for word in words if word.startswith("--")}
     elsewhere = {"--events", "--judge-again"} if "two-jobs" in name else {"--save-events"}
@@ -166,7 +166,7 @@ def test_a_pipeline_lets_no_failed_gate_pass(name: str) -> None:
     assert not re.search(r"\bgate\b[^\n]*\|", text)
 
 
-def test_the_job_that_judges_saved_events_never_has_the_program() -> None:
+def test_the_job_that_checks_saved_events_never_has_the_program() -> None:
     jobs = yaml.safe_load((PIPELINES / "github-actions-two-jobs.yml").read_text(encoding="utf-8"))["jobs"]
     checkouts = [step["with"] for step in jobs["gate"]["steps"] if "checkout" in step.get("uses", "")]
     assert [checkout["path"] for checkout in checkouts] == ["dra-fleet"]

@@ -75,7 +75,7 @@ def test_what_only_linux_has_is_asked_for_where_another_branch_is_tested() -> No
 @pytest.mark.slow
 def test_no_module_calls_what_python_lacks_on_macos() -> None:
     asking = [path for path, text in modules() if SYSTEM.search(text)]
-    assert "dra_fleet/rehearsal/world/processes.py" in asking
+    assert "dra_fleet/rehearsal/simulator/processes.py" in asking
     program = Path(sys.executable).parent / "pyright"
     command = [str(program), "--pythonplatform", "Darwin", *asking]
     checked = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)

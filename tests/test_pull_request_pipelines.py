@@ -50,7 +50,7 @@ def test_a_pipeline_reviews_with_options_that_there_are_and_refuses_what_is_refu
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_pipeline_applies_the_plan_of_the_review_after_somebody_approved(name: str) -> None:
+def test_a_pipeline_applies_the_plan_of_the_review_after_someone_approved(name: str) -> None:
     text = (PIPELINES / name).read_text(encoding="utf-8")
     (update,) = re.findall(r"pulumi up .*", text)
     assert re.search(r"--plan \S*review/plan\.json", update)
@@ -75,10 +75,10 @@ def test_the_action_proves_a_fork_s_stack_without_an_engine_and_keeps_no_files(t
     command = tmp_path / "dra-fleet" / "bin" / "dra-fleet"
     command.parent.mkdir(parents=True)
     command.symlink_to(Path(sys.executable).parent / "dra-fleet")
-    told = {"RUNNER_TEMP": str(tmp_path), "GITHUB_OUTPUT": str(tmp_path / "output"), "FORK": "true"}
+    shown = {"RUNNER_TEMP": str(tmp_path), "GITHUB_OUTPUT": str(tmp_path / "output"), "FORK": "true"}
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", review],
-        env={"PATH": "/usr/bin:/bin", "PROJECT": str(ROOT), "STACK": "dev", **told},
+        env={"PATH": "/usr/bin:/bin", "PROJECT": str(ROOT), "STACK": "dev", **shown},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -98,21 +98,21 @@ def test_no_name_that_a_pull_request_chooses_is_read_as_a_command(name: str) -> 
     ] == []
 
 
-def scripts_of(told: object) -> list[str]:
+def scripts_of(shown: object) -> list[str]:
     """What a shell runs, wherever it stands in a pipeline."""
-    if isinstance(told, list):
-        return [script for item in cast("list[object]", told) for script in scripts_of(item)]
-    if not isinstance(told, dict):
+    if isinstance(shown, list):
+        return [script for item in cast("list[object]", shown) for script in scripts_of(item)]
+    if not isinstance(shown, dict):
         return []
-    found = cast("dict[str, object]", told)
+    found = cast("dict[str, object]", shown)
     own = [f"{found[key]}" for key in ("run", "script", "inlineScript") if key in found]
     return [*own, *(script for item in found.values() for script in scripts_of(item))]
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_review_s_files_are_kept(name: str) -> None:
-    told = yaml.safe_load(REVIEWING.get(name, PIPELINES / name).read_text(encoding="utf-8"))
-    assert any(word in str(told) for word in ("upload-artifact", "artifacts", "'artifact': 'review'"))
+    shown = yaml.safe_load(REVIEWING.get(name, PIPELINES / name).read_text(encoding="utf-8"))
+    assert any(word in str(shown) for word in ("upload-artifact", "artifacts", "'artifact': 'review'"))
 
 
 def test_the_action_shows_its_findings_in_code_scanning() -> None:

@@ -92,10 +92,10 @@ def test_requirements_are_exact_and_name_no_place_to_get_them_from(name: str) ->
     assert [line for line, version in pins(name).items() if version.startswith("no pin")] == []
 
 
-@pytest.mark.parametrize(("wanted", "lock"), [*zip(REQUIREMENTS, LOCKS, strict=True)])
-def test_the_lock_holds_every_requirement(wanted: str, lock: str) -> None:
+@pytest.mark.parametrize(("requested", "lock"), [*zip(REQUIREMENTS, LOCKS, strict=True)])
+def test_the_lock_holds_every_requirement(requested: str, lock: str) -> None:
     locked = pins(lock)
-    assert {name: locked.get(name) for name in pins(wanted)} == pins(wanted)
+    assert {name: locked.get(name) for name in pins(requested)} == pins(requested)
 
 
 def test_no_package_is_locked_twice() -> None:

@@ -34,11 +34,11 @@ class Links(HTMLParser):
 
     @override
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        self.anchors.update(value for key in ("id", "name") if (value := told.get(key)))
-        if tag == "a" and (target := told.get("href")):
+        output = dict(attrs)
+        self.anchors.update(value for key in ("id", "name") if (value := output.get(key)))
+        if tag == "a" and (target := output.get("href")):
             self.to.append(target)
-        elif (source := told.get("src")) or (tag == "link" and (source := told.get("href"))):
+        elif (source := output.get("src")) or (tag == "link" and (source := output.get("href"))):
             self.loaded.append(source)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dra_fleet import drivers
 from scripts.support import Way, allocated, asks, outcome
-from tests.engine.test_examples import HELD, HELD_AT_LENGTH
+from tests.engine.test_examples import CHECKED_AT_LENGTH, HELD
 
 pytestmark = pytest.mark.slow
 
@@ -15,7 +15,7 @@ NO_VERSION = "is no minor of which a version of ACK was known on 2026-11-21"
 
 
 def test_what_it_calls_allocated_is_rehearsed_by_a_test() -> None:
-    assert set(allocated().values()) <= {*HELD, *HELD_AT_LENGTH}
+    assert set(allocated().values()) <= {*HELD, *CHECKED_AT_LENGTH}
     assert allocated()[Way("aks", "nvidia", "vgpu", "1.35")] == "s01-aks-vgpu"
     assert allocated()[Way("existing", "dracpu", "shares", "1.36")] == "s16-network-cards"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import oracle_counts
+from tests import reference_counts
 from tests.workers import APART, LONGEST_FIRST, TOGETHER, rank, unit
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -34,15 +34,17 @@ def test_a_test_stays_with_those_it_shares_a_cluster_with(nodeid: str, expected:
 
 @pytest.mark.slow
 def test_counts_of_all_workers_are_added_up(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(Path(oracle_counts.__file__).read_text("utf-8"), encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(
+        Path(reference_counts.__file__).read_text("utf-8"), encoding="utf-8"
+    )
     for name in ("a", "b"):
         suite = f"def test_{name}(compared):\n    compared('minor 36', {{'cases': 3, 'agreed': 3}})\n"
         (tmp_path / f"test_{name}.py").write_text(suite, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", str(tmp_path)]
 
-    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    output = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
 
-    assert "minor 36: 6 cases, 6 agreed" in told.splitlines()
+    assert "minor 36: 6 cases, 6 agreed" in output.splitlines()
 
 
 def test_the_longest_begin_first_then_all_others_with_an_engine() -> None:

@@ -1,4 +1,4 @@
-"""What a benchmark is told: every one can be run in fewer rounds, to see that it works."""
+"""Arguments of the benchmarks: fewer rounds check only that a benchmark works."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def parser(text: str | None, rounds: int) -> argparse.ArgumentParser:
-    """A command line with the option `--rounds`.
+    """Return a command line with the option `--rounds`.
 
     Args:
         text: what is measured; a module's docstring.

@@ -34,7 +34,7 @@ class NoEarlierError(Exception):
 
 @contextmanager
 def earlier(commit: str) -> Generator[tuple[Path, Mapping[str, str]]]:
-    """A checkout of a commit that can rehearse, and the variables that it runs with.
+    """Check out a commit that can rehearse, and return the variables of its commands.
 
     Args:
         commit: one whose tools were all built from Go modules.
@@ -57,8 +57,8 @@ def earlier(commit: str) -> Generator[tuple[Path, Mapping[str, str]]]:
 def _lend(folder: Path, tools: Path) -> None:
     """Let a checkout find the tools that are built for this commit."""
     command = str(Path(sys.executable).with_name("dra-fleet"))
-    told: dict[str, Any] = json.loads(_run([command, "rehearse", "tools", "--all", "--json"], PROJECT))
-    paths = [Path(item) for item in told.values() if isinstance(item, str)]
+    output: dict[str, Any] = json.loads(_run([command, "rehearse", "tools", "--all", "--json"], PROJECT))
+    paths = [Path(item) for item in output.values() if isinstance(item, str)]
     built = {place.name.rpartition("-")[0]: place for place in (_folder_of(path) for path in paths)}
     tools.mkdir(parents=True)
     for entry in _run([str(folder / ".venv" / "bin" / "python"), "-c", _ENTRIES], folder).split():
@@ -73,7 +73,6 @@ def _folder_of(path: Path) -> Path:
 
 
 def _run(command: list[str], folder: Path) -> str:
-    """What a command prints that must succeed."""
     done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     if done.returncode:
         said = [*done.stdout.splitlines(), *done.stderr.splitlines()]

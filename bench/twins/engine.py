@@ -29,19 +29,19 @@ SMALL: Final = 30
 _ROUNDS: Final = 3
 _OBJECTS: Final = 1500
 """In all rounds of one size, more or less: the largest are measured once."""
-_OURS: Final = f"""\
+_PROJECT_FILE: Final = f"""\
 name: dra-fleet
 main: {PROJECT}
 runtime: {{name: python, options: {{virtualenv: {PROJECT / ".venv"}}}}}
 """
 """Our program as a project elsewhere, so that the engine writes nothing into this one."""
 _OF_ONE_PROJECT: Final = ("PULUMI_OPTION_CWD", "PULUMI_STACK")
-"""With these the rehearsed shell leads the engine to the rehearsed stack; a twin has a project of its own."""
+"""With these the rehearsed shell leads the engine to the rehearsed stack; a twin has its own project."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a command took: seconds of wall time and CPU time, and megabytes of its largest process."""
+    """Cost of a command: seconds of wall time and CPU time, and megabytes of its largest process."""
 
     wall: float
     processor: float
@@ -58,7 +58,7 @@ class Twin:
     variables: Mapping[str, str]
 
     def run(self, command: str, *options: str) -> Cost:
-        """What a command of the engine costs.
+        """Measure a command of the engine.
 
         Args:
             command: such as `up`.
@@ -69,21 +69,21 @@ class Twin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
-    """One rehearsed cluster for all twins."""
+class RehearsedCluster:
+    """A rehearsed cluster for all twins."""
 
     folder: Path
     variables: Mapping[str, str]
 
     def twins(self, objects: int) -> tuple[Twin, Twin]:
-        """Ours and the flat one of so many objects, each a fresh stack."""
+        """dra-fleet's stack and the flat twin of so many objects, each fresh."""
         file = write_stack(self.folder, objects)
         bare = self.folder / f"flat{objects}"
         # Elsewhere, because what this process needs at most counts as its children's.
         with ProcessPoolExecutor(1) as elsewhere:
             elsewhere.submit(write_flat, bare, file).result()
-        ours = self.stack(self.folder, f"ours{objects}", ["--config-file", str(file)])
-        return ours, self.stack(bare, f"flat{objects}", [])
+        mine = self.stack(self.folder, f"ours{objects}", ["--config-file", str(file)])
+        return mine, self.stack(bare, f"flat{objects}", [])
 
     def components(self, objects: int) -> Twin:
         """Return a program of so many objects that is written with components, on a fresh stack."""
@@ -93,7 +93,7 @@ class Room:
         return replace(found, variables={**found.variables, "PYTHONPATH": str(PROJECT)})
 
     def stack(self, project: Path, name: str, options: Sequence[str]) -> Twin:
-        """A fresh stack.
+        """Create a fresh stack.
 
         Args:
             project: the folder of its project.
@@ -105,13 +105,13 @@ class Room:
 
 
 @contextmanager
-def room() -> Generator[Room]:
-    """A cluster in a home of its own, with nothing of a twin in it."""
+def rehearsed_cluster() -> Generator[RehearsedCluster]:
+    """Start a cluster without twins in a separate home."""
     with TemporaryDirectory(prefix="dra-fleet-bench-") as place:
         folder = Path(place)
         own = {**os.environ, "DRA_FLEET_HOME": f"{place}/home"}
         small, hardware = write_stack(folder, SMALL), write_hardware(folder)
-        (folder / "Pulumi.yaml").write_text(_OURS, encoding="utf-8")
+        (folder / "Pulumi.yaml").write_text(_PROJECT_FILE, encoding="utf-8")
         try:
             _cost([COMMAND, "rehearse", "up", str(small), "--hardware", str(hardware)], PROJECT, own)
             shown = subprocess.run(
@@ -120,7 +120,7 @@ def room() -> Generator[Room]:
             changes = {
                 name: value for name, value in json.loads(shown).items() if name not in _OF_ONE_PROJECT
             }
-            found = Room(folder=folder, variables={**own, **changes})
+            found = RehearsedCluster(folder=folder, variables={**own, **changes})
             emptied = Twin(
                 project=folder,
                 stack=small.stem,
@@ -145,12 +145,12 @@ def print_costs(
     """
     medians = {case: _median(found) for case, found in costs.items()}
     for case, cost in medians.items():
-        told = f"{cost.wall:.1f} s, CPU {cost.processor:.1f} s, {cost.memory:.0f} MB at most"
-        print_measured(f"{name}, {case}", told)
-    for (ours, theirs), goal in goals.items():
-        ratio = f"{name}, {ours} / {theirs}"
-        print_beside_goal(ratio, medians[ours].wall / medians[theirs].wall, goal)
-        processors = medians[ours].processor / medians[theirs].processor
+        output = f"{cost.wall:.1f} s, CPU {cost.processor:.1f} s, {cost.memory:.0f} MB at most"
+        print_measured(f"{name}, {case}", output)
+    for (mine, theirs), goal in goals.items():
+        ratio = f"{name}, {mine} / {theirs}"
+        print_beside_goal(ratio, medians[mine].wall / medians[theirs].wall, goal)
+        processors = medians[mine].processor / medians[theirs].processor
         print_beside_goal(f"{ratio}, CPU time", processors, goal)
 
 
@@ -162,12 +162,12 @@ def print_growth(name: str, walls: Mapping[int, float]) -> None:
 
 
 def median_wall(costs: Sequence[Cost]) -> float:
-    """The median of seconds on the wall."""
+    """Return the median of wall time in seconds."""
     return _median(costs).wall
 
 
 def asked(text: str | None, usual: Sequence[int]) -> dict[int, int]:
-    """How often to measure each number of objects: as often as the command line says, else fewer of many.
+    """Return the repetitions for each number of objects: from the command line, otherwise fewer for more.
 
     Args:
         text: what is measured.

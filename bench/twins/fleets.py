@@ -30,7 +30,7 @@ _LABEL: Final = {"example.com/pool": "h100"}
 def write_stack(folder: Path, objects: int) -> Path:
     """Write the stack file of so many objects in Kubernetes: one in six a class, one in twenty a Job.
 
-    The fleet stands in a file of its own: 4,000 objects are too long for one variable of the environment.
+    The fleet is in a separate file: 4,000 objects are too long for one variable of the environment.
 
     Args:
         folder: of the project; the hardware is written beside it.
@@ -67,11 +67,11 @@ def write_stack(folder: Path, objects: int) -> Path:
             f"w{number}": {"cluster": CLUSTER, "claim": f"t{number}", "copies": 1} for number in range(jobs)
         },
     }
-    file, held = folder / f"objects{objects}.yaml", folder / f"fleet{objects}.yaml"
-    config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": {"extends": str(held)}}
+    file, fleet_file = folder / f"objects{objects}.yaml", folder / f"fleet{objects}.yaml"
+    config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": {"extends": str(fleet_file)}}
     yaml = YAML(typ="safe", pure=True)
     yaml.dump({"encryptionsalt": _SALT, "config": config}, file)  # pyright: ignore[reportUnknownMemberType]
-    yaml.dump({"config": {"dra-fleet:fleet": fleet}}, held)  # pyright: ignore[reportUnknownMemberType]
+    yaml.dump({"config": {"dra-fleet:fleet": fleet}}, fleet_file)  # pyright: ignore[reportUnknownMemberType]
     return file
 
 
@@ -93,7 +93,10 @@ def write_hardware(folder: Path) -> Path:
 
 
 def flat_objects(stack_file: Path) -> list[dict[str, Any]]:
-    """What our program declares in Kubernetes for a stack file, in its order: type, name and inputs."""
+    """Return the Kubernetes objects that dra-fleet declares for a stack file, in order.
+
+    Type, name and inputs.
+    """
     plan = make_plan(read_stack_file(stack_file).settings)
     asyncio.set_event_loop(asyncio.new_event_loop())
     recorder = Recorder()

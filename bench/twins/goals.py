@@ -1,4 +1,4 @@
-"""A measured value in a line of its own, beside its goal where it has one; and such lines read again."""
+"""Measured values in a line each, next to their goals; and a parser of such lines."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 
 MET: Final = "met"
 MISSED: Final = "MISSED"
-_GOAL: Final = re.compile(rf" \(goal: (?P<goal>.+): (?P<judged>{MET}|{MISSED})\)$")
+_GOAL: Final = re.compile(rf" \(goal: (?P<goal>.+): (?P<checked>{MET}|{MISSED})\)$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a line says: of what, which value, and where it has a goal, that and whether it is met."""
+    """Measured value with its name, and its goal and result if it has one."""
 
     name: str
     value: str
     goal: str = ""
-    judged: str = ""
+    checked: str = ""
 
 
 def print_beside_goal(name: str, value: float, goal: float, unit: str = "") -> None:
@@ -30,9 +30,9 @@ def print_beside_goal(name: str, value: float, goal: float, unit: str = "") -> N
         goal: at most.
         unit: of both; nothing for a ratio.
     """
-    judged = MET if value <= goal else MISSED
+    checked = MET if value <= goal else MISSED
     unit = unit and f" {unit}"
-    print(f"{name}: {value:.2f}{unit} (goal: at most {goal:g}{unit}: {judged})", flush=True)
+    print(f"{name}: {value:.2f}{unit} (goal: at most {goal:g}{unit}: {checked})", flush=True)
 
 
 def print_measured(name: str, value: str) -> None:
@@ -46,10 +46,10 @@ def print_measured(name: str, value: str) -> None:
 
 
 def read_measured(line: str) -> Measured | None:
-    """What a printed line says; None for details, which are indented, and for what is no measurement."""
+    """Parse a printed line; return None for details, which are indented, and other lines."""
     beside = _GOAL.search(line.rstrip())
     name, _, value = (line[: beside.start()] if beside else line.rstrip()).rpartition(": ")
     if not name or line.startswith(" "):
         return None
     found = beside.groupdict() if beside else {}
-    return Measured(name=name, value=value, goal=found.get("goal", ""), judged=found.get("judged", ""))
+    return Measured(name=name, value=value, goal=found.get("goal", ""), checked=found.get("judged", ""))

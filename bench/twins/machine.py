@@ -1,4 +1,4 @@
-"""What was measured on: without it seconds mean nothing."""
+"""Machine of a measurement: without it seconds mean nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import psutil
 
 
 def describe() -> str:
-    """Processors, memory, kernel, Python, and the load of the last minute."""
+    """CPUs, memory, kernel, Python, and the load of the last minute."""
     processors, memory = len(psutil.Process().cpu_affinity() or ()), psutil.virtual_memory().total / 2**30
     models = [
         line.partition(":")[2].strip()

@@ -1,4 +1,4 @@
-"""One run of the benchmarks as tables in a page."""
+"""Render a run of the benchmarks as tables in a page."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write_run(page: Path, machine: str, runs: Sequence[Run]) -> None:
 
 def _tables(machine: str, runs: Sequence[Run]) -> str:
     goals = [line for run in runs for line in run.measured if line.goal]
-    missed = sum(line.judged == MISSED for line in goals)
+    missed = sum(line.checked == MISSED for line in goals)
     minutes = sum(run.seconds for run in runs) / 60
     today = dt.datetime.now(tz=dt.UTC).date()
     head = f"{today}, {machine}; {minutes:.0f} minutes, {len(goals)} goals, {missed} missed.\n"
@@ -62,5 +62,5 @@ def _table(run: Run) -> str:
 
 
 def _goal(line: Measured) -> str:
-    judged = f"**{line.judged.lower()}**" if line.judged == MISSED else line.judged
-    return f"{line.goal}: {judged}" if line.goal else ""
+    checked = f"**{line.checked.lower()}**" if line.checked == MISSED else line.checked
+    return f"{line.goal}: {checked}" if line.goal else ""

@@ -1,4 +1,4 @@
-"""One review of all but the preview: `python -m bench.twins.review_once FOLDER [STACK_FILE]`.
+"""Review once without the preview: `python -m bench.twins.review_once FOLDER [STACK_FILE]`.
 
 Of a stack file's fleet, or of 500 pools and 5,000 claims; written into a folder. Prints seconds on the wall
 and of CPU time, imports not counted, and the bytes of its page.

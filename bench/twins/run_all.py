@@ -23,7 +23,7 @@ ASKED: Final = {
     "cold_start": "README's first command, nothing being there: at most 10 minutes, 18 of CPU time",
     "up 4000": "4,000 objects on the engine: `python bench/up.py 4000`, an hour",
 }
-"""What runs only when somebody asks for it, and why."""
+"""Benchmarks that run only on request, and why."""
 
 
 def main() -> None:
@@ -54,14 +54,13 @@ def _print_goals(runs: list[Run]) -> None:
     print("\nBeside their goals:")
     beside = [(run.name, line) for run in runs for line in run.measured if line.goal]
     for name, line in beside:
-        print(f"  {line.judged:6} {name}: {line.name}: {line.value} ({line.goal})")
-    missed = sum(line.judged == MISSED for _, line in beside)
+        print(f"  {line.checked:6} {name}: {line.name}: {line.value} ({line.goal})")
+    missed = sum(line.checked == MISSED for _, line in beside)
     minutes = sum(run.seconds for run in runs) / 60
     print(f"{len(beside)} goals, {missed} missed; {minutes:.0f} minutes")
 
 
 def _run(named: str) -> Run:
-    """Run a benchmark; everything it prints is passed on."""
     name, *arguments = named.split()
     print(f"== {named}", flush=True)
     command = [sys.executable, str(BENCH / f"{name}.py"), *arguments]

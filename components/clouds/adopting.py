@@ -1,4 +1,4 @@
-"""A cluster that a stack adopts: what its cloud tells of it, or one error that says which cluster it is."""
+"""A cluster that a stack adopts: what its cloud reports it, or one error that says which cluster it is."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from dra_fleet.core.findings.errors import SettingsError, under
 T = TypeVar("T")
 
 _ENVELOPE = re.compile(r"^invoke of \S+ failed: (?:invocation of \S+ returned an error: )?")
-"""What SDK and engine put before a cloud's own words."""
+"""Texts of SDK and engine before a cloud's own message."""
 
 
 def readable(
     found: pulumi.Output[T], cluster: str, *, known_as: str, listing: str, permission: str
 ) -> pulumi.Output[T]:
-    """The cloud's answer; where it is a refusal, an error that the user can act on.
+    """Return the cloud's answer, or raise an error that the user can fix if the cloud refused.
 
-    Left as it is, the refusal would end the program as an exception that nobody foresaw, with its traceback.
+    Otherwise the refusal would end the program as an unexpected exception with a traceback.
 
     Args:
-        found: the answer to a function of the cloud that was asked for one cluster.
+        found: the answer to a function of the cloud that was called for one cluster.
         cluster: the cluster's name in the stack file.
         known_as: kind, name and place of the cluster in its cloud.
-        listing: the command that lists the clusters that are there.
-        permission: what a login must be granted to get the answer.
+        listing: the command that lists the existing clusters.
+        permission: the permission that a login needs to get the answer.
     """
 
     def refuse(refused: Exception) -> NoReturn:
@@ -44,5 +44,5 @@ def readable(
 
 
 def words(refused: Exception) -> str:
-    """A cloud's own words of a refusal."""
+    """Return the cloud's own message of a refusal."""
     return " ".join(_ENVELOPE.sub("", str(refused)).split())

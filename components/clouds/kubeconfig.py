@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def kubeconfig_with(login: Mapping[str, object], cluster: str, entry: Mapping[str, str]) -> str:
-    """A kubeconfig that asks a command for a token each time.
+    """Return a kubeconfig that runs a command for each token.
 
     Args:
         login: the command and its arguments, as `exec` of a user.
         cluster: the cluster's name in the stack.
-        entry: its address, and its authority where that is no public one.
+        entry: its address, and its authority unless that is public.
     """
     called = {"apiVersion": "client.authentication.k8s.io/v1beta1", "interactiveMode": "Never", **login}
     return json.dumps(

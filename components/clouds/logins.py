@@ -1,6 +1,6 @@
 """The logins that a program works with: nothing is made before all are those that the stack names.
 
-Clouds differ in whom they ask. AWS and Alibaba Cloud tell whose a login is; Azure and Google Cloud let a
+Clouds differ in whom they ask. AWS and Alibaba Cloud report whose a login is; Azure and Google Cloud let a
 login into many subscriptions and projects, so that the one which is named is read with it.
 """
 
@@ -34,7 +34,7 @@ class Logins:
         self._asked.append(account)
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """Accept no further question."""
         self._closed.set()
 
     def known(self) -> pulumi.Output[list[pulumi.Resource]]:
@@ -53,15 +53,15 @@ class Logins:
 def of_account(
     asked: pulumi.Output[T], of: Callable[[T], str], cluster: str, key: str, account: str, *, known_as: str
 ) -> pulumi.Output[str]:
-    """The account that a login works in; another than the named one ends the program.
+    """Return the account of a login; end the program if it is not the named one.
 
     Args:
-        asked: what the cloud was asked.
+        asked: the question to the cloud.
         of: the account in its answer.
         cluster: the cluster's name in the stack file.
         key: the key there that names the account.
-        account: the one that it names.
-        known_as: what the cloud calls it, such as "AWS account".
+        account: the named account.
+        known_as: the cloud's name for it, such as "AWS account".
     """
 
     def refuse(got: str) -> NoReturn:

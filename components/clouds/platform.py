@@ -1,4 +1,4 @@
-"""What every platform gives the rest of the stack: a cluster's provider and its kubeconfig."""
+"""Base of all platforms: a cluster's provider and its kubeconfig."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Platform(pulumi.ComponentResource, ABC):
     """The kubeconfig's content, secret; None where the program never sees it."""
 
     installers: Sequence[pulumi.Resource] = ()
-    """What gives nodes their GPU driver: releases and workloads come after it."""
+    """Resources that install the nodes' GPU driver: releases and workloads depend on them."""
 
     add_pool: Callable[[ClusterPlan, PoolPlan, pulumi.Resource], pulumi.Resource] | None = None
     """Declares a pool of a later plan of the cluster, with its parent."""
@@ -98,7 +98,7 @@ class Platform(pulumi.ComponentResource, ABC):
 
         Args:
             name: the cluster's name.
-            inputs: plain values that say what was asked for; previews show them and policies judge them.
+            inputs: plain values that say what was asked for; previews show them and policies check them.
             opts: for the component alone; children take theirs from `child_opts`.
             additions: tags and arguments of its pools by name, and of the cluster under "".
         """
@@ -180,7 +180,7 @@ class Platform(pulumi.ComponentResource, ABC):
             name: the cluster's.
             kubeconfig: how to get in; another way in replaces nothing.
             context: the kubeconfig's context; None takes its current one.
-            cluster: which one it is; with another in its place everything in it is made anew.
+            cluster: which one it is; with another in its place everything in it is made again.
             after: what is deleted after everything in it.
         """
         unreachable, replaced = _replaced_with(cluster)
@@ -190,7 +190,7 @@ class Platform(pulumi.ComponentResource, ABC):
             kubeconfig=_of_no_resource(kubeconfig),
             context=context,
             cluster_identifier=name if context is None else f"{name}/{context}",
-            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
+            # Set explicitly: the SDK's default is the environment it runs in.
             enable_server_side_apply=True,
             delete_unreachable=unreachable,
             skip_update_unreachable=False,
@@ -221,7 +221,7 @@ class Platform(pulumi.ComponentResource, ABC):
         ).depends_on
 
     def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
-        """Options of what lives in this cluster; where another is adopted instead, it is made there anew."""
+        """Options of what lives in this cluster; where another is adopted instead, it is made there again."""
         return self.child_opts(
             pulumi.ResourceOptions(
                 provider=self.provider, depends_on=list(depends_on), replacement_trigger=self._names
@@ -229,11 +229,11 @@ class Platform(pulumi.ComponentResource, ABC):
         )
 
     def child_opts(self, more: pulumi.ResourceOptions | None = None) -> pulumi.ResourceOptions:
-        """Options of a child: this parent, the component's dependencies, no protection of its own, `more`.
+        """Return options of a child: this parent, the component's dependencies, no protection, `more`.
 
-        The engine passes a component's dependencies on to nobody, so each child records them for destroy.
-        A protected cluster refuses to be destroyed before anything under it is touched; what lives in it must
-        still be able to change.
+        The engine passes a component's dependencies on to no one, so each child records them for destroy. A
+        protected cluster rejects its deletion before any child is deleted; its children must remain
+        changeable.
         """
         return pulumi.ResourceOptions.merge(
             pulumi.ResourceOptions(parent=self, depends_on=self._after, protect=False), more
@@ -251,14 +251,14 @@ Declaration = Callable[[pulumi.ResourceOptions | None], Platform]
 
 
 def cluster_opts(own: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-    """A cluster's options: whatever replaces it, it goes first, and everything in it before that."""
+    """Return a cluster's options: a replacement deletes the cluster first, and everything in it before."""
     return pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(delete_before_replace=True))
 
 
 def _replaced_with(cluster: ClusterMade) -> tuple[pulumi.Input[bool], pulumi.ResourceOptions]:
     """Have the engine replace a provider, and all that is in its cluster, with the cluster and nothing else.
 
-    Before the engine deletes a cluster to make it anew, it asks every provider what it would do if the
+    Before the engine deletes a cluster to make it again, it asks every provider what it would do if the
     settings that come from the cluster were others, and deletes first what has to go along, in order. The
     kubeconfig is no such setting here: it changes with an address or a login too. Nor is `clusterIdentifier`:
     a provider that asks for its own replacement is closed by the engine, which then has none to delete with.
@@ -279,14 +279,14 @@ async def _resources(output: pulumi.Output[str]) -> list[pulumi.Resource]:
 
 
 def _of_no_resource(value: pulumi.Input[str]) -> pulumi.Output[str]:
-    """The same value, for the engine one that comes from no resource."""
+    """Return the same value, which for the engine depends on no resource."""
     output = pulumi.Output.from_input(value)
     known = cast("Awaitable[str]", _Awaited(lambda: output.future(with_unknowns=True)))
     return pulumi.Output(set(), known, _Awaited(output.is_known), _Awaited(output.is_secret))
 
 
 class _Awaited(Generic[T]):
-    """What is asked for only once somebody awaits it: an output that fails leaves nothing unawaited."""
+    """A question that is asked only when it is awaited: an output that fails leaves nothing unawaited."""
 
     def __init__(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._ask = ask

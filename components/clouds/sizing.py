@@ -1,18 +1,18 @@
-"""How many nodes an autoscaled pool is asked for: as many as it has, moved into its bounds.
+"""Requested size of an autoscaled pool: its current size, moved into its bounds.
 
-A number from the stack file would shrink a pool that the autoscaler has grown; one that is never sent again
-cannot follow a minimum that was raised, and a cloud refuses bounds that its own number is not within.
+A number from the stack file would shrink a pool that the autoscaler has grown; a number that is sent only
+once cannot follow a raised minimum, and a cloud rejects bounds that exclude its current number.
 """
 
 from __future__ import annotations
 
 
 def asked_for(live: int | None, bounds: tuple[int, int]) -> int:
-    """The number to send.
+    """Return the number to send.
 
     Args:
-        live: how many nodes the pool has now; None where there is no such pool yet.
-        bounds: the fewest and the most that it may have.
+        live: current number of nodes; None if the pool does not exist yet.
+        bounds: the minimum and maximum number of nodes.
     """
     least, most = bounds
     return least if live is None else min(max(live, least), most)

@@ -28,11 +28,11 @@ class StackOutputs:
         self._references: dict[str, pulumi.StackReference] = {}
 
     def text(self, value: TextOrOutput, holds: str) -> pulumi.Input[str]:
-        """A value as it is written, or as the other stack exports it.
+        """Return a value as written, or as the other stack exports it.
 
         Args:
-            value: of the plan.
-            holds: what it is, such as "a kubeconfig", for the error where the output is something else.
+            value: value of the plan.
+            holds: expected content, such as "a kubeconfig", for the error if the output is something else.
         """
         if isinstance(value, str):
             return value
@@ -61,17 +61,17 @@ class StackOutputs:
         return self._references[stack]
 
 
-def exported_text(found: object, cluster: str, wanted: StackOutput, holds: str) -> str:
+def exported_text(found: object, cluster: str, requested: StackOutput, holds: str) -> str:
     """Another stack's output, or what that has under a key, which must be text.
 
     Raises:
         pulumi.RunError: it is not there, or it is something else.
     """
-    if (text := wanted.text_in(found)) is not None:
+    if (text := requested.text_in(found)) is not None:
         return text
-    named = wanted.output if wanted.key is None else f"{wanted.output} with the key {wanted.key}"
+    named = requested.output if requested.key is None else f"{requested.output} with the key {requested.key}"
     raise pulumi.RunError(
-        f"cluster {cluster}: stack {wanted.stack} exports no text named {named}; "
+        f"cluster {cluster}: stack {requested.stack} exports no text named {named}; "
         f"allowed: the name of an output that holds {holds}; "
-        f"fix: look with `pulumi stack output --stack {wanted.stack}`"
+        f"fix: look with `pulumi stack output --stack {requested.stack}`"
     )

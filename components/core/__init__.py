@@ -1,1 +1,1 @@
-"""What all resources share: the identity of a stack's objects and the names."""
+"""Identity and names of a stack's objects, for all resources."""

@@ -1,4 +1,4 @@
-"""Who an object belongs to, as labels."""
+"""Owner of an object, as labels."""
 
 from __future__ import annotations
 
@@ -35,15 +35,18 @@ class Identity:
 
 
 def logical(cluster: str, part: str) -> str:
-    """The logical name of a part of a cluster. It is the resource's identity: renaming it replaces it."""
+    """Return the logical name of a part of a cluster.
+
+    It is the resource's identity: renaming it replaces it.
+    """
     return f"{cluster}-{part}"
 
 
 def by_content(name: str, content: Mapping[str, Any]) -> str:
-    """A name that changes with the content and never otherwise, whatever the order of keys.
+    """Return a name that changes only with the content, whatever the order of keys.
 
-    Objects whose spec is immutable carry it, so that a changed spec is a new object. A name so long that the
-    hash would not fit is cut.
+    Objects with an immutable spec have it, so that a changed spec is a new object. A long name is cut to fit
+    the hash.
     """
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(canonical.encode()).hexdigest()[:HASH_DIGITS]

@@ -52,7 +52,7 @@ _OUTPUT: Final = "pulumi.Input["
 _OUTPUTS: Final = (pulumi.Output, Awaitable)
 
 _SENTENCES = ("unknown ", "invalid ", "this ", "a ")
-"""Beginnings of problems that are sentences of their own."""
+"""Beginnings of problems that are complete sentences."""
 
 
 def refused(

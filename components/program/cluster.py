@@ -1,23 +1,24 @@
-"""What all public cluster components have in common."""
+"""Base of all public cluster components."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pulumi
-from pulumi_kubernetes.core import v1 as core
 
 from ..clouds.platform import Platform
 from ..core.identity import Identity, logical
 from ..namespace import Namespace, NamespaceArgs
 from ..release import DriverRelease, DriverReleaseArgs
+from ..workload import toleration_args
 from .arguments import key_of, plain, pool_settings, refused
 from .planning import ClusterProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from dra_fleet.kubernetes.scheduling.taints import Toleration
+    from pulumi_kubernetes.core import v1 as core
+
     from dra_fleet.model.plan import ClusterPlan, ReleasePlan
 
 
@@ -220,7 +221,10 @@ class Cluster(Platform):
         from dra_fleet.kubernetes.scheduling.taints import tolerations_for  # noqa: PLC0415 - few programs ask
 
         pools = self.program.plan().pools
-        return [_written(item) for item in tolerations_for(taint for pool in pools for taint in pool.taints)]
+        return [
+            toleration_args(item)
+            for item in tolerations_for(taint for pool in pools for taint in pool.taints)
+        ]
 
     def resolved(self, component: str, argument: str, value: object) -> Any:  # noqa: ANN401 - JSON
         """Return an argument as plain settings, with references that `elsewhere` resolves for Outputs."""
@@ -265,12 +269,3 @@ def _pools(component: str, pools: object, resolved: Callable[[str, str, object],
         )  # fmt: skip
     found = cast("Mapping[str, object]", pools)
     return {name: pool_settings(component, f"pools.{name}", pool, resolved) for name, pool in found.items()}
-
-
-def _written(toleration: Toleration) -> core.TolerationArgs:
-    return core.TolerationArgs(
-        key=toleration.key or None,
-        operator=toleration.operator,
-        value=toleration.value or None,
-        effect=toleration.effect,
-    )

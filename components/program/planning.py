@@ -61,7 +61,7 @@ _WORDS: Final = (
 
 @dataclass(kw_only=True)
 class ClusterProgram:
-    """One cluster of a program, with everything that the program has declared in it so far.
+    """A cluster of a program, with everything that the program has declared in it so far.
 
     Attributes:
         component: Class and name of the cluster's component.

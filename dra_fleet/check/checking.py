@@ -1,4 +1,4 @@
-"""Judges files against a stack's fleet: all files together, so that they may refer to each other."""
+"""Checks files against a stack's fleet: all files together, so that they may refer to each other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.check.contents import contents_of
 from dra_fleet.check.device_objects import all_expressions, validated
+from dra_fleet.check.exemptions import NO_OWN_RULES, RULES, comments, counted
 from dra_fleet.check.inventory import clusters
-from dra_fleet.check.leaving_out import NO_OWN_RULES, RULES, comments, counted
 from dra_fleet.check.object_heads import check_heads
-from dra_fleet.check.on_cluster import judged_on
+from dra_fleet.check.on_cluster import checked_on
 from dra_fleet.check.resources import check_rendered
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.proof.answer.messages import STRICT
@@ -19,8 +19,8 @@ from dra_fleet.proof.answer.messages import STRICT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from dra_fleet.check.exemptions import LeftOut, OwnRules
     from dra_fleet.check.inventory import ClusterInventory
-    from dra_fleet.check.leaving_out import LeftOut, OwnRules
     from dra_fleet.check.on_cluster import Outcome
     from dra_fleet.check.resources import FileObject
     from dra_fleet.core.findings.finding import FileFinding, Found
@@ -34,7 +34,7 @@ class ManifestFile:
     Attributes:
         name: Its name as findings say it.
         data: Its bytes.
-        is_named: Whether somebody named it; else it was found in a folder, and may hold something else.
+        is_named: Whether someone named it; else it was found in a folder, and may hold something else.
     """
 
     name: str
@@ -54,17 +54,17 @@ class ValuesFile:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What came of a check.
+    """Result of a check.
 
     Attributes:
         findings: Everything wrong or doubtful, in the order of files and lines.
-        judged: How many objects and values files were judged against the fleet.
-        passed: How many were passed over, by why.
-        by_own_rules: How many objects a team's own rules judged, those that were passed over among them.
+        checked: How many objects and values files were checked against the fleet.
+        passed: How many were skipped, by why.
+        by_own_rules: How many objects a team's own rules checked, those that were skipped among them.
     """
 
     findings: tuple[FileFinding, ...]
-    judged: int
+    checked: int
     passed: Mapping[str, int]
     by_own_rules: int = 0
 
@@ -74,18 +74,18 @@ def check(
     manifests: Iterable[ManifestFile],
     values: Iterable[ValuesFile] = (),
     only: Collection[str] = (),
-    left_out: Iterable[LeftOut] = (),
+    omitted: Iterable[LeftOut] = (),
     *,
     own: OwnRules = NO_OWN_RULES,
 ) -> CheckResult:
-    """Judge files against a stack's fleet.
+    """Check files against a stack's fleet.
 
     Args:
         plan: the stack's plan, which says what pools, classes and claims there are.
-        manifests: files of Kubernetes objects. Kinds that have nothing to do with devices are passed over.
+        manifests: files of Kubernetes objects. Kinds that have nothing to do with devices are skipped.
         values: values files of driver charts.
         only: the clusters that they are for; each of the stack if none is named.
-        left_out: rules that do not count in some files, beside those that comments leave out.
+        omitted: rules that do not count in some files, beside those that comments omit.
         own: a team's own rules.
     """
     files, charts = list(manifests), list(values)
@@ -95,7 +95,7 @@ def check(
     everywhere = clusters(plan, _drivers_named(objects))
     fleet = [cluster for cluster in everywhere if not only or cluster.plan.name in only]
     if charts:
-        from dra_fleet.check.values_files import check_file  # noqa: PLC0415 - few runs judge any
+        from dra_fleet.check.values_files import check_file  # noqa: PLC0415 - few runs check any
 
         for file in charts:
             found |= _merged([check_file(file, cluster) for cluster in fleet], fleet)
@@ -104,21 +104,21 @@ def check(
         check_rendered(item)
         found |= item.subject.found
     every = [item for content in contents for item in (*content.objects, *content.others)]
-    if own.judge is not None:
-        found |= own.judge(every)
+    if own.check is not None:
+        found |= own.check(every)
     strict = plan.environment == STRICT
     minors = {cluster.plan.kubernetes for cluster in fleet}
     given = {minor: [validated(item, minor) for item in objects] for minor in minors}
     outcomes = [
-        judged_on(cluster, everywhere, given[cluster.plan.kubernetes], is_production=strict)
+        checked_on(cluster, everywhere, given[cluster.plan.kubernetes], is_production=strict)
         for cluster in fleet
     ]
     for of_object in zip(*outcomes, strict=True):
         found |= _merged(_where_it_runs(of_object), fleet)
     unknown: list[FileFinding] = []
     known = {**RULES, **own.about}
-    told = [
-        *left_out,
+    reported = [
+        *omitted,
         *(item for file in (*files, *charts) for item in comments(file.name, file.data, unknown, known)),
     ]
     order = {name: index for index, name in enumerate([*(f.name for f in files), *(f.name for f in charts)])}
@@ -126,21 +126,26 @@ def check(
     for content in contents:
         passed.update(content.passed)
     return CheckResult(
-        findings=tuple(sorted([*counted(found, told), *unknown], key=lambda item: (order[item.file], item))),
-        judged=len(objects) + len(charts),
+        findings=tuple(
+            sorted([*counted(found, reported), *unknown], key=lambda item: (order[item.file], item))
+        ),
+        checked=len(objects) + len(charts),
         passed=passed,
-        by_own_rules=len(every) if own.judge else 0,
+        by_own_rules=len(every) if own.check else 0,
     )
 
 
 def _drivers_named(objects: Iterable[FileObject]) -> set[str]:
-    """The drivers that the selectors of files ask for: they tell which drivers a cluster of others has."""
+    """Return the drivers that the selectors of files name.
+
+    They hint at the drivers of an existing cluster.
+    """
     texts = (text for item in objects if item.is_device_object for text in all_expressions(item))
     return {name for text in texts for name in asked(text).drivers}
 
 
 def _merged(by_cluster: Sequence[Found], fleet: Sequence[ClusterInventory]) -> Found:
-    """What was found on each cluster, told once: what holds on some only, with their names."""
+    """Merge the findings of each cluster; findings of only some clusters name them."""
     where: dict[FileFinding, list[str]] = {}
     for found, cluster in zip(by_cluster, fleet, strict=True):
         for finding in found:
@@ -152,7 +157,7 @@ def _merged(by_cluster: Sequence[Found], fleet: Sequence[ClusterInventory]) -> F
 
 
 def _where_it_runs(outcomes: Sequence[Outcome]) -> list[Found]:
-    """What is told of an object: where a cluster runs it, errors on others are warnings."""
+    """Turn errors of an object into warnings on other clusters, if at least one cluster can run it."""
     if not any(outcome.runs for outcome in outcomes):
         return [dict.fromkeys(outcome.findings) for outcome in outcomes]
     return [

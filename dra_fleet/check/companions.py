@@ -61,7 +61,7 @@ _WITHOUT = {
 
 
 def is_compute_domain(resource: FileObject) -> bool:
-    """Whether an object is a ComputeDomain."""
+    """Return whether an object is a ComputeDomain."""
     group = resource.api_version.partition("/")[0]
     return resource.kind == "ComputeDomain" and any(driver.api_group == group for driver in drivers.known())
 
@@ -87,7 +87,7 @@ def class_mentions(resource: FileObject) -> Iterator[tuple[Path, str]]:
 
 
 def is_companion(resource: FileObject) -> bool:
-    """Whether an object is one that is judged here."""
+    """Return whether this module checks an object."""
     if next(class_mentions(resource), None) is not None:
         return True
     group = resource.api_version.partition("/")[0]
@@ -96,7 +96,7 @@ def is_companion(resource: FileObject) -> bool:
 
 
 def claims_of_domains(objects: Iterable[FileObject]) -> list[KnownClaim]:
-    """The templates that the driver's controller makes for ComputeDomains."""
+    """Return the templates that the driver's controller creates for ComputeDomains."""
     return [
         KnownClaim(
             kind="ResourceClaimTemplate",
@@ -112,7 +112,7 @@ def claims_of_domains(objects: Iterable[FileObject]) -> list[KnownClaim]:
 def check_companions(
     objects: Iterable[FileObject], claims: Iterable[FileObject], cluster: ClusterInventory
 ) -> None:
-    """Tell what is wrong with ComputeDomains, the Workload API and device taints.
+    """Check ComputeDomains, the Workload API and device taints.
 
     Args:
         objects: all objects of the files.

@@ -1,4 +1,4 @@
-"""What a file holds: objects that have to do with devices, what is passed over, and what cannot be read."""
+"""Content of a file: device-related objects, skipped objects, and unreadable parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ https://kubernetes.io/docs/reference/using-api/#api-groups
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a file holds: `passed` counts what is passed over, by why; of it, `others` are objects."""
+    """Content of a file: `passed` counts skipped documents by reason; `others` of them are objects."""
 
     objects: list[FileObject] = field(default_factory=list["FileObject"])
     others: list[FileObject] = field(default_factory=list["FileObject"])
@@ -43,7 +43,7 @@ def contents_of(name: str, data: bytes, *, is_named: bool) -> Contents:
     Args:
         name: what findings call it.
         data: its bytes.
-        is_named: whether somebody named it, so that all of it is meant to be objects.
+        is_named: whether someone named it, so that all of it is meant to be objects.
     """
     contents = Contents()
     documents, torn = read_each(name, data)
@@ -65,14 +65,14 @@ def contents_of(name: str, data: bytes, *, is_named: bool) -> Contents:
 
 
 def documents_of(name: str, data: bytes, found: Found) -> list[Document]:
-    """The documents of a file of values; those that cannot be read are told."""
+    """Return the documents of a values file, and report unreadable ones."""
     documents, torn = read_each(name, data)
     found |= dict.fromkeys(_torn(name, item) for item in torn)
     return documents
 
 
 def unreadable(name: str, problem: Unreadable) -> FileFinding:
-    """The finding that something cannot be read."""
+    """Return the finding for an unreadable part."""
     return FileFinding(
         file=name,
         line=problem.place.line,
@@ -98,7 +98,7 @@ def _torn(name: str, item: Torn) -> FileFinding:
         object="",
         path="",
         rule="not-rendered",
-        what="is a template that nobody rendered, and was not judged",
+        what="is a template that no one rendered, and was not checked",
         fix=RENDER[mark[0][0]],
     )
 
@@ -108,7 +108,6 @@ def _is_object(value: object) -> bool:
 
 
 def _why_passed(item: FileObject) -> str:
-    """Why an object is passed over; empty if it is judged."""
     is_namespace = item.kind == "Namespace" and item.api_version == "v1"
     if item.is_device_object or is_companion(item) or is_namespace or has_wrong_kind(item):
         return ""

@@ -40,7 +40,7 @@ _DEVICES: dict[str, Path] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClassRequest:
-    """One class that a claim asks for, directly or as an alternative; `path` is its requirements' path."""
+    """A class that a claim requests, directly or as an alternative; `path` is its requirements' path."""
 
     name: str
     path: Path
@@ -49,7 +49,7 @@ class ClassRequest:
 
     @property
     def result_name(self) -> str:
-        """As it stands in a claim's allocation: request, or request/alternative."""
+        """As in a claim's allocation: request, or request/alternative."""
         return f"{self.name}/{self.value.get('name', '')}" if self.is_alternative else self.name
 
 
@@ -58,7 +58,7 @@ class Validated:
     """An object as the API servers of one minor read it.
 
     Attributes:
-        given: as it stands in its file.
+        given: as in its file.
         as_v1: the same in the form of v1; None for what is none of Dynamic Resource Allocation's objects.
         found: what is wrong with the object itself.
         has_marks: whether a template left something in it.
@@ -71,38 +71,38 @@ class Validated:
 
 
 def validated(resource: FileObject, minor: str) -> Validated:
-    """What is wrong with an object itself on clusters of a minor, whatever else there is."""
+    """Validate an object by itself for clusters of a Kubernetes version."""
     if not resource.is_device_object:
         return Validated(given=resource, as_v1=None, found={}, has_marks=has_marks(resource.value))
-    judged = replace(resource, subject=replace(resource.subject, found={}))
-    as_v1 = replace(judged, value=_as_v1(judged))
-    _check_version(judged)
+    checked = replace(resource, subject=replace(resource.subject, found={}))
+    as_v1 = replace(checked, value=_as_v1(checked))
+    _check_version(checked)
     problems = validate_object(as_v1.kind, as_v1.value, minor)
     # Where a field is dropped, its holder then lacks a field; a missing name is reported with the head.
     caused = {item.path.rpartition(".")[0] for item in problems if not item.server}
     if not mapping(resource.value.get("metadata")):
         caused.add("metadata")
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for problem in problems:
-        if (problem.path, problem.what) not in told and not (problem.server and problem.path in caused):
-            told.add((problem.path, problem.what))
-            _tell(as_v1, problem)
-    found = judged.subject.found
+        if (problem.path, problem.what) not in reported and not (problem.server and problem.path in caused):
+            reported.add((problem.path, problem.what))
+            _report(as_v1, problem)
+    found = checked.subject.found
     return Validated(given=resource, as_v1=as_v1, found=found, has_marks=has_marks(resource.value))
 
 
 def config_path(resource: FileObject) -> Path:
-    """Where an object's `config` stands below."""
+    """Return the path that contains an object's `config`."""
     return ("spec",) if resource.kind == "DeviceClass" else devices_path(resource.kind)
 
 
 def devices_path(kind: str) -> Path:
-    """Where a claim or template holds what it asks for."""
+    """Return the path of the requests in a claim or template."""
     return _DEVICES[kind]
 
 
 def expressions(resource: FileObject, path: Path) -> Iterator[tuple[Path, str]]:
-    """The CEL expressions of the `selectors` below a path, with their places."""
+    """Yield the CEL expressions of the `selectors` below a path, with their places."""
     for index, selector in enumerate(sequence(at(resource.value, (*path, "selectors")))):
         expression = at(selector, ("cel", "expression"))
         if isinstance(expression, str) and expression.strip():
@@ -118,7 +118,7 @@ def all_expressions(resource: FileObject) -> Iterator[str]:
 
 
 def requests(resource: FileObject) -> Iterator[ClassRequest]:
-    """What a claim or template asks for."""
+    """Yield the class requests of a claim or template."""
     base = (*_DEVICES[resource.kind], "requests")
     for index, request in enumerate(sequence(at(resource.value, base))):
         name = str(mapping(request).get("name", ""))
@@ -160,7 +160,7 @@ def _check_version(resource: FileObject) -> None:
 
 
 def _as_v1(resource: FileObject) -> dict[str, Any]:
-    """The object with requests in the form of v1, so that the rest of it can be judged too."""
+    """Return the object with requests in the form of v1, so that the rest of it can be checked too."""
     value: dict[str, Any] = copied(resource.value)
     value["apiVersion"] = API_VERSION
     for _, request in list(_old_requests(value, resource.kind)):
@@ -181,10 +181,8 @@ def _old_requests(value: dict[str, Any], kind: str) -> Iterator[tuple[Path, dict
             yield (*base, index), fields
 
 
-def _tell(resource: FileObject, problem: Problem) -> None:
-    what = problem.what.replace(
-        _UNKNOWN_FIELD, "unknown field; a server refuses it or drops it without a word"
-    )
+def _report(resource: FileObject, problem: Problem) -> None:
+    what = problem.what.replace(_UNKNOWN_FIELD, "unknown field; a server refuses it or drops it silently")
     what = (
         what[:1].lower() + what[1:]
         if re.match(r"(Input|Value|String|List|Field|Tuple|Object) ", what)
@@ -200,5 +198,5 @@ def _has(resource: FileObject, dotted: str) -> bool:
 
 
 def class_name(request: ClassRequest) -> str:
-    """The class a request names."""
+    """Return the class that a request names."""
     return str(cast("object", request.value.get("deviceClassName")) or "")

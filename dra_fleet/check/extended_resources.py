@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _MISTYPED = 0.8
-"""How alike a name is to a known one, from 0 to 1, before it is taken for the same with a typing error."""
+"""Least similarity, from 0 to 1, of a name to a known one that counts as a typing error."""
 
 
 def report_unknown_class(subject: Subject, path: Path, name: str, known: Collection[str]) -> None:
@@ -47,7 +47,7 @@ def report_unknown_class(subject: Subject, path: Path, name: str, known: Collect
         subject.warning(
             *path,
             rule="class-not-judged",
-            what="cannot be judged: it is no class of the stack, its drivers or the files; another driver "
+            what="cannot be checked: it is no class of the stack, its drivers or the files; another driver "
             "may install it",
             got=name,
             fix=mistyped(name, similar) or "check its DeviceClass together with this file",
@@ -69,12 +69,12 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/"
 _GATE = "DRAExtendedResource"
 
 _UNSERVED = re.compile(r"(gpu\.)?(amd|intel)\.com/.+|aws\.amazon\.com/neuron.*")
-"""What device plugins of vendors advertise whose devices no driver here publishes."""
+"""Extended resources of vendors' device plugins without a DRA driver here."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtendedResourceRequest:
-    """How many devices of a class a container asks for by an extended resource, and where.
+    """Devices of a class that a container requests by an extended resource.
 
     `class_name` is empty where device plugins alone answer.
     """
@@ -119,7 +119,7 @@ class ExtendedResources:
             self._answered[name] = item.name
 
     def check(self, pod: Pod, references: References) -> list[ExtendedResourceRequest]:
-        """Tell what is wrong with the extended resources of a pod; those that a class answers."""
+        """Check the extended resources of a pod; return those that a class serves."""
         found: list[ExtendedResourceRequest] = []
         for path, container in containers(pod):
             resources = mapping(container.get("resources"))
@@ -142,20 +142,21 @@ class ExtendedResources:
         return found
 
     def pools(self, pod: Pod, asks: Sequence[ExtendedResourceRequest]) -> frozenset[str] | None:
-        """The pools of which one node has what a pod asks for; None where that cannot be told."""
+        """Return the pools whose nodes have the devices that a pod requests; None if unknown."""
         served: frozenset[str] | None = None
         for name in dict.fromkeys(item.class_name or item.resource for item in asks):
             items = [item for item in asks if (item.class_name or item.resource) == name]
             most = self._most(name, items)
             if most is None:
                 return None
-            wanted = sum(_number(item.count) for item in items)
-            here = frozenset(pool for pool, number in most.items() if number >= wanted)
+            requested = sum(_number(item.count) for item in items)
+            here = frozenset(pool for pool, number in most.items() if number >= requested)
             if not here:
                 pod.resource.subject.error(
                     *items[0].path,
                     rule="not-enough-devices",
-                    what=f"asks for {wanted} devices {'of class' if items[0].class_name else 'by'} {name} on "
+                    what=f"asks for {requested} devices "
+                    f"{'of class' if items[0].class_name else 'by'} {name} on "
                     f"one node, where at most {max(most.values(), default=0)} match",
                     got=str(items[0].count),
                     fix="ask for fewer, or for a pool with larger machines",
@@ -164,7 +165,7 @@ class ExtendedResources:
         return served
 
     def _most(self, name: str, items: Sequence[ExtendedResourceRequest]) -> Mapping[str, int] | None:
-        """Per pool how many devices of one node answer; None where that cannot be told."""
+        """Per pool how many devices of one node answer; None if unknown."""
         names = {item.resource for item in items}
         plugins = self._by_plugin.get(next(iter(names)), {}) if len(names) == 1 else {}
         if not items[0].class_name:
@@ -174,7 +175,7 @@ class ExtendedResources:
         return {**self._selection.most_of(name), **plugins}
 
     def _class_of(self, pod: Pod, where: Path, name: str, count: object) -> str:
-        """The class that answers, empty after it was told that none does."""
+        """Return the class that serves an extended resource; report and return "" if there is none."""
         subject = pod.resource.subject
         known = self._selection.known_classes()
         if name.startswith(IMPLICIT) and is_on(_GATE, self._minor):
@@ -216,11 +217,11 @@ class ExtendedResources:
         return ""
 
     def _check_beside(self, pod: Pod, item: ExtendedResourceRequest, references: References) -> None:
-        """Tell where the pod's own claims are for the same driver's devices."""
+        """Report claims of the pod for the same driver's devices."""
         texts = self._selection.classes.get(item.class_name, ())
-        wanted = {name for text in texts for name in asked(text).drivers}
+        requested = {name for text in texts for name in asked(text).drivers}
         claims = [references.of(key) for key in pod.keys.values()]
-        if any(claim is not None and claim.drivers and claim.drivers & wanted for claim in claims):
+        if any(claim is not None and claim.drivers and claim.drivers & requested for claim in claims):
             pod.resource.subject.warning(
                 *item.path,
                 rule="extended-resource-beside-claim",
@@ -231,7 +232,6 @@ class ExtendedResources:
 
 
 def _is_advertised(name: str) -> bool:
-    """Whether device plugins advertise accelerators by a name."""
     limits = (plugin.limits for one in drivers.known() if (plugin := one.resources.device_plugin) is not None)
     return (
         any(name == one.extended_resource for one in drivers.known())
@@ -241,7 +241,7 @@ def _is_advertised(name: str) -> bool:
 
 
 def is_asked(pod: Pod) -> bool:
-    """Whether a container asks for something by the name of an extended resource."""
+    """Return whether a container requests an extended resource."""
     return any(
         "/" in name
         for _, container in containers(pod)
@@ -251,7 +251,7 @@ def is_asked(pod: Pod) -> bool:
 
 
 def _check_pair(pod: Pod, where: Path, limit: object, request: object) -> None:
-    """Extended resources are not overcommitted: core/v1 asks for a limit that equals the request."""
+    """Check that a limit equals the request: core/v1 does not overcommit extended resources."""
     if limit is None or (request is not None and str(limit) != str(request)):
         pod.resource.subject.error(
             *where,

@@ -1,4 +1,4 @@
-"""Whether a node gives a claim, or a pod with several, everything at once: the allocator itself is asked.
+"""Allocation of all claims of a pod together on one node, by the allocator itself.
 
 Each request alone may find devices where all of them together, with their constraints, do not.
 """
@@ -18,7 +18,7 @@ from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.demand.pod_sets import channel_spec
-from dra_fleet.proof.search.kinds import Held, after
+from dra_fleet.proof.search.kinds import NodeUse, after
 from dra_fleet.proof.supply.prediction import inventory_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _FEWER = "ask for fewer devices, loosen the constraints, or choose machines with
 
 @dataclass(frozen=True, kw_only=True)
 class NodeCopies:
-    """The copies that one node takes, None if that cannot be told, and what stops the pod everywhere."""
+    """The copies that one node takes, None if unknown, and what stops the pod everywhere."""
 
     copies: int | None
     failure: str = ""
@@ -81,7 +81,7 @@ class Fitting:
                 self._specs[resource.key] = spec
 
     def check_claim(self, resource: FileObject, pools: Collection[str]) -> None:
-        """Tell where no node of the pools that can serve each request serves all of them.
+        """Report requests that no node can serve all together.
 
         Args:
             resource: a claim or template.
@@ -132,7 +132,7 @@ class Fitting:
         return ""
 
     def check_pod(self, pod: Pod, pools: Collection[PoolPlan]) -> None:
-        """Tell where no node has all claims of a pod together, or the fleet has no room for its copies.
+        """Report a pod whose claims or copies do not fit together.
 
         Args:
             pod: the pod.
@@ -159,32 +159,31 @@ class Fitting:
                     fix=_FEWER,
                 )
             return
-        room = _room(found, chosen)
-        if copies is not None and room is not None and room < limit:
+        most = _fleet_copies(found, chosen)
+        if copies is not None and most is not None and most < limit:
             where = ", ".join(f"{pool.plan.name} (up to {pool.plan.max_nodes})" for pool in chosen)
             pod.resource.subject.error(
                 *copies[0],
                 rule="fleet-too-small",
                 what=f"{limit} pods ask for devices at the same time, and all nodes of {where} together have "
-                f"them for {room}",
+                f"them for {most}",
                 got=str(limit),
-                fix=f"run {room} at most, or raise nodes.max in the stack file",
+                fix=f"run {most} at most, or raise nodes.max in the stack file",
             )
 
     def _fill(self, specs: Mapping[str, Object], pool: NodeDevices, limit: int) -> NodeCopies:
-        """How many pods, each with these claims, an empty node takes one after the other, at most `limit`."""
         asks = [ask_of(name, spec, self._classes) for name, spec in specs.items()]
         named = [ask.drivers for claim in asks for ask in claim.asks]
         if any(pool.doubt(drivers) for drivers in named):
             return NodeCopies(copies=None)
-        held = Held()
+        in_use = NodeUse()
         for count in range(limit):
             outcome = allocate(
                 [ask.body for ask in asks],
                 self._classes,
                 inventory_of(pool.shape),
                 CandidateNode(NODE, pool.shape.labels),
-                in_use=held.in_use,
+                in_use=in_use.for_allocator,
                 minor=self._cluster.plan.kubernetes,
             )
             if isinstance(outcome, NoFit):
@@ -193,15 +192,14 @@ class Fitting:
                 return NodeCopies(copies=0, failure=outcome.message)
             if not isinstance(outcome, Allocation):
                 return NodeCopies(copies=None)
-            following = after(held, outcome)
-            if following == held:
+            following = after(in_use, outcome)
+            if following == in_use:
                 return NodeCopies(copies=limit)
-            held = following
+            in_use = following
         return NodeCopies(copies=limit)
 
 
 def _spec(resource: FileObject) -> Object | None:
-    """A claim's spec as the API server stores it; None where it refuses it."""
     value = mapping(at(resource.value, devices_path(resource.kind)[:-1]))
     try:
         return ClaimSpec.from_object(value, as_server=True).to_object()
@@ -214,11 +212,11 @@ def _why(found: Sequence[NodeCopies], otherwise: str) -> str:
     return f"stops the pod on every node: {failure}" if failure else otherwise
 
 
-def _room(found: Sequence[NodeCopies], pools: Sequence[NodeDevices]) -> int | None:
-    """The copies that all nodes take together, None if that cannot be told."""
-    room = 0
+def _fleet_copies(found: Sequence[NodeCopies], pools: Sequence[NodeDevices]) -> int | None:
+    """Return the number of copies that fit on all nodes together; None if unknown."""
+    most = 0
     for item, pool in zip(found, pools, strict=True):
         if item.copies is None:
             return None
-        room += item.copies * pool.plan.max_nodes
-    return room
+        most += item.copies * pool.plan.max_nodes
+    return most

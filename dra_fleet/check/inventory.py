@@ -1,6 +1,6 @@
-"""What a stack's clusters offer: the devices each pool's nodes will publish, and the classes there are.
+"""Devices that each pool's nodes of a stack's clusters will publish, and the DeviceClasses.
 
-Values that nothing public tells before the machine runs are unknown, so that no verdict rests on them.
+Values that nothing public reports before the machine runs are unknown, so that no verdict rests on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FleetDevice:
-    """One device of a node.
+    """A device of a node.
 
     Args:
         pool: the pool whose nodes publish it.
@@ -34,7 +34,7 @@ class FleetDevice:
         type: gpu, mig and so on; empty where the driver has no types.
         cel: the device as a selector sees it.
         bare: the same without the attributes that a device of its type may lack.
-        published: its entry in a slice, with UNKNOWN for what nobody can know yet.
+        published: its entry in a slice, with UNKNOWN for what no one can know yet.
     """
 
     pool: str
@@ -45,7 +45,7 @@ class FleetDevice:
     published: Mapping[str, Any]
 
     def value(self, variable: str, domain: str, identity: str) -> str:
-        """A published value as text; empty where there is none or nobody knows it."""
+        """Return a published value as text; empty if there is none or it is unknown."""
         key = "attributes" if variable == "device.attributes" else "capacity"
         entries: Mapping[str, Any] = self.published.get(key, {})
         qualified = f"{domain}/{identity}"
@@ -60,7 +60,7 @@ class NodeDevices:
 
     Args:
         plan: the pool.
-        shape: a node as the allocator sees it, with why what a driver publishes there cannot be told.
+        shape: a node as the allocator sees it, with why what a driver publishes there is unknown.
         devices: what it publishes.
         unpartitioned: the whole GPUs before MIG partitions exist.
     """
@@ -71,9 +71,9 @@ class NodeDevices:
     unpartitioned: tuple[FleetDevice, ...]
 
     def doubt(self, names: Collection[str]) -> str:
-        """Why it cannot be told what is published there under these names, or any if none is given."""
-        told = {device.driver for device in self.shape.devices} | self.shape.told
-        strange = sorted(name for name in names if name not in told and not _is_familiar(name))
+        """Return why the values under these names, or all values, are unknown."""
+        reported = {device.driver for device in self.shape.devices} | self.shape.known_drivers
+        strange = sorted(name for name in names if name not in reported and not _is_familiar(name))
         if strange:
             return f"what driver {strange[0]} publishes cannot be predicted"
         reasons = self.shape.unpredictable
@@ -82,7 +82,7 @@ class NodeDevices:
 
 @dataclass(frozen=True, eq=False)
 class ClusterInventory:
-    """One cluster of the stack; `named` are the drivers that the selectors of files ask for."""
+    """A cluster of the stack; `named` are the drivers that the selectors of files name."""
 
     plan: ClusterPlan
     named: frozenset[str] = frozenset()
@@ -102,7 +102,7 @@ class ClusterInventory:
 
     @cached_property
     def drivers(self) -> list[Installed]:
-        """The drivers it runs; where it brings its own, those that are assumed."""
+        """The drivers that it runs; if it has its own, the assumed ones."""
         return drivers_of(self.plan, self.named)
 
     @cached_property
@@ -171,7 +171,7 @@ class ClusterInventory:
 
 
 def clusters(plan: FleetPlan, named: Collection[str] = ()) -> tuple[ClusterInventory, ...]:
-    """The clusters of a plan."""
+    """Return the clusters of a plan."""
     return tuple(ClusterInventory(cluster, frozenset(named)) for cluster in plan.clusters)
 
 
@@ -191,7 +191,7 @@ def _fleet_device(pool: str, device: NodeDevice, driver: Installed | None) -> Fl
 
 
 def _optional(driver: Installed, kind: str) -> frozenset[str]:
-    """What a device of that type may lack; a partition lacks its UUID only before it exists."""
+    """Return the attributes that a device of a type may lack; a partition lacks its UUID before it exists."""
     surely = driver.facts.surely_in(driver.version.version)
     return frozenset(
         item.name
@@ -201,6 +201,5 @@ def _optional(driver: Installed, kind: str) -> frozenset[str]:
 
 
 def _is_familiar(name: str) -> bool:
-    """Whether all that is published under a name is known to the catalogue."""
     driver = drivers.publishing(name)
     return driver is not None and driver.owns_names

@@ -1,4 +1,4 @@
-"""Which of a fleet's devices selectors choose, evaluated as the scheduler does: class first, then request."""
+"""Devices of a fleet that selectors match, evaluated like the scheduler: class first, then request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.program import DeviceCel, Program
 
 FOREIGN = CelDevice.of({"name": "foreign"}, "other.example.com")
-"""A device of a driver that nobody thought of, such as a NIC: no selector may fail on it."""
+"""A device of a driver that no one thought of, such as a NIC: no selector may fail on it."""
 
 
 Programs = dict[str, list["Program"]]
@@ -28,7 +28,7 @@ Programs = dict[str, list["Program"]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Judged:
+class Checked:
     """A device and what the selectors say about it; `program` is the one of them that decided."""
 
     device: FleetDevice
@@ -38,7 +38,7 @@ class Judged:
 
 
 def verdict(programs: Sequence[Program], device: CelDevice) -> tuple[CelVerdict, Program | None]:
-    """What selectors say together, one after the other: the first that is not true decides.
+    """Evaluate selectors in order; the first that is not true decides.
 
     After an unknown one the next are still asked, because a false one decides whatever the unknown is.
     """
@@ -52,23 +52,23 @@ def verdict(programs: Sequence[Program], device: CelDevice) -> tuple[CelVerdict,
     return undecided
 
 
-def judge(programs: Sequence[Program], devices: Iterable[FleetDevice]) -> list[Judged]:
-    """What selectors say about each device."""
-    found: list[Judged] = []
+def check(programs: Sequence[Program], devices: Iterable[FleetDevice]) -> list[Checked]:
+    """Evaluate selectors on each device."""
+    found: list[Checked] = []
     for device in devices:
         outcome, program = verdict(programs, device.cel)
-        found.append(Judged(device=device, verdict=outcome, program=program, programs=programs))
+        found.append(Checked(device=device, verdict=outcome, program=program, programs=programs))
     return found
 
 
 def devices(clusters: Iterable[ClusterInventory]) -> list[FleetDevice]:
-    """The devices of one node of every pool."""
+    """Return the devices of one node of every pool."""
     return [device for cluster in clusters for pool in cluster.pools for device in pool.devices]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoMatch:
-    """Why no device matches.
+    """Reason why no device matches.
 
     Attributes:
         expression: The selector that stops the nearest devices; empty where there are no devices.
@@ -81,9 +81,9 @@ class NoMatch:
     found: str = ""
 
 
-def why_none(judged: Sequence[Judged], environment: DeviceCel) -> NoMatch:
-    """Why no device matches: the nearest are those that meet the most clauses of all selectors."""
-    stops = [(_first_false(item, environment), item) for item in judged if item.program is not None]
+def why_none(checked: Sequence[Checked], environment: DeviceCel) -> NoMatch:
+    """Explain why no device matches, by the devices that meet the most clauses of all selectors."""
+    stops = [(_first_false(item, environment), item) for item in checked if item.program is not None]
     if not stops:
         return NoMatch()
     first = max(stops, key=lambda stop: stop[0][0])[0]
@@ -95,8 +95,10 @@ def why_none(judged: Sequence[Judged], environment: DeviceCel) -> NoMatch:
     nearest = alike[likeness.index(max(likeness))]
     found = _values(clause, environment, [nearest.device, *stopped])
     what = f"`{clause}` is not true on {nearest.device.name} of pool {nearest.device.pool}"
-    told = f"{what} ({found})" if found else what
-    return NoMatch(expression=nearest.program.expression if nearest.program else "", what=told, found=found)
+    reported = f"{what} ({found})" if found else what
+    return NoMatch(
+        expression=nearest.program.expression if nearest.program else "", what=reported, found=found
+    )
 
 
 def counted(found: Iterable[FleetDevice]) -> str:
@@ -108,8 +110,8 @@ def counted(found: Iterable[FleetDevice]) -> str:
     )
 
 
-def _first_false(item: Judged, environment: DeviceCel) -> tuple[int, str]:
-    """How many clauses of all selectors hold, or may hold, and the first one that does not."""
+def _first_false(item: Checked, environment: DeviceCel) -> tuple[int, str]:
+    """Return the number of clauses that are or may be true, and the first false one."""
     parts = [clause for program in item.programs for clause in clauses(program.expression)]
     outcomes = {clause: environment.operand(clause).evaluate(item.device.cel).outcome for clause in parts}
     missed = [clause for clause in parts if outcomes[clause] in ("false", "error")]
@@ -119,7 +121,7 @@ def _first_false(item: Judged, environment: DeviceCel) -> tuple[int, str]:
 _TEXTS = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
 
-def _likeness(clause: str, item: Judged, environment: DeviceCel) -> float:
+def _likeness(clause: str, item: Checked, environment: DeviceCel) -> float:
     """Return how alike a text of the clause that stops a device is to the device's value, from 0 to 1."""
     value = _values(clause, environment, [item.device]).lower()
     texts = [(first or second).lower() for first, second in _TEXTS.findall(clause)]
@@ -138,18 +140,18 @@ def _amounts(clause: str, device: FleetDevice, environment: DeviceCel) -> list[F
 
 def _values(clause: str, environment: DeviceCel, stopped: Sequence[FleetDevice]) -> str:
     reads = sorted(environment.operand(clause).lookups, key=str)
-    told = [
+    reported = [
         text
         for read in reads
         if read.domain and read.identity
         for text in [_value(read.variable, read.domain, read.identity, stopped)]
         if text
     ]
-    return ", ".join(told)
+    return ", ".join(reported)
 
 
 def _value(variable: str, domain: str, identity: str, stopped: Sequence[FleetDevice]) -> str:
-    """The value found; of capacities the largest among the devices that the clause stops."""
+    """Return the value found; for capacities the largest among the devices that the clause excludes."""
     found = [text for device in stopped if (text := device.value(variable, domain, identity))]
     if not found:
         return ""

@@ -1,4 +1,4 @@
-"""Judges the objects of all files on one cluster, as if they were applied there together."""
+"""Checks the objects of all files on one cluster, as if they were applied there together."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dra_fleet.check.scheduling import check_scheduling
 from dra_fleet.check.selection import ClassSelection
 from dra_fleet.proof.answer.admin_access import AdminRequest, refused_admin_access
 from dra_fleet.proof.answer.parameters import (
-    judged_parameters,
+    checked_parameters,
     limits_beyond,
     mismatch,
-    passed_over,
+    skipped,
     wrong_types,
 )
 
@@ -47,20 +47,20 @@ _STRATEGY = ("sharing", "strategy")
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What is found of an object on a cluster; `runs`: whether it and what it needs have no error there."""
+    """Findings about an object on a cluster; `runs`: whether it and its dependencies have no error there."""
 
     findings: tuple[FileFinding, ...]
     runs: bool
 
 
-def judged_on(
+def checked_on(
     cluster: ClusterInventory,
     everywhere: Sequence[ClusterInventory],
     given: Sequence[Validated],
     *,
     is_production: bool,
 ) -> list[Outcome]:
-    """What is found of each object.
+    """Check each object on a cluster.
 
     Args:
         cluster: the cluster.
@@ -108,7 +108,7 @@ def judged_on(
 
 @dataclass(frozen=True, kw_only=True)
 class _Surroundings:
-    """What pods are judged by."""
+    """Context in which pods are checked."""
 
     cluster: ClusterInventory
     selection: ClassSelection
@@ -127,10 +127,10 @@ class _Surroundings:
     ) -> _Surroundings:
         declared = references((cluster,), claims, selection.classes)
         known = References(claims=[*declared.claims, *claims_of_domains(objects)])
-        told = [
+        reported = [
             item for item in claims if item.key in selection.chosen and item.key not in selection.unjudged
         ]
-        sound = [item for item in told if not item.subject.has_errors]
+        sound = [item for item in reported if not item.subject.has_errors]
         fitting = Fitting(cluster, selection.declared, sound)
         for item in sound:
             fitting.check_claim(item, selection.chosen[item.key])
@@ -159,7 +159,6 @@ def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
 
 
 def _has_place(key: Key, strange: Mapping[Key, bool], around: _Surroundings) -> bool:
-    """Whether it can be told where a claim's devices are."""
     is_known = around.known.of(key) is not None and not keyed(strange, key)
     return is_known or keyed(around.selection.chosen, key) is not None
 
@@ -171,7 +170,7 @@ def _outcomes(
     broken: set[str],
     marked: set[int],
 ) -> list[Outcome]:
-    """What came of each object; `marked` are those in which templates left something."""
+    """Return the outcome of each object; `marked` are those with unrendered template marks."""
     failed = {
         item.key: item.subject.has_errors or any(class_name(request) in broken for request in requests(item))
         for item in claims
@@ -194,7 +193,7 @@ def check_admin_access(
     objects: Sequence[FileObject],
     declared: Mapping[str, Sequence[str]],
 ) -> None:
-    """Tell of claims with admin access that a cluster or its driver is not known to allow.
+    """Report claims with admin access that a cluster or its driver is not known to allow.
 
     Args:
         cluster: the cluster.
@@ -221,12 +220,12 @@ def check_admin_access(
                 continue
             path = (*request.path, "adminAccess")
             _grants_admin_access(claim, path, labels)
-            wanted = class_name(request)
+            requested = class_name(request)
             asking = AdminRequest(
                 name=request.result_name,
-                class_name=wanted,
-                expressions=declared.get(wanted, cluster.classes.get(wanted, ())),
-                publishers=publishers.get(wanted, ()),
+                class_name=requested,
+                expressions=declared.get(requested, cluster.classes.get(requested, ())),
+                publishers=publishers.get(requested, ()),
                 configs=configs,
             )
             for what, fix in refused_admin_access(asking, cluster.drivers):
@@ -247,7 +246,7 @@ def _grants_admin_access(
             rule="admin-access",
             what=f"is refused unless namespace {namespace or '(whichever it is applied to)'} "
             f"carries the label "
-            f"{_LABEL}=true, which neither the stack nor the files tell",
+            f"{_LABEL}=true, which neither the stack nor the files report",
             fix="check the Namespace together with this file",
         )
     elif labels[namespace].get(_LABEL) != "true":
@@ -269,7 +268,7 @@ def check_config(
     *,
     is_production: bool,
 ) -> None:
-    """Tell what the driver would refuse of the configuration in a class or claim.
+    """Report configuration of a class or claim that the driver would reject.
 
     Args:
         resource: the class or claim.
@@ -289,16 +288,16 @@ def check_config(
             _warn_unisolated(resource, base, drivers.publishing(str(driver)), parameters)
         if resource.kind != "DeviceClass":
             _check_types(resource, (*path, "config", index), mapping(item), (cluster, declared))
-            held = mapping(at(resource.value, path))
-            for beyond in limits_beyond(held, mapping(item), cluster.drivers):
+            whole = mapping(at(resource.value, path))
+            for beyond in limits_beyond(whole, mapping(item), cluster.drivers):
                 resource.subject.refuse(beyond, *base, rule="parameters-refused")
 
 
 def _opaque_parameters(
     resource: FileObject, base: Path, driver: str, parameters: Mapping[str, Any], cluster: ClusterInventory
 ) -> None:
-    for item in judged_parameters(cluster.plan, cluster.drivers, driver, parameters):
-        # Somebody else's driver may have other gates.
+    for item in checked_parameters(cluster.plan, cluster.drivers, driver, parameters):
+        # A third-party driver may have other gates.
         resource.subject.refuse(
             item.refusal, *base, rule="parameters-refused", severity="warning" if item.is_guess else "error"
         )
@@ -330,7 +329,7 @@ def _check_types(
     item: Mapping[str, Any],
     where: tuple[ClusterInventory, Mapping[str, Sequence[str]]],
 ) -> None:
-    """A configuration for named requests must be for their devices; without names others are passed over."""
+    """Check that the configuration of named requests fits their devices; without names others are skipped."""
     cluster, declared = where
     kind = str(at(item, ("opaque", "parameters", "kind")))
     driver = drivers.publishing(str(at(item, ("opaque", "driver"))))
@@ -345,14 +344,14 @@ def _check_types(
                 *path,
                 *("requests", number),
                 rule="parameters-passed-over",
-                what=passed_over(str(at(item, ("opaque", "driver"))), str(name)),
+                what=skipped(str(at(item, ("opaque", "driver"))), str(name)),
                 fix=f"name the alternatives: {', '.join(alternatives)}",
             )
         for request in requests(resource):
-            wanted = class_name(request)
-            found = wrong_types(kind, declared.get(wanted, cluster.classes.get(wanted, ())))
+            requested = class_name(request)
+            found = wrong_types(kind, declared.get(requested, cluster.classes.get(requested, ())))
             if request.result_name == name and found is not None:
-                what = mismatch(kind, wanted, found)
+                what = mismatch(kind, requested, found)
                 resource.subject.error(
                     *path, "requests", number, rule="parameters-for-other-type", what=what, got=str(name)
                 )

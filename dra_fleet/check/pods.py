@@ -48,21 +48,21 @@ class Pod:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was read from a cluster, where the scheduler wrote its node into it."""
+        """True if the pod was read from a cluster, where the scheduler wrote its node into it."""
         return "status" in self.resource.value or "uid" in mapping(self.resource.value.get("metadata"))
 
     @property
     def namespace(self) -> str:
-        """The namespace, empty where the file leaves it to whoever applies it."""
+        """The namespace, empty if the file leaves it open."""
         return self.resource.namespace
 
 
 def pods_of(resource: FileObject) -> list[Pod]:
-    """The pods, and machines in pods, that an object is or makes; none of a kind that is not known."""
+    """Return the pods, and machines in pods, that an object is or creates; none for unknown kinds."""
     group = resource.api_version.rpartition("/")[0]
     machines = VIRTUAL_MACHINES.get(group, {}).get(resource.kind, ())
     found = [
-        _pod(resource, base)
+        _pod_at(resource, (*base, "spec"))
         for template in (*pod_templates(resource.api_version, resource.kind), *machines)
         for base in places(resource.value, template)
     ]
@@ -85,10 +85,6 @@ def _embedded(value: object, path: Path) -> Iterator[Path]:
             yield from _embedded(item, (*path, index))
 
 
-def _pod(resource: FileObject, base: Path) -> Pod:
-    return _pod_at(resource, (*base, "spec"))
-
-
 def _pod_at(resource: FileObject, path: Path) -> Pod:
     spec = mapping(at(resource.value, path))
     claims: dict[str, tuple[str, str]] = {}
@@ -100,7 +96,7 @@ def _pod_at(resource: FileObject, path: Path) -> Pod:
 
 
 def check_claims(pod: Pod, references: References) -> None:
-    """Tell what is wrong with a pod's claims and with what its containers take of them."""
+    """Check a pod's claims and their use by its containers."""
     names: set[str] = set()
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
         _check_entry(pod, (*pod.path, "resourceClaims", index), mapping(item), names)
@@ -138,7 +134,7 @@ def check_claims(pod: Pod, references: References) -> None:
 
 
 def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The pod's containers, also those that run first, with their paths."""
+    """Yield the pod's containers, init containers included, with their paths."""
     for kind in ("initContainers", "containers"):
         for index, item in enumerate(sequence(pod.spec.get(kind))):
             yield (*pod.path, kind, index), mapping(item)
@@ -146,7 +142,7 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What a container, or a device of a machine, takes of a claim; `fields`: those of claim and request."""
+    """Use of a claim by a container or a device of a machine; `fields` name claim and request."""
 
     path: Path
     claim: str
@@ -155,7 +151,7 @@ class Taken:
 
 
 def taken(pod: Pod) -> Iterator[Taken]:
-    """What is taken of a pod's claims."""
+    """Yield each use of a pod's claims."""
     for path, container in containers(pod):
         for index, item in enumerate(sequence(at(container, ("resources", "claims")))):
             fields = mapping(item)
@@ -177,7 +173,7 @@ def taken(pod: Pod) -> Iterator[Taken]:
 
 
 def copies_of(pod: Pod) -> tuple[Path, int] | None:
-    """How many such pods run at the same time and where it says so, beside the template; else None."""
+    """Return the number of pods that run at the same time, and its place next to the template; or None."""
     holder = pod.path[:-2]
     for field in ("replicas", "parallelism") if len(pod.path) > 1 else ():
         copies = at(pod.resource.value, (*holder, field))
@@ -212,7 +208,7 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
             *path,
             key,
             rule="claim-entry",
-            what="unknown field; a server refuses it or drops it without a word",
+            what="unknown field; a server refuses it or drops it silently",
             allowed=f"name, {_NAME}, {_TEMPLATE}",
             fix=mistyped(key, ["name", _NAME, _TEMPLATE]),
         )
@@ -280,11 +276,14 @@ def _seen_by_none(pod: Pod, name: str, references: References) -> str:
     claim = references.of(pod.keys[name])
     if claim is None or claim.drivers is None or not all(map(drivers.publishing, claim.drivers)):
         return "unless its driver serves whole pods, its devices are allocated and no container sees them"
-    return "its devices are held and nobody sees them"
+    return "its devices are allocated and no container sees them"
 
 
 def _is_for_containers(pod: Pod, name: str, references: References) -> bool:
-    """Whether a claim's devices reach only the containers that name it; network cards are the whole pod's."""
+    """Return whether only the containers that name a claim get its devices.
+
+    Network cards serve the whole pod.
+    """
     key = pod.keys.get(name)
     claim = references.of(key) if key is not None else None
     if claim is None:

@@ -29,14 +29,14 @@ class KnownClaim:
     drivers: frozenset[str] | None = None
     """The drivers that its classes ask for; None where that is not known."""
     generated: bool = False
-    """Whether the stack gives it another name than this."""
+    """True if the stack changes the name."""
     keep: str = ""
     """The setting by which it would have this very name; empty for that of a claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wrong:
-    """Why a reference does not hold."""
+    """Reason why a reference is wrong."""
 
     what: str
     fix: str = ""
@@ -49,11 +49,11 @@ class References:
     claims: list[KnownClaim] = field(default_factory=list[KnownClaim])
 
     def names(self, kind: str) -> list[str]:
-        """The names that a pod may write, of one kind."""
+        """Return the names of one kind that a pod may write."""
         return sorted({claim.name for claim in self.claims if claim.kind == kind and not claim.generated})
 
     def of(self, key: Key) -> KnownClaim | None:
-        """The claim or template that a pod means, or None if it is unknown."""
+        """Return the claim or template that a pod refers to; None if unknown."""
         return keyed(self._by_key, key)
 
     @cached_property
@@ -61,7 +61,7 @@ class References:
         return {(claim.kind, claim.namespace, claim.name): claim for claim in self.claims}
 
     def problem(self, kind: str, name: str, namespace: str) -> Wrong | None:
-        """What is wrong with a reference from a pod in a namespace; an empty namespace may be any."""
+        """Return the problem of a reference from a pod in a namespace; an empty namespace may be any."""
         known = [claim for claim in self.claims if claim.kind == kind and claim.name == name]
         if not known:
             other = next((claim for claim in self.claims if claim.name == name), None)
@@ -87,7 +87,7 @@ def references(
     resources: Iterable[FileObject],
     classes: Mapping[str, Sequence[str]],
 ) -> References:
-    """The claims of the stack and of the files; `classes` are the expressions of all classes."""
+    """Collect the claims of the stack and of the files; `classes` are the expressions of all classes."""
     found: list[KnownClaim] = []
     for cluster in clusters:
         found += [
@@ -149,7 +149,7 @@ def _drivers_of_spec(spec: ClaimSpec, classes: Mapping[str, Sequence[str]]) -> f
 def _drivers(
     names: Iterable[str], texts: Iterable[str], classes: Mapping[str, Sequence[str]]
 ) -> frozenset[str] | None:
-    """The drivers that classes and further expressions name; None where a class is unknown or names none."""
+    """Return the drivers that classes and expressions name; None if a class is unknown or names none."""
     found = {name for text in texts for name in asked(text).drivers}
     for name in names:
         of_class = {driver for text in classes.get(name, ()) for driver in asked(text).drivers}

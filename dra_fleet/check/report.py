@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.check.leaving_out import RULES
+from dra_fleet.check.exemptions import RULES
 from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _TOOL: Final = "dra-fleet"
 def to_sarif(
     findings: Iterable[FileFinding], stack: str, own: Mapping[str, str] | None = None
 ) -> dict[str, object]:
-    """The findings as one SARIF log; `own` are a team's own rules, each with what it is about."""
+    """Return the findings as one SARIF log; `own` are custom rules, each with its subject."""
     run = SarifRun(
         tool=_TOOL,
         version=version(_TOOL),
@@ -33,7 +33,7 @@ def to_sarif(
         SarifResult(
             rule=finding.rule,
             level=finding.severity,
-            message=finding.told,
+            message=finding.sentence,
             names=(f"{finding.object} {finding.path}".strip(),),
             file=finding.file,
             line=finding.line,
@@ -46,13 +46,13 @@ def to_sarif(
 
 
 def annotation(finding: FileFinding) -> str:
-    """A finding as a workflow's command.
+    """Return a finding as a workflow command.
 
     Format: https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands.
     """
     where = {"file": finding.file, "line": finding.line, "col": finding.column, "title": finding.rule}
     fields = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in where.items())
-    return f"::{finding.severity} {fields}::{_escaped(finding.told)}"
+    return f"::{finding.severity} {fields}::{_escaped(finding.sentence)}"
 
 
 def _escaped(text: str, more: str = "") -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 TEMPLATE = re.compile(r"\{\{|\{%|\$\{")
-"""What templates are full of, those of Helm and jinja and those of envsubst."""
+"""Marks of templates: Helm, jinja and envsubst."""
 
 RENDER = {
     "{": "render it first, for example: helm template … | dra-fleet check -",
@@ -56,7 +56,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class FileObject:
-    """One object of a file."""
+    """An object of a file."""
 
     api_version: str
     kind: str
@@ -67,17 +67,17 @@ class FileObject:
 
     @property
     def key(self) -> Key:
-        """What tells it from other objects; the namespace is empty where the file leaves it open."""
+        """Identity of the object; the namespace is empty if the file leaves it open."""
         return (self.kind, self.namespace, self.name)
 
     @property
     def is_device_object(self) -> bool:
-        """Whether it belongs to resource.k8s.io, of whatever version."""
+        """True if the object belongs to any version of resource.k8s.io."""
         return self.api_version.partition("/")[0] == GROUP and self.kind in DEVICE_KINDS
 
 
 def resources(document: Document, found: Found) -> list[FileObject]:
-    """The objects of a document; the items of a `List` one by one. What is no object is told."""
+    """Return the objects of a document and the items of a `List`; report everything else."""
     return _resources(document, document.value, (), found)
 
 
@@ -110,7 +110,7 @@ def _resources(document: Document, value: object, base: Path, found: Found) -> l
 
 
 def keyed(known: Mapping[Key, T], key: Key) -> T | None:
-    """What is known of an object that another names from its namespace; one left open may be any."""
+    """Look up the object that another object names from its namespace; an open namespace may be any."""
     kind, namespace, name = key
     for nearest in (key, (kind, "", name)):
         if nearest in known:
@@ -121,17 +121,17 @@ def keyed(known: Mapping[Key, T], key: Key) -> T | None:
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """The value if it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, otherwise an empty mapping."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def sequence(value: object) -> list[Any]:
-    """The value if it is a list, else an empty one."""
+    """Return the value if it is a list, otherwise an empty list."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def at(value: object, path: Path) -> object:
-    """The value at a path, or None."""
+    """Return the value at a path, or None."""
     for part in path:
         if isinstance(part, int):
             items = sequence(value)
@@ -151,7 +151,7 @@ def check_rendered(resource: FileObject) -> None:
 
 
 def has_marks(value: object) -> bool:
-    """Whether a template left something anywhere in a value."""
+    """Return whether a template left a mark anywhere in a value."""
     if isinstance(value, str):
         return bool(_mark(value))
     if isinstance(value, dict):
@@ -161,13 +161,12 @@ def has_marks(value: object) -> bool:
 
 
 def _mark(text: str) -> str:
-    """Return the first mark that a template left in a text; in a script $NAME is a shell variable."""
     marks = (found[0] for found in _LEFT.finditer(text))
     return next((mark for mark in marks if "\n" not in text.strip() or mark[0] != "$"), "")
 
 
 def is_about_value(resource: FileObject, finding: FileFinding) -> bool:
-    """Whether a finding is about a value as it stands, and not about what a template left there."""
+    """Return whether a finding is about a value itself, and not about a template mark."""
     path = resource.subject.path(finding.path) if finding.path else ()
     return not path or next(_left(at(resource.value, path), ()), None) is None
 

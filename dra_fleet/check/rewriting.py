@@ -66,7 +66,7 @@ _COMPARISONS = (
     (r"""semver\((['"])(\d+)\1\)""", r"semver(\1\2.0.0\1)"),
     (r"""semver\((['"])(\d+\.\d+)\1\)""", r"semver(\1\2.0\1)"),
 )
-"""What is written most often, and what was meant."""
+"""Frequent wrong comparisons and their corrections."""
 _TWICE = r"""\[\s*(['"])(?P<domain>[^'"/]+)\1\s*\]\s*\[\s*(['"])(?P=domain)/(?P<id>\w+)\3\s*\]"""
 _NO_DOMAIN = (
     r"""device\.(?P<variable>attributes|capacity)"""
@@ -100,7 +100,7 @@ def _meant(expression: str) -> str:
 
 
 def _looked_up(match: re.Match[str]) -> str:
-    """A prefixed key as two look-ups, where the prefix is a domain that devices have attributes of."""
+    """Rewrite a prefixed key as two look-ups, if the prefix is a domain of device attributes."""
     domain = match["domain"]
     if drivers.publishing(domain) is None and domain != STANDARD:
         return match[0]

@@ -1,4 +1,4 @@
-"""Where a pod with devices may run: node selectors and taints."""
+"""Placement of pods with devices: node selectors and taints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import PoolPlan
 
 
-# Tolerations that the API server refuses: they are told, and taken for what was meant.
+# Tolerations that the API server refuses: they are reported, and taken for what was meant.
 #
 # Source: https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/apis/core/validation/validation.go
 # (ValidateTolerations). `Lt` and `Gt` are operators behind a feature gate that is off.
@@ -34,7 +34,7 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 @dataclass(frozen=True, kw_only=True)
 class _Refusal:
-    """What is wrong with one toleration. `field`: which of its fields; None where it is the whole."""
+    """Problem of a toleration. `field`: the wrong field; None for the whole toleration."""
 
     field: str | None
     what: str
@@ -53,7 +53,7 @@ Source: https://karpenter.sh/docs/concepts/scheduling/#well-known-labels.
 def check_scheduling(
     pod: Pod, cluster: ClusterInventory, pools: Sequence[PoolPlan], *, is_placed: bool
 ) -> list[PoolPlan]:
-    """Tell what keeps a pod that holds devices from every pool; the pools where it may run.
+    """Report a pod with devices that fits on no pool; return the possible pools.
 
     Args:
         pod: the pod.
@@ -67,7 +67,7 @@ def check_scheduling(
 
 
 def admitted(pod: Pod, cluster: ClusterInventory) -> list[Toleration]:
-    """What the cloud's admission adds to a pod's tolerations."""
+    """Return the tolerations that the cloud's admission adds to a pod."""
     cloud = clouds.named(cluster.plan.cloud)
     selector = mapping(pod.spec.get("nodeSelector"))
     names = {key for key in cloud.tolerated_selectors if key in selector}
@@ -81,25 +81,25 @@ def admitted(pod: Pod, cluster: ClusterInventory) -> list[Toleration]:
 
 def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) -> list[PoolPlan]:
     selector = mapping(pod.spec.get("nodeSelector"))
-    wanted = RequiredNodeAffinity.of(selector, pod.spec.get("affinity"))
+    requested = RequiredNodeAffinity.of(selector, pod.spec.get("affinity"))
     field = "nodeSelector" if selector else "affinity"
-    answers = {pool.name: wanted.matches(some_labels(pool.labels)) for pool in pools}
+    answers = {pool.name: requested.matches(some_labels(pool.labels)) for pool in pools}
     left = [pool for pool in pools if answers[pool.name] != "no"]
     subject = pod.resource.subject
     if not left:
-        told = "; ".join(f"{pool.name}: {_labels(pool)}" for pool in pools)
-        tell = subject.error if is_placed else subject.warning
-        tell(
+        reported = "; ".join(f"{pool.name}: {_labels(pool)}" for pool in pools)
+        report = subject.error if is_placed else subject.warning
+        report(
             *pod.path,
             field,
             rule="no-pool-selected",
             what=f"selects no pool {'that has the devices it asks for' if is_placed else 'of the stack'}",
             got=", ".join(f"{key}={value}" for key, value in selector.items()),
-            allowed=told,
+            allowed=reported,
         )
         return []
     keys = {key for pool in pools for key in pool.labels}
-    for key in sorted(wanted.keys - keys):
+    for key in sorted(requested.keys - keys):
         if not carried_without_stack(key):
             subject.warning(
                 *pod.path,
@@ -127,8 +127,8 @@ def _check_taints(
     if borne:
         return borne
     missing = list(dict.fromkeys(taint for taints in kept.values() for taint in taints))
-    tell = pod.resource.subject.error if is_placed else pod.resource.subject.warning
-    tell(
+    report = pod.resource.subject.error if is_placed else pod.resource.subject.warning
+    report(
         *pod.path,
         "tolerations",
         rule="taints-not-tolerated",
@@ -144,7 +144,7 @@ def _labels(pool: PoolPlan) -> str:
 
 
 def admitted_tolerations(pod: Pod) -> list[Toleration]:
-    """A pod's own tolerations, each as the API server would take it."""
+    """Return a pod's own tolerations as the API server would store them."""
     taken: list[Toleration] = []
     for index, written in enumerate(sequence(pod.spec.get("tolerations"))):
         refused = list(_refusals(mapping(written)))

@@ -1,4 +1,4 @@
-"""What the classes and claims of files select in the fleet, decided on the devices its pools will publish."""
+"""Devices that the classes and claims of files select, among those that the fleet's pools will publish."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dra_fleet import drivers
 from dra_fleet.check import rewriting
 from dra_fleet.check.device_objects import class_name, expressions, requests
 from dra_fleet.check.extended_resources import report_unknown_class
-from dra_fleet.check.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
+from dra_fleet.check.matching import FOREIGN, Checked, Programs, check, counted, devices, verdict, why_none
 from dra_fleet.check.resources import Key, at, mapping
 from dra_fleet.check.selectors import compiled, never_published
 from dra_fleet.drivers.divided_devices import names_partitions
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
-def report_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
-    """A part can be had only of devices that several claims may share; of others the claim holds all."""
+def report_part(resource: FileObject, request: ClassRequest, checked: Sequence[Checked]) -> None:
+    """Report a request for a part of a device if the matching devices cannot be shared."""
     parts = mapping(at(request.value, ("capacity", "requests")))
-    matching = _matching(judged)
+    matching = _matching(checked)
     whole = [item for item in matching if not item.published.get("allowMultipleAllocations")]
     if parts and matching and len(whole) == len(matching):
         resource.subject.warning(
@@ -52,7 +52,7 @@ def report_part(resource: FileObject, request: ClassRequest, judged: Sequence[Ju
         )
 
 
-def report_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, Sequence[Judged]]]) -> None:
+def report_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, Sequence[Checked]]]) -> None:
     """Report claims for some devices of a node whose driver prepares all of them for one claim, or none.
 
     All requests of a claim count together; of a request's alternatives the first.
@@ -91,7 +91,7 @@ def report_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, S
         )
 
 
-# Tells where a selector fails instead of answering, and how to write it so that it does not.
+# Report a selector that fails instead of answering, with the fix.
 #
 # An error is no "does not match": it aborts the scheduling of the pod on all nodes
 # (https://github.com/kubernetes/kubernetes/issues/135184).
@@ -102,21 +102,21 @@ def check_robustness(
     subject: Subject,
     own: Sequence[tuple[Path, str]],
     found: Programs,
-    judged: Sequence[Judged],
+    checked: Sequence[Checked],
 ) -> None:
-    """Tell where evaluating fails: on own devices, on foreign ones, on those that lack something.
+    """Report evaluation errors: on own devices, on third-party ones, on those that lack an attribute.
 
     Args:
         clusters: the clusters.
         subject: the object that holds the selectors.
         own: its selectors with their places.
         found: all selectors as they are evaluated on each cluster.
-        judged: what they say of each device.
+        checked: what they say of each device.
     """
     places = {text: path for path, text in own}
-    failed = [item for item in judged if item.verdict.outcome == "error"]
+    failed = [item for item in checked if item.verdict.outcome == "error"]
     if failed:
-        _tell_failure(subject, places, failed[0], environment(clusters[0].plan.kubernetes))
+        _report_failure(subject, places, failed[0], environment(clusters[0].plan.kubernetes))
         return
     _warn_never_published(subject, own, found)
     for programs in found.values():
@@ -141,7 +141,7 @@ def check_class_width(
     own: Sequence[tuple[Path, str]],
     found: Programs,
 ) -> None:
-    """Tell of a class that is named for partitions and chooses whole GPUs."""
+    """Report a class that is named for partitions and selects whole GPUs."""
     whole = _whole_gpus(clusters, found, resource.name)
     if whole:
         path, expression = own[-1]
@@ -152,7 +152,7 @@ def check_class_width(
 def check_claim_width(
     clusters: Sequence[ClusterInventory], resource: FileObject, request: ClassRequest, found: Programs
 ) -> None:
-    """Tell of a claim that is named for partitions and asks for a class of whole GPUs."""
+    """Report a claim that is named for partitions and requests a class of whole GPUs."""
     name = class_name(request)
     whole = [] if names_partitions(name) else _whole_gpus(clusters, found, resource.name)
     if whole:
@@ -168,10 +168,10 @@ class ClassSelection:
     """The classes known to the stack and to the files, and what was found wrong with them.
 
     Args:
-        clusters: the clusters that are judged.
+        clusters: the clusters that are checked.
         others: the stack's other clusters, where a class that matches nothing here may be meant for.
         declared: expressions of the classes of the files, by name.
-        broken: names of classes of the files of which something was told already.
+        broken: names of classes of the files of which something was reported already.
         chosen: per claim or template, the pools that can serve all its requests.
         unjudged: the claims and templates of which a class or a driver is not known.
     """
@@ -184,7 +184,7 @@ class ClassSelection:
     unjudged: set[Key] = field(default_factory=set[Key])
 
     def check_class(self, resource: FileObject) -> None:
-        """Judge a class: its selectors, and whether it selects what it is meant for."""
+        """Check a class: its selectors, and the kind of devices it selects."""
         subject = resource.subject
         self._check_owner(resource)
         before = _errors(subject)
@@ -196,12 +196,12 @@ class ClassSelection:
                 "spec", rule="class-without-selector", what=what, fix="select by device.driver at least"
             )
         elif own and found:
-            judged = self._judged(found)
-            check_robustness(self.clusters, subject, own, found, judged)
+            checked = self._checked(found)
+            check_robustness(self.clusters, subject, own, found, checked)
             if _errors(subject) == before:
                 is_elsewhere = self._matches_elsewhere([text for _, text in own])
                 if not is_elsewhere:
-                    self._check_any(subject, own[0][0], judged, self._doubts(found))
+                    self._check_any(subject, own[0][0], checked, self._doubts(found))
                 check_class_width(self.clusters, resource, own, found)
         if _errors(subject) > before:
             self.broken.add(resource.name)
@@ -222,11 +222,11 @@ class ClassSelection:
         return [item.driver for cluster in self.clusters for item in cluster.drivers]
 
     def check_claim(self, resource: FileObject) -> None:
-        """Judge a claim or template: its classes, its own selectors, and whether a node can serve it."""
+        """Check a claim or template: its classes, its own selectors, and whether a node can serve it."""
         pools: list[frozenset[str]] = []
         is_whole, is_part = True, False
         all_requests = list(requests(resource))
-        unmatched: list[tuple[ClassRequest, list[Judged]]] = []
+        unmatched: list[tuple[ClassRequest, list[Checked]]] = []
         answers = [self._check_request(resource, request) for request in all_requests]
         for request, (served, devices_of) in zip(all_requests, answers, strict=True):
             if not served and devices_of is not None:
@@ -238,11 +238,11 @@ class ClassSelection:
         by_name: dict[str, frozenset[str]] = {}
         for request, served in zip(all_requests, pools, strict=True):
             by_name[request.name] = by_name.get(request.name, frozenset()) | served
-        for request, judged in unmatched:
+        for request, checked in unmatched:
             if not by_name[request.name]:
-                self._tell_unmatched(resource.subject.error, request, judged)
+                self._report_unmatched(resource.subject.error, request, checked)
             elif not self._matches_elsewhere(self._texts(resource, request)):
-                self._tell_unmatched(resource.subject.warning, request, judged)
+                self._report_unmatched(resource.subject.warning, request, checked)
         together = _common(by_name.values())
         if all(by_name.values()) and by_name and not together:
             resource.subject.error(
@@ -266,7 +266,7 @@ class ClassSelection:
                 cel = environment(cluster.plan.kubernetes)
                 found[cluster.plan.name] = [cel.compile(text) for text in texts]
         most = dict.fromkeys(self._doubts(found), sys.maxsize)
-        return _per_pool(self._judged(found)) | most
+        return _per_pool(self._checked(found)) | most
 
     @cached_property
     def _everywhere(self) -> frozenset[str]:
@@ -280,13 +280,13 @@ class ClassSelection:
         )
 
     def known_classes(self) -> list[str]:
-        """The names of all classes."""
+        """Return the names of all classes."""
         return sorted(self.classes)
 
     def _check_request(
         self, resource: FileObject, request: ClassRequest
-    ) -> tuple[frozenset[str] | None, list[Judged] | None]:
-        """The pools that can serve a request, None where that cannot be told; and why, if untold yet."""
+    ) -> tuple[frozenset[str] | None, list[Checked] | None]:
+        """Return the pools that can serve a request (None if unknown), and unreported evaluations."""
         name = class_name(request)
         if name not in self.classes:
             if name:
@@ -299,26 +299,25 @@ class ClassSelection:
         found = self._compiled(resource, request.path, prefix=name)
         if found is None or name in self.broken:
             return None, None
-        judged = self._judged(found)
-        check_robustness(self.clusters, resource.subject, own, found, judged)
+        checked = self._checked(found)
+        check_robustness(self.clusters, resource.subject, own, found, checked)
         if _errors(resource.subject) > before:
             return None, None
         check_claim_width(self.clusters, resource, request, found)
-        report_part(resource, request, judged)
-        served, doubts = self._served(request, judged), self._doubts(found)
-        # Devices of a driver that nobody knows may be on other nodes than the stack's.
-        return (None, None) if doubts and not served else (served | frozenset(doubts), judged)
+        report_part(resource, request, checked)
+        served, doubts = self._served(request, checked), self._doubts(found)
+        # Devices of a driver that is unknown may be on other nodes than the stack's.
+        return (None, None) if doubts and not served else (served | frozenset(doubts), checked)
 
-    def _served(self, request: ClassRequest, judged: Sequence[Judged]) -> frozenset[str]:
-        """The pools of which one node has enough devices that match, or may match."""
+    def _served(self, request: ClassRequest, checked: Sequence[Checked]) -> frozenset[str]:
         count = request.value.get("count")
-        wanted = count if isinstance(count, int) and request.value.get("allocationMode") != "All" else 1
-        return frozenset(pool for pool, number in _per_pool(judged).items() if number >= wanted)
+        requested = count if isinstance(count, int) and request.value.get("allocationMode") != "All" else 1
+        return frozenset(pool for pool, number in _per_pool(checked).items() if number >= requested)
 
-    def _tell_unmatched(self, tell: _Tell, request: ClassRequest, judged: Sequence[Judged]) -> None:
-        matching = [item.device for item in judged if item.verdict.outcome in ("true", "unknown")]
+    def _report_unmatched(self, report: _Tell, request: ClassRequest, checked: Sequence[Checked]) -> None:
+        matching = [item.device for item in checked if item.verdict.outcome in ("true", "unknown")]
         if matching:
-            tell(
+            report(
                 *request.path,
                 "count",
                 rule="not-enough-devices",
@@ -328,8 +327,8 @@ class ClassSelection:
                 fix="ask for fewer, or for a pool with larger machines",
             )
         else:
-            what, fix = self._none(judged, class_name(request))
-            tell(*request.path, rule="no-device-matches", what=what, got=class_name(request), fix=fix)
+            what, fix = self._none(checked, class_name(request))
+            report(*request.path, rule="no-device-matches", what=what, got=class_name(request), fix=fix)
 
     def _texts(self, resource: FileObject, request: ClassRequest) -> list[str]:
         name = class_name(request)
@@ -337,23 +336,22 @@ class ClassSelection:
         return [*of_class, *(text for _, text in expressions(resource, request.path))]
 
     def _matches_elsewhere(self, texts: Sequence[str]) -> bool:
-        """Whether selectors match, or may match, a device of another cluster of the stack."""
         for cluster in self.others:
             cel = environment(cluster.plan.kubernetes)
             programs = [cel.compile(text) for text in texts]
             if any(
-                item.verdict.outcome in ("true", "unknown") for item in judge(programs, devices([cluster]))
+                item.verdict.outcome in ("true", "unknown") for item in check(programs, devices([cluster]))
             ):
                 return True
         return False
 
-    def _none(self, judged: Sequence[Judged], class_name: str = "") -> tuple[str, str]:
-        """What stops the nearest devices of those that a class holds, if one is named, and what to do."""
-        miss = why_none(judged, environment(self.clusters[0].plan.kubernetes))
+    def _none(self, checked: Sequence[Checked], class_name: str = "") -> tuple[str, str]:
+        """Return why the nearest devices, within a named class if any, do not match, and the fix."""
+        miss = why_none(checked, environment(self.clusters[0].plan.kubernetes))
         of_class = any(
             miss.expression in (self._class_expressions(class_name, one) or ()) for one in self.clusters
         )
-        what = f"matches 0 of {len(judged)} devices of the fleet's nodes"
+        what = f"matches 0 of {len(checked)} devices of the fleet's nodes"
         reason = f"{f'class {class_name}: ' if of_class else ''}{miss.what}"
         fix = (
             f"ask for what the fleet's devices have: {miss.found}"
@@ -363,7 +361,7 @@ class ClassSelection:
         return f"{what}: {reason}" if miss.what else what, fix
 
     def _compiled(self, resource: FileObject, path: Path, prefix: str = "") -> Programs | None:
-        """The selectors on each cluster, those of a class before the request's own; None if one is wrong."""
+        """Compile the selectors for each cluster, a class's first; return None if one is wrong."""
         own = list(expressions(resource, path))
         found: Programs = {}
         sound = True
@@ -380,16 +378,16 @@ class ClassSelection:
     def _class_expressions(self, name: str, cluster: ClusterInventory) -> tuple[str, ...] | None:
         return () if not name else self.declared.get(name, cluster.classes.get(name))
 
-    def _judged(self, found: Programs) -> list[Judged]:
+    def _checked(self, found: Programs) -> list[Checked]:
         return [
             item
             for cluster in self.clusters
             if cluster.plan.name in found
-            for item in judge(found[cluster.plan.name], devices([cluster]))
+            for item in check(found[cluster.plan.name], devices([cluster]))
         ]
 
     def _doubts(self, found: Programs) -> dict[str, str]:
-        """The pools where it cannot be told what the drivers that selectors name publish, and why."""
+        """Return the pools whose published devices are unknown for these selectors, with the reason."""
         return {
             pool.plan.name: reason
             for cluster in self.clusters
@@ -398,28 +396,28 @@ class ClassSelection:
         }
 
     def _check_any(
-        self, subject: Subject, path: Path, judged: Sequence[Judged], doubts: Mapping[str, str]
+        self, subject: Subject, path: Path, checked: Sequence[Checked], doubts: Mapping[str, str]
     ) -> None:
-        if not all(item.verdict.outcome == "false" for item in judged):
+        if not all(item.verdict.outcome == "false" for item in checked):
             return
         if doubts:
             reason = next(iter(doubts.values()))
             subject.warning(
                 *path,
                 rule="not-judged",
-                what=f"cannot be judged: {reason}",
+                what=f"cannot be checked: {reason}",
                 fix="prove it with recorded slices",
             )
-        elif judged:
-            what, fix = self._none(judged)
-            asked_for = map(drivers.publishing, sorted(_named(judged[0].programs)))
+        elif checked:
+            what, fix = self._none(checked)
+            asked_for = map(drivers.publishing, sorted(_named(checked[0].programs)))
             missing = [one.name for one in asked_for if one is not None and one not in self._installed]
             fix = f"add {missing[0]} to the cluster's drivers" if missing else fix
             subject.error(*path, rule="no-device-matches", what=what, fix=fix)
 
 
-def _per_pool(judged: Iterable[Judged]) -> dict[str, int]:
-    return dict(Counter(item.device.pool for item in judged if item.verdict.outcome in ("true", "unknown")))
+def _per_pool(checked: Iterable[Checked]) -> dict[str, int]:
+    return dict(Counter(item.device.pool for item in checked if item.verdict.outcome in ("true", "unknown")))
 
 
 def _common(sets: Iterable[frozenset[str]]) -> frozenset[str]:
@@ -437,12 +435,12 @@ def _errors(subject: Subject) -> int:
     return sum(finding.severity == "error" for finding in subject.found)
 
 
-def _matching(judged: Sequence[Judged]) -> list[FleetDevice]:
-    return [item.device for item in judged if item.verdict.outcome in ("true", "unknown")]
+def _matching(checked: Sequence[Checked]) -> list[FleetDevice]:
+    return [item.device for item in checked if item.verdict.outcome in ("true", "unknown")]
 
 
-def _tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged, cel: DeviceCel) -> None:
-    """Tell that a selector fails on a device of the fleet."""
+def _report_failure(subject: Subject, places: Mapping[str, Path], failed: Checked, cel: DeviceCel) -> None:
+    """Report a selector that fails on a device of the fleet."""
     expression = failed.program.expression if failed.program is not None else ""
     hint = (
         next(_never_published(failed.program), ("", "", "")) if failed.program is not None else ("", "", "")
@@ -471,7 +469,7 @@ def _never_published(program: Program) -> Iterator[tuple[str, str, str]]:
 
 
 def _warn_never_published(subject: Subject, own: Sequence[tuple[Path, str]], found: Programs) -> None:
-    """Tell of look-ups that no known driver answers, though they do no harm."""
+    """Report harmless look-ups that no known driver answers."""
     named = {name for programs in found.values() for name in _named(programs)}
     if named and not any(drivers.publishing(name) for name in named):
         return
@@ -485,7 +483,7 @@ def _warn_never_published(subject: Subject, own: Sequence[tuple[Path, str]], fou
 
 
 def _warn_foreign(subject: Subject, path: Path, program: Program) -> None:
-    """Tell that a selector fails on devices of other drivers."""
+    """Report a selector that fails on devices of other drivers."""
     domains = sorted({read.domain for read in program.lookups if read.domain and "/" not in read.domain})
     drivers = [domain for domain in domains if domain != "resource.kubernetes.io"]
     subject.warning(
@@ -501,7 +499,7 @@ def _warn_foreign(subject: Subject, path: Path, program: Program) -> None:
 
 
 def _warn_optional(subject: Subject, path: Path, program: Program, device: FleetDevice, message: str) -> None:
-    """Tell that a selector fails on a device that lacks what not every one has."""
+    """Report a selector that fails on a device without an optional attribute."""
     identity = message.rpartition(": ")[2]
     read = next((read for read in program.lookups if read.identity == identity and read.domain), None)
     fix = (
@@ -519,7 +517,7 @@ def _warn_optional(subject: Subject, path: Path, program: Program, device: Fleet
 
 
 def _whole_gpus(clusters: Sequence[ClusterInventory], found: Programs, name: str) -> list[FleetDevice]:
-    """The whole GPUs that selectors choose whose name says partitions, also those there are before these."""
+    """Return whole GPUs that match although the name says partitions; earlier findings are included."""
     if not names_partitions(name):
         return []
     return [

@@ -1,6 +1,6 @@
-"""One CEL selector by itself: does it compile, and does it look up what drivers publish?
+"""Checks of one CEL selector: syntax, types, and look-ups of published names.
 
-What devices it selects is judged in `dra_fleet.check.matching`.
+What devices it selects is checked in `dra_fleet.check.matching`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CompiledSelector:
 def compiled(
     expression: str, path: Path, subject: Subject, environment: DeviceCel
 ) -> CompiledSelector | None:
-    """The selector, or None after it was told why it cannot be used."""
+    """Compile a selector; report the problem and return None if it cannot be used."""
     try:
         program = environment.compile(expression)
     except CelInvalid as invalid:
@@ -55,7 +55,7 @@ def compiled(
         return None
     except CelUnsupported as unsupported:
         subject.warning(
-            *path, rule="not-judged", what=f"cannot be judged here: {unsupported}", got=expression
+            *path, rule="not-judged", what=f"cannot be checked here: {unsupported}", got=expression
         )
         return None
     selector = CompiledSelector(expression=expression, path=path, program=program)
@@ -69,7 +69,7 @@ def _fix(expression: str, environment: DeviceCel) -> str:
 
 
 def _misuses(selector: CompiledSelector, subject: Subject, environment: DeviceCel) -> bool:
-    """Tell what can never be right, whatever the devices; whether there was any."""
+    """Report parts that are wrong for all devices; return whether there were any."""
     asks = asked(selector.expression)
     problems = [
         *_prefixed(selector, environment),
@@ -126,7 +126,7 @@ def _wrong_literals(
 
 
 def attribute_type(access: Access) -> str | None:
-    """The type that a driver publishes the attribute with; None if no driver is known to publish it."""
+    """Return the published type of an attribute; None if no known driver publishes it."""
     if access.variable != "device.attributes":
         return None
     name = access.identity if access.domain != STANDARD else f"{STANDARD}/{access.identity}"
@@ -141,7 +141,7 @@ def attribute_type(access: Access) -> str | None:
 def never_published(
     variable: str, domain: str, identity: str, expression: str
 ) -> tuple[str, str, str] | None:
-    """What is wrong with a look-up that no known driver answers, what is allowed, and the fix; or None."""
+    """Return the problem, allowed values and fix of a look-up that no known driver answers; or None."""
     facts = drivers.facts_of(domain)
     known = _known(facts, variable) if facts is not None else _standard(variable)
     if (facts is None and domain != STANDARD) or identity in known or identity.startswith("memorySlice"):

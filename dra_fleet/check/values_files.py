@@ -57,7 +57,7 @@ class Chart:
 
 
 def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
-    """What is wrong with a values file on a cluster.
+    """Check a values file for a cluster.
 
     Args:
         file: the file, and the chart that it is for.
@@ -80,7 +80,7 @@ def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
 
 
 def find_chart(name: str, version: str) -> Chart:
-    """The chart by its name, without its repository, and version.
+    """Return the chart by its name, without its repository, and version.
 
     Raises:
         ChartUnknown: There is no such chart or version.
@@ -109,18 +109,18 @@ def find_chart(name: str, version: str) -> Chart:
 
 
 def chart_name(chart: Chart) -> str:
-    """A chart's name without its repository."""
+    """Return a chart's name without its repository."""
     return chart.version.chart.rpartition("/")[2]
 
 
 def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[ClusterInventory]) -> None:
-    """Tell what is wrong with a values file for a chart on the stack's clusters."""
+    """Check a values file for a chart on the stack's clusters."""
     values = mapping(subject.document.value)
     if subject.document.value != values:
         subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
         return
     refusals = check_values(chart.version, values)
-    tell_refusals(subject, chart.version, refusals)
+    report_refusals(subject, chart.version, refusals)
     wrong = {refusal.path for refusal in refusals}
     for cluster in clusters:
         _check_on(subject, chart, cluster, values, wrong)
@@ -144,7 +144,7 @@ def _check_on(
         pools=pools,
     )
     guarded = [item for item in chart.driver.guards(release, values) if item.path not in wrong]
-    tell_refusals(subject, chart.version, guarded)
+    report_refusals(subject, chart.version, guarded)
     served, left = advertisers.by_advertiser(chart.driver, cluster.plan.pools)
     for refusal in advertisers.refusals(chart.driver, chart.version, values, served, left):
         subject.refuse(refusal, rule="device-plugin-beside-driver")
@@ -167,9 +167,9 @@ def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory,
     if value_at(values, "controller.affinity", default=subject) is not subject:
         return
     managed = clouds.named(cluster.plan.cloud).makes_nodes
-    tell = subject.error if managed else subject.warning
+    report = subject.error if managed else subject.warning
     where = "a managed cluster has none" if managed else "a managed cluster has none that pods may use"
-    tell(
+    report(
         *_path("controller.affinity"),
         rule="controller-placement",
         what=f"chart {chart.version.version} lets its controller run only on nodes labelled "
@@ -211,7 +211,7 @@ def _check_controller_nodes(subject: Subject, cluster: ClusterInventory, values:
 
 
 def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartValues) -> None:
-    """Charts' pods are critical unless told otherwise; some clouds admit such pods in few namespaces."""
+    """Charts' pods are critical by default; some clouds admit such pods in few namespaces."""
     keys = chart.driver.priority_keys(values, chart.version) if cloud.guarded_priorities else ()
     for key in keys:
         given = value_at(values, key)
@@ -233,18 +233,18 @@ def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartV
 def _check_plugin_nodes(
     subject: Subject, chart: Chart, pools: list[PoolPlan], pods: PluginPods
 ) -> list[PoolPlan]:
-    """Tell which pools the plugin's pods do not reach by their labels; the others."""
-    wanted, key = pods.affinity, chart.driver.plugin_key("affinity")
+    """Report the pools whose labels the plugin's pods do not match; return the others."""
+    requested, key = pods.affinity, chart.driver.plugin_key("affinity")
     reached: list[PoolPlan] = []
     for pool in pools:
-        answer = wanted.matches(some_labels(pool.labels))
+        answer = requested.matches(some_labels(pool.labels))
         if answer == "no":
             subject.error(
-                *_path(chart.driver.plugin_key("nodeSelector") if wanted.selector else key),
+                *_path(chart.driver.plugin_key("nodeSelector") if requested.selector else key),
                 rule="plugin-placement",
                 what=f"keeps the plugin from the nodes of pool {pool.name}, which then publish no device",
                 got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
-                allowed="nodes with " + ", ".join(sorted(wanted.keys)),
+                allowed="nodes with " + ", ".join(sorted(requested.keys)),
                 fix="give the pool that label, or change the plugin's affinity",
             )
             continue
@@ -256,13 +256,15 @@ def _check_plugin_nodes(
 
 def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginPods, at: str) -> None:
     operator = driver.resources.operator
-    told = operator.labels if operator is not None else ()
+    reported = operator.labels if operator is not None else ()
     default = pods.is_default_affinity
-    untold = sorted(key for key in pods.affinity.keys if key not in pool.labels and not key.startswith(told))
+    untold = sorted(
+        key for key in pods.affinity.keys if key not in pool.labels and not key.startswith(reported)
+    )
     if not untold:
         return
     usual = next(((key, value) for key, value in driver.facts.plugin_labels.items()), ("", ""))
-    wanted = f'{usual[0]}: "{usual[1]}"' if default else f"{untold[0]}: …"
+    requested = f'{usual[0]}: "{usual[1]}"' if default else f"{untold[0]}: …"
     nodes = " or ".join(untold) if default else ", ".join(untold)
     carried = "any of them" if default and len(untold) > 1 else "it"
     subject.warning(
@@ -271,7 +273,7 @@ def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginP
         what=f"the plugin runs only on nodes with {nodes}, "
         f"and pool {pool.name} is not known to carry {carried}",
         got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
-        fix=f"make {wanted} a label of the pool; one set on nodes by hand is lost on a new node",
+        fix=f"make {requested} a label of the pool; one set on nodes by hand is lost on a new node",
     )
 
 
@@ -300,16 +302,16 @@ def _check_root(
 ) -> None:
     key = driver.resources.root
     for pool in pools if key else ():
-        root, wanted = root_in(driver, values), root_of(driver.resources, pool)
-        if looks_elsewhere(root, [wanted]):
+        root, requested = root_in(driver, values), root_of(driver.resources, pool)
+        if looks_elsewhere(root, [requested]):
             subject.error(
                 *_path(key),
                 rule="driver-root",
                 what=f"is not where pool {pool.name} has its GPU driver "
                 f"(gpuDriver: {_driver_setting(cluster, pool)}); the plugin would find no GPU",
                 got=root,
-                allowed=wanted,
-                fix=f"{key}: {wanted}",
+                allowed=requested,
+                fix=f"{key}: {requested}",
             )
 
 
@@ -326,13 +328,13 @@ def _check_partitions(subject: Subject, driver: Driver, pools: list[PoolPlan], p
             continue
         if config in (None, dividable.whole_label):
             has = f"carries {label}={config}" if config else f"carries no label {label}"
-            tell = subject.error if config else subject.warning
-            tell(
+            report = subject.error if config else subject.warning
+            report(
                 rule="partitions-missing",
                 what=f"pool {pool.name} {has}, which makes no MIG partitions; mig.strategy alone makes "
                 f"none either",
                 got=config or "",
-                fix=f"give the pool the label {_wanted(driver, pool, label)}",
+                fix=f"give the pool the label {_requested(driver, pool, label)}",
             )
         if pods.may_start_early(some_labels(pool.labels), progress):
             subject.error(
@@ -345,24 +347,23 @@ def _check_partitions(subject: Subject, driver: Driver, pools: list[PoolPlan], p
             )
 
 
-def _wanted(driver: Driver, pool: PoolPlan, label: str) -> str:
-    wanted = driver.pool_labels(pool.machine, pool.sharing, by_operator=True).get(label, "<profile>")
-    return f"{label}={wanted}"
+def _requested(driver: Driver, pool: PoolPlan, label: str) -> str:
+    requested = driver.pool_labels(pool.machine, pool.sharing, by_operator=True).get(label, "<profile>")
+    return f"{label}={requested}"
 
 
 def _path(key: str) -> Path:
-    """The path of a dotted key, as far as the file has it."""
     return cast("Path", tuple(key.split(".")) if key else ())
 
 
 def operators() -> list[Operator]:
-    """The operators that ready nodes for drivers."""
-    told = [driver.resources.operator for driver in drivers.known()]
-    return [operator for operator in told if operator is not None]
+    """Return the operators that prepare nodes for drivers."""
+    reported = [driver.resources.operator for driver in drivers.known()]
+    return [operator for operator in reported if operator is not None]
 
 
 def operator_version(chart: str, version: str) -> tuple[Operator, ChartVersion] | None:
-    """An operator by the name of its chart, and the chart's version, with or without its v."""
+    """Return an operator by its chart's name, and the chart's version, with or without its v."""
     for operator in operators():
         if operator.chart == chart:
             known = {entry.version.removeprefix("v"): entry for entry in operator.versions()}
@@ -372,16 +373,15 @@ def operator_version(chart: str, version: str) -> tuple[Operator, ChartVersion] 
     return None
 
 
-def tell_refusals(subject: Subject, version: ChartVersion, refusals: Iterable[Refusal]) -> None:
-    """Tell what a chart refuses of its values; of an unknown version, what the one before it refuses."""
-    if version.judged_by:
+def report_refusals(subject: Subject, version: ChartVersion, refusals: Iterable[Refusal]) -> None:
+    """Report values that a chart rejects; for an unknown version, that the version before it rejects."""
+    if version.checked_by:
         subject.warning(rule="chart-version", what=f"chart version {version.version} {version.unjudged}")
     for refusal in refusals:
-        subject.refuse(refusal, rule="values-refused", severity="warning" if version.judged_by else "error")
+        subject.refuse(refusal, rule="values-refused", severity="warning" if version.checked_by else "error")
 
 
 def _driver_setting(cluster: ClusterInventory, pool: PoolPlan) -> str:
-    """Return the value of `gpuDriver` that a pool has in the stack file of its cloud."""
     image = clouds.named(cluster.plan.cloud).host_driver.setting
     return pool.gpu_driver if pool.gpu_driver == "operator" else image or pool.gpu_driver
 
@@ -406,12 +406,12 @@ def _check_strategy(subject: Subject, values: ChartValues, pools: Iterable[PoolP
 def check_operator_values(
     subject: Subject, operator: Operator, version: ChartVersion, cluster: ClusterInventory
 ) -> None:
-    """Tell what is wrong with values of an operator on a cluster whose devices DRA gives away."""
+    """Check values of an operator on a cluster whose devices DRA allocates."""
     values = mapping(subject.document.value)
     if subject.document.value != values:
         subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
         return
-    tell_refusals(subject, version, check_values(version, values))
+    report_refusals(subject, version, check_values(version, values))
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not pools:
         return
@@ -428,7 +428,7 @@ def check_operator_values(
         subject.error(
             *operator.device_plugin.key.split("."),
             rule="device-plugin-beside-driver",
-            what=f"would advertise the GPUs of {names}, which the DRA driver publishes: each is given away "
+            what=f"would advertise the GPUs of {names}, which the DRA driver publishes: each is allocated "
             "twice",
             got="true",
             allowed="false",
@@ -452,7 +452,7 @@ def check_operator_values(
                 *operator.kernel_driver.key.split("."),
                 rule="gpu-driver-owner",
                 what=f"contradicts pool {pool.name} (gpuDriver: {_driver_setting(cluster, pool)}): "
-                + ("two owners of one GPU driver" if installs else "nobody installs its GPU driver"),
+                + ("two owners of one GPU driver" if installs else "no one installs its GPU driver"),
                 got=str(installs).lower(),
                 allowed=str(not installs).lower(),
                 fix=f"{flow(operator.kernel_driver.key, str(not installs).lower())}, or change the pool's "

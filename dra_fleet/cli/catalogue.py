@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.offers import Offer
     from dra_fleet.drivers import Driver
-    from dra_fleet.fleet.ages import Age
     from dra_fleet.fleet.explanation import Explanation
 
 MACHINES = examples(
@@ -116,7 +115,14 @@ def _show_ages(stack: str, *, json: bool) -> None:
     found = ages(make_plan(read_stack_file(stack_file(stack)[1]).settings), today)
     behind = [age for age in found if age.state in BEHIND]
     if json:
-        print_json({"catalogue": date.isoformat(), "ages": [_plain_age(age) for age in found]})
+        print_json(
+            {
+                "catalogue": date.isoformat(),
+                "ages": [
+                    {**asdict(age), "date": age.date.isoformat() if age.date else None} for age in found
+                ],
+            }
+        )
     else:
         note = (
             f"State: behind, ended (no upstream fixes), old (read more than {MOST_DAYS} days ago) or unknown."
@@ -134,10 +140,6 @@ def _show_ages(stack: str, *, json: bool) -> None:
         stdout_console().print(summary, markup=False, highlight=False, soft_wrap=True)
     if behind:
         raise typer.Exit(1)
-
-
-def _plain_age(age: Age) -> dict[str, Any]:
-    return {**asdict(age), "date": age.date.isoformat() if age.date else None}
 
 
 def explain(

@@ -136,8 +136,8 @@ def check(  # noqa: PLR0917 - Typer names them
     unreadable: list[FileFinding] = []
     given_files = manifests(files or (), unreadable)
     charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]
-    left_out = _left_out(ignore or (), unreadable, own.about)
-    checked = check_files(plan, given_files, charts, cluster or (), left_out, own=own)
+    omitted = _omitted(ignore or (), unreadable, own.about)
+    checked = check_files(plan, given_files, charts, cluster or (), omitted, own=own)
     found = [*unreadable, *checked.findings]
     if sarif is not None:
         from dra_fleet.check.report import to_sarif
@@ -176,7 +176,7 @@ def _chart(name: str, version: str, path: Path, unreadable: list[FileFinding]) -
     return None if data is None else ValuesFile(chart=name, version=version, name=name_of(path), data=data)
 
 
-def _left_out(paths: Sequence[Path], unreadable: list[FileFinding], own: Collection[str]) -> list[LeftOut]:
+def _omitted(paths: Sequence[Path], unreadable: list[FileFinding], own: Collection[str]) -> list[LeftOut]:
     from dra_fleet.check import RULES, listed
     from dra_fleet.cli.manifests import bytes_of
 
@@ -193,7 +193,7 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format | Litera
     counts = {"errors": errors, "warnings": len(found) - errors}
     if form == "json":
         skipped = dict(checked.passed)
-        rest = {"judged": checked.judged, "skipped": skipped, "byOwnRules": checked.by_own_rules}
+        rest = {"judged": checked.checked, "skipped": skipped, "byOwnRules": checked.by_own_rules}
         print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
         return
     if form == "github":
@@ -203,17 +203,16 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format | Litera
             typer.echo(annotation(finding))
     elif found:
         print_lines(stdout_console(), map(_line, found))
-    told = [_count(errors, "error"), _count(counts["warnings"], "warning")]
-    typer.echo(", ".join(told) if found else "nothing found")
-    typer.echo(_judged(checked))
+    reported = [_count(errors, "error"), _count(counts["warnings"], "warning")]
+    typer.echo(", ".join(reported) if found else "nothing found")
+    typer.echo(_checked(checked))
 
 
-def _judged(checked: CheckResult) -> str:
-    """The last line: how much was judged, and why the rest was not."""
+def _checked(checked: CheckResult) -> str:
     reasons = ", ".join(f"{count} {why}" for why, count in sorted(checked.passed.items()))
     passed = sum(checked.passed.values())
     own = f"; {_count(checked.by_own_rules, 'object')} by your own rules" if checked.by_own_rules else ""
-    return f"{checked.judged} checked, {passed} skipped" + (f" ({reasons})" if passed else "") + own
+    return f"{checked.checked} checked, {passed} skipped" + (f" ({reasons})" if passed else "") + own
 
 
 def _line(finding: FileFinding) -> list[tuple[str, str]]:

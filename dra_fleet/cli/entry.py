@@ -11,14 +11,14 @@ import sys
 
 ALLOCATIONS = 2_000_000
 """New objects after which Python looks for garbage. Modules, models and facts stay: looking through them at
-each 700 takes a tenth of a short command (docs/adr/0009-start-up.md)."""
+each 700 takes 10 % of a short command (docs/adr/0009-start-up.md)."""
 
 
 def run() -> None:
-    """Import the commands and run them; Ctrl-C before they can answer it ends the process without a word."""
+    """Import the commands and run them; Ctrl-C before they can answer it ends the process silently."""
     if "gate" in sys.argv[1:2] and "PYTHONPATH" in os.environ and not sys.flags.isolated:
-        # The judged program's own path, which would come before the pack's.
-        os.execv(sys.executable, [sys.executable, "-I", *sys.argv])  # noqa: S606 - no shell is wanted
+        # The checked program's own path, which would come before the pack's.
+        os.execv(sys.executable, [sys.executable, "-I", *sys.argv])  # noqa: S606 - no shell is needed
     gc.set_threshold(ALLOCATIONS)
     answer = signal.getsignal(signal.SIGINT)
     if answer is signal.default_int_handler:  # not where a shell has it ignored
@@ -51,6 +51,6 @@ class _Ending:
         if self.code is None:
             return
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):  # told before, or nobody is there to be told
+            with contextlib.suppress(OSError):  # reported before, or stderr is closed
                 stream.flush()
         os._exit(self.code)

@@ -66,7 +66,7 @@ def gate(  # noqa: PLR0917 - Typer names them
             show_default=False,
         ),
     ] = None,
-    judge_again: Annotated[
+    check_again: Annotated[
         bool,
         typer.Option(
             "--judge-again", help="Run this pack on --events even if another pack ran with the preview."
@@ -144,11 +144,11 @@ def gate(  # noqa: PLR0917 - Typer names them
     """
     if cwd is None and stack is not None:
         cwd = rehearsed_copy()
-    _refuse_usage(stack, events, cwd, judge_again=judge_again, baseline=baseline, write=write_baseline)
+    _refuse_usage(stack, events, cwd, check_again=check_again, baseline=baseline, write=write_baseline)
     with _fails_closed(json=json):
         from dra_fleet.policy.gate.apart import load
         from dra_fleet.policy.gate.limits import time_limit
-        from dra_fleet.policy.gate.verdict import Expected, judge
+        from dra_fleet.policy.gate.verdict import Expected, check
 
         with time_limit(timeout):
             record = None if stack else _read_events(events or Path("-"))
@@ -162,8 +162,8 @@ def gate(  # noqa: PLR0917 - Typer names them
                     stack or "", cwd or Path(), expected, policy_config, save_events, timeout=timeout
                 )
             else:
-                _find_in_events(record, expected, policy_config, again=judge_again)
-            verdict = _compared(judge(record, expected), baseline, write=write_baseline)
+                _find_in_events(record, expected, policy_config, again=check_again)
+            verdict = _compared(check(record, expected), baseline, write=write_baseline)
             if sarif is not None or junit is not None:
                 _write(verdict, record, stack, cwd, sarif=sarif, junit=junit)
     if json:
@@ -203,13 +203,13 @@ def _refuse_usage(
     events: Path | None,
     cwd: Path | None,
     *,
-    judge_again: bool,
+    check_again: bool,
     baseline: Path | None,
     write: bool,
 ) -> None:
     if (stack is None) is (events is None):
         raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
-    if judge_again and events is None:
+    if check_again and events is None:
         raise typer.BadParameter("needs the events of a preview: --events FILE", param_hint="--judge-again")
     if write and baseline is None:
         raise typer.BadParameter("needs the file to write: --baseline FILE", param_hint="--write-baseline")
@@ -234,8 +234,8 @@ def _write(
     from dra_fleet.policy.gate.running import resources_in_state
 
     folder = Path() if stack is not None and cwd is None else cwd
-    held = resources_in_state(stack, folder or Path()) if stack is not None else ()
-    known = places(folder, stack or verdict.stack, record.resources.values(), held)
+    state = resources_in_state(stack, folder or Path()) if stack is not None else ()
+    known = places(folder, stack or verdict.stack, record.resources.values(), state)
     if sarif is not None:
         sarif.write_text(jsonlib.dumps(to_sarif(verdict, known), indent=2) + "\n", encoding="utf-8")
     if junit is not None:
@@ -278,15 +278,15 @@ def _find_in_events(record: Record, expected: Expected, policy_config: Path | No
     """Run the rules on a saved preview, where the pack did not run with it."""
     from dra_fleet.policy.gate.apart import find_apart
     from dra_fleet.policy.gate.preset import with_own
-    from dra_fleet.policy.gate.without_engine import judge_record, was_judged
+    from dra_fleet.policy.gate.without_engine import check_record, was_checked
 
-    if again or not was_judged(record):
+    if again or not was_checked(record):
         policies = expected.policies
         config = with_own(expected.preset, policy_config, expected.without, policies.rules)
-        judge_record(record, config, policies, find_apart(record, config, policies))
+        check_record(record, config, policies, find_apart(record, config, policies))
     elif policy_config is not None:
         raise typer.BadParameter(
-            "the pack has judged this preview already, with the policy config that it was given then",
+            "the pack has checked this preview already, with the policy config that it was given then",
             param_hint="--policy-config",
         )
 
@@ -333,16 +333,15 @@ def _preview(
 
 @contextmanager
 def _progress(stack: str) -> Generator[Callable[[Mapping[str, Any]], None]]:
-    """Tell on a terminal how many resources are judged."""
     console = stderr_console()
-    judged = 0
+    checked = 0
     with console.status(f"previewing {stack}") as status:
 
         def take(event: Mapping[str, Any]) -> None:
-            nonlocal judged
+            nonlocal checked
             if "policyAnalyzeSummaryEvent" in event:
-                judged += 1
-                status.update(f"previewing {stack}: {judged} resources judged")
+                checked += 1
+                status.update(f"previewing {stack}: {checked} resources checked")
 
         yield take
 
@@ -354,9 +353,9 @@ def show(verdict: GateVerdict) -> None:
         _show_findings(console, verdict)
     for item in verdict.remediated:
         console.print(f"corrected by {item.rule}: {item.urn}", markup=False, soft_wrap=True)
-    for rule in verdict.let_off:
+    for rule in verdict.exempt:
         found = sum(finding.rule == rule for finding in verdict.findings)
-        console.print(f"let off by name: {rule}, {found} findings", markup=False, soft_wrap=True)
+        console.print(f"exempt by name: {rule}, {found} findings", markup=False, soft_wrap=True)
     for exemption in verdict.idle:
         console.print(
             f"not needed: {exemption.about} is about nothing that was found; fix: take it out",
@@ -366,7 +365,7 @@ def show(verdict: GateVerdict) -> None:
     for gone in verdict.gone:
         console.print(f"gone from the baseline: {gone}", markup=False, soft_wrap=True)
     for problem in verdict.problems:
-        lines = re.sub(r"; (?=allowed: |fix: |why: )", "\n  ", f"not judged: {problem}")
+        lines = re.sub(r"; (?=allowed: |fix: |why: )", "\n  ", f"not checked: {problem}")
         console.print(lines, markup=False, soft_wrap=True)
     known = sum(finding.known for finding in verdict.findings)
     advisory = len(verdict.findings) - verdict.mandatory - known - verdict.exempted
@@ -375,7 +374,7 @@ def show(verdict: GateVerdict) -> None:
         own_rules, own_exemptions = verdict.of_project
         of_project = f" with {own_rules} rules and {own_exemptions} exemptions of the project"
     console.print(
-        f"{'passed' if not verdict.exit_code else 'failed'}: {len(verdict.ran)} rules judged "
+        f"{'passed' if not verdict.exit_code else 'failed'}: {len(verdict.ran)} rules checked "
         f"{verdict.resources} resource{'' if verdict.resources == 1 else 's'}"
         f"{' without an engine' if verdict.without_engine else ''} with the preset {verdict.preset}; "
         f"{verdict.mandatory} mandatory and {advisory} advisory findings"

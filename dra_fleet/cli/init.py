@@ -151,7 +151,7 @@ def _read(folder: Path) -> dict[str, str]:
 
 
 def _project(text: str, name: str, description: str) -> str:
-    """The project file, whose values may need quotes, without what only a template says."""
+    """Return the project file with quoted values and without the template's own lines."""
     from ruamel.yaml import YAML
 
     yaml = YAML()
@@ -167,10 +167,10 @@ def _refuse_full(folder: Path) -> None:
     """Refuse what is no folder, and one that holds anything but an empty repository."""
     if folder.exists() and not folder.is_dir():
         raise CannotStartError(f"{folder} is a file; fix: name a folder that does not exist yet")
-    held = sorted(path.name for path in folder.iterdir() if path.name != ".git") if folder.exists() else []
-    if held:
+    entries = sorted(path.name for path in folder.iterdir() if path.name != ".git") if folder.exists() else []
+    if entries:
         raise CannotStartError(
-            f"{folder.resolve()} is not empty, it has {held[0]}; nothing in it was changed; "
+            f"{folder.resolve()} is not empty, it has {entries[0]}; nothing in it was changed; "
             "fix: name a folder that does not exist yet, or empty this one"
         )
 

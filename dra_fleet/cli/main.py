@@ -110,8 +110,8 @@ def version(json: Json = False) -> None:
         typer.echo(f"dra-fleet {number}")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         version()
         raise typer.Exit
 
@@ -169,7 +169,6 @@ def _selected(words: Sequence[str]) -> typer.Typer:
 
 
 def _message(error: OSError) -> str:
-    """Return the message for an environment error, or "" if it is a bug."""
     where = str(error.filename or "the disk")[:_SHOWN]
     if error.errno in DISK:
         return f"{where}: {error.strerror}; fix: free space or permissions, or set DRA_FLEET_HOME"
@@ -181,12 +180,10 @@ def _message(error: OSError) -> str:
 
 
 def _has_folder(path: object) -> bool:
-    """Return True if the folder of the path exists."""
     return not isinstance(path, str) or os.path.isdir(os.path.dirname(path) or ".")  # noqa: PTH112, PTH120
 
 
 def _fail(message: str, error: BaseException) -> NoReturn:
-    """Print an error on stderr, as data on stdout too, its causes with -v, and exit 1."""
     print_error(message)
     while display().verbose and (cause := error.__cause__ or error.__context__):
         error = cause

@@ -18,7 +18,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def manifests(paths: Iterable[Path], unreadable: list[FileFinding]) -> list[ManifestFile]:
-    """The files, each once; what cannot be read is told."""
+    """Read each file once, and report unreadable ones."""
     found: dict[Path, bool] = {}
     for path in paths:
         for file, is_named in _files(path):
@@ -31,12 +31,12 @@ def manifests(paths: Iterable[Path], unreadable: list[FileFinding]) -> list[Mani
 
 
 def name_of(path: Path) -> str:
-    """What findings call a file."""
+    """Return the name of a file in findings."""
     return "stdin" if path == STDIN else str(path)
 
 
 def bytes_of(path: Path, unreadable: list[FileFinding]) -> bytes | None:
-    """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
+    """Read at most a little more than is ever used; report the problem and return None if it fails."""
     try:
         data = _read(path, MANIFEST_BYTES + 1)
     except OSError as error:
@@ -55,7 +55,6 @@ def bytes_of(path: Path, unreadable: list[FileFinding]) -> bytes | None:
 
 
 def _files(path: Path) -> Iterator[tuple[Path, bool]]:
-    """The files that an argument stands for, and whether it names them."""
     if path.is_dir():
         below = (file for suffix in _SUFFIXES for file in path.rglob(f"*{suffix}"))
         yield from ((file, False) for file in sorted(below) if file.is_file() and not _is_hidden(file, path))

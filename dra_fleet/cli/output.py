@@ -99,7 +99,6 @@ def print_table(console: Console, table: Table, least: int = NARROW) -> None:
 
 
 def _print_columns(console: Console, table: Table) -> None:
-    """Print each row on one line, without wrapping."""
     columns = [[f"{column.header}", *map(_without_markup, column.cells)] for column in table.columns]
     widths = [max(map(len, cells)) for cells in columns]
     for row in zip(*columns, strict=True):

@@ -1,4 +1,4 @@
-"""A team's own rules, the same that judge a stack in the gate, on the objects of files."""
+"""A team's own rules, the same that check a stack in the gate, on the objects of files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PRESET: Final = "standard"
 """By which rules have their levels, as in a gate that names none."""
 _HIDDEN: Final = ("data", "stringData")
-"""What a Secret keeps: https://kubernetes.io/docs/concepts/configuration/secret/"""
+"""Hidden fields of a Secret: https://kubernetes.io/docs/concepts/configuration/secret/"""
 
 
 def own_rules(asked: AskedPolicies, project: AskedPolicies | None = None) -> OwnRules:
@@ -37,7 +37,7 @@ def own_rules(asked: AskedPolicies, project: AskedPolicies | None = None) -> Own
     """
     policies = load(asked, project)
     about = {rule.name: rule.description for rule in policies.own}
-    return OwnRules(about=about, judge=(lambda objects: _found(policies, objects)) if about else None)
+    return OwnRules(about=about, check=(lambda objects: _found(policies, objects)) if about else None)
 
 
 def _found(policies: Policies, objects: Sequence[FileObject]) -> Found:
@@ -57,7 +57,7 @@ def _finding(found: ObjectFinding, item: FileObject, policies: Policies) -> File
     subject, rule = item.subject, found.rule
     exemption = exemption_of(policies.exemptions, rule.name, found.urn)
     holds = exemption is not None and exemption.holds(today())
-    told = "" if exemption is None else exemption.told(today())
+    reported = "" if exemption is None else exemption.describe(today())
     place = subject.document.place((*subject.base, *found.path))
     return FileFinding(
         file=subject.document.file,
@@ -66,9 +66,9 @@ def _finding(found: ObjectFinding, item: FileObject, policies: Policies) -> File
         severity="error" if rule.level(PRESET) == "mandatory" and not holds else "warning",
         object=subject.name,
         path=dotted(found.path),
-        what=found.problem if holds or not told else f"{found.problem}; {told}",
+        what=found.problem if holds or not reported else f"{found.problem}; {reported}",
         allowed=found.allowed,
         fix=found.fix,
         rule=rule.name,
-        exempted=told.removeprefix("exempted ") if holds else "",
+        exempted=reported.removeprefix("exempted ") if holds else "",
     )

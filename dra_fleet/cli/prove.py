@@ -136,7 +136,6 @@ def _write(
     warnings: Sequence[str] = (),
     refused: Sequence[str] = (),
 ) -> None:
-    """Write the report, with paths relative to the working directory as code hosts expect."""
     if sarif is None:
         return
     from dra_fleet.proof.report import to_sarif
@@ -161,7 +160,6 @@ def _located(failure: str, read: StackFile) -> str:
 
 
 def _show(proof: Proof, *, everything: bool) -> None:
-    """Print failures, warnings and waste, then the tables."""
     console = stdout_console()
     most = None if everything else MOST_ROWS
     notes = [item.note for item in proof.workloads if item.waste and (everything or item.waste.change)]
@@ -231,7 +229,6 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def _claims(proof: Proof) -> Table:
-    """Return a row per claim and pool; unsuitable pools of a claim share one row."""
     table = _table(
         "Claims",
         "Cluster",
@@ -306,7 +303,6 @@ def _costs(proof: Proof) -> Table:
 
 
 def _cost(cost: CopyCost) -> tuple[str, str, str, str]:
-    """Return the cells of a cost; `-` for no request, `unknown` for unknown sizes."""
     asks = cost.asked.memory is not None or cost.asked.multiprocessors is not None
     return (
         _amounts(cost.asked, "-"),

@@ -94,12 +94,10 @@ class _Found(NamedTuple):
 
     @property
     def command(self) -> str:
-        """Helm's command."""
         return f"helm {' '.join(self.release.way_out)}"
 
 
 def _state(stack: str) -> StackState:
-    """Return the access to the state in the backend that is logged in to."""
     import os
     from pathlib import Path
 
@@ -189,7 +187,6 @@ async def _wait(uninstalled: Iterable[_Found], home: Home | None) -> None:
 async def _connection(
     cluster: str, kubeconfig: tuple[str | None, str | None], home: Home | None
 ) -> AsyncGenerator[KubeApi]:
-    """Connect to a cluster, and report an error of the connection with its fix."""
     import httpx2
 
     from dra_fleet.clusters.client import ApiError, KubeApi
@@ -205,7 +202,6 @@ async def _connection(
 
 
 def _kubeconfig(cluster: ClusterPlan, stack: str, home: Home | None) -> tuple[str | None, str | None] | None:
-    """Return a cluster's kubeconfig, or None if the rehearsal has not created the cluster."""
     from dra_fleet.clusters.holders import kubeconfig_of
     from dra_fleet.rehearsal.access import simulated_name
 

@@ -107,7 +107,12 @@ def up(
     for note in report.notes:
         stderr_console().print(f"note: {note}", markup=False, soft_wrap=True)
     if json:
-        print_json({**_up_json(report), **(_timings_json(report) if timings else {})})
+        print_json(
+            {
+                **_up_json(report),
+                **({"timings": [item.as_json() for item in report.timings]} if timings else {}),
+            }
+        )
     else:
         console = stdout_console()
         pools = pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
@@ -264,10 +269,6 @@ def _up_json(report: UpReport) -> dict[str, Any]:
         "notes": list(report.notes),
         **report.status.as_json(),
     }
-
-
-def _timings_json(report: UpReport) -> dict[str, Any]:
-    return {"timings": [item.as_json() for item in report.timings]}
 
 
 def _print_failed_plugins(console: Console, status: StackStatus) -> None:

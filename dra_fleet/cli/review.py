@@ -273,7 +273,6 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
 
 
 def _saved(running: str | None) -> SavedHolders | None:
-    """Return the devices in use from a file, or None to read them from the clusters."""
     if running == CLUSTERS:
         return None
     if running is None:

@@ -24,7 +24,7 @@ _EXACT = ConfigDict(extra="forbid")
 
 
 class Refused(BaseModel):
-    """What is printed instead where nothing can be answered, such as for a wrong stack file; exit code 1."""
+    """Output if there is no answer, such as for a wrong stack file; exit code 1."""
 
     model_config = _EXACT
 
@@ -32,7 +32,10 @@ class Refused(BaseModel):
 
 
 class Proved(BaseModel):
-    """What each class, claim and workload of the stack finds; `fits` is false where something stops it."""
+    """Devices found for each class, claim and workload of the stack.
+
+    `fits` is false if something stops it.
+    """
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
@@ -45,7 +48,7 @@ class Proved(BaseModel):
 
 
 class Checked(BaseModel):
-    """What was found, how many of it are errors and warnings, how much was judged and why not the rest."""
+    """Findings, their number by severity, the number of checked objects, and why others were skipped."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
@@ -59,14 +62,14 @@ class Checked(BaseModel):
 
 @dataclass(frozen=True)
 class PublishedSchema:
-    """One schema: its file, its title, and what is printed."""
+    """Schema of a command's output: its file, its title, and its model."""
 
     file: str
     title: str
     printed: TypeAdapter[Any]
 
     def text(self) -> str:
-        """The schema as the committed file holds it."""
+        """Return the schema as the committed file contains it."""
         schema = self.printed.json_schema(mode="serialization")
         for model in schema["$defs"].values():
             _describe(model)

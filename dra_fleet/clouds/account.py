@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Exposed:
-    """One fact: what of the cluster it is about, the fact in words, and whether it is a warning."""
+    """A fact about access to a cluster: its subject, its text, and whether it is a warning."""
 
     subject: Literal["API server", "credentials", "administrators"]
     text: str
@@ -29,11 +29,11 @@ ADOPTED = Exposed(
     text="the cluster is adopted; who reaches its API server is not this stack's to say",
     level="note",
 )
-"""All that is told of a cluster that the stack does not make."""
+"""All that is reported of a cluster that the stack does not make."""
 
 
 def address(ranges: Sequence[str], *, is_private: bool) -> Exposed:
-    """The address of an API server: a private one, or one that ranges may reach; none listed is everybody."""
+    """Return the exposure of an API server: private, or open to `ranges`. No range means every address."""
     if is_private:
         return Exposed(subject="API server", text="has a private address only")
     return Exposed(
@@ -44,8 +44,8 @@ def address(ranges: Sequence[str], *, is_private: bool) -> Exposed:
 
 
 def administrators(names: Sequence[str], otherwise: str) -> Exposed:
-    """Who administers a cluster; `otherwise` where the stack names nobody."""
-    return Exposed(subject="administrators", text=", ".join(names) or f"nobody but who {otherwise}")
+    """Return the administrators of a cluster, or `otherwise` if the stack names none."""
+    return Exposed(subject="administrators", text=", ".join(names) or f"no one but who {otherwise}")
 
 
 class Answered(BaseModel):
@@ -55,53 +55,55 @@ class Answered(BaseModel):
 
 
 class Login(Answered):
-    """Whose login a cloud's command line holds."""
+    """The account and user that a cloud's command line is logged in to."""
 
     account: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """How much an account may have at once. `used`: how much it has; None where the cloud does not tell."""
+    """A quota of an account. `used`: amount in use; None if the cloud does not report it."""
 
     limit: float
     used: float | None = None
 
 
-def judge_quota(
-    wanted: float, unit: str, name: str, place: str, *, quota: Quota | None, ask: str
+def check_quota(
+    requested: float, unit: str, name: str, place: str, *, quota: Quota | None, ask: str
 ) -> PreflightFinding:
-    """Whether a quota holds what the pools take at max.
+    """Check that a quota covers the maximum size of the pools.
 
     Args:
-        wanted: how much they take.
+        requested: how much they take.
         unit: of what, such as "vCPUs".
         name: of the quota.
         place: where it counts, such as a region.
-        quota: as the account has it; None where the cloud tells none of this name.
+        quota: as the account has it; None where the cloud reports none of this name.
         ask: the command that asks for more.
     """
-    takes = f"the pools take {wanted:.0f} {unit} of {name} at max"
+    takes = f"the pools take {requested:.0f} {unit} of {name} at max"
     if quota is None:
-        message = f"{takes}; no quota of that name is told in {place}, so whether there is enough is unknown"
+        message = (
+            f"{takes}; no quota of that name is reported in {place}, so whether there is enough is unknown"
+        )
         return PreflightFinding(level="warning", subject="quota", message=message, fix=ask)
     limit = f"{quota.limit:.0f}" if isfinite(quota.limit) else "unlimited"
     at_max = f"{takes}; the quota in {place} is {limit}"
-    if quota.limit < wanted:
+    if quota.limit < requested:
         return PreflightFinding(level="problem", subject="quota", message=at_max, fix=ask)
     if quota.used is None:
         message = f"{at_max}; how much of it is in use is unknown"
         return PreflightFinding(level="ok", subject="quota", message=message)
-    if quota.limit - quota.used < wanted:
+    if quota.limit - quota.used < requested:
         message = f"{at_max}, of which {quota.used:.0f} are in use, unless that is by these pools"
         return PreflightFinding(level="warning", subject="quota", message=message, fix=ask)
     return PreflightFinding(level="ok", subject="quota", message=at_max)
 
 
-def judge_offer(
+def check_offer(
     machine: str, place: str, pools: Mapping[str, Iterable[str]], offered: Iterable[str], elsewhere: str
 ) -> PreflightFinding:
-    """Whether a machine type is offered where pools want it.
+    """Check that a machine type is offered in the zones of its pools.
 
     Args:
         machine: its name in the cloud.
@@ -111,8 +113,8 @@ def judge_offer(
         elsewhere: the command that lists where it is.
     """
     zones = sorted(set(offered))
-    for pool, wanted in sorted(pools.items()):
-        missing = sorted(set(wanted) - set(zones))
+    for pool, requested in sorted(pools.items()):
+        missing = sorted(set(requested) - set(zones))
         if missing and zones:
             return PreflightFinding(
                 level="problem",
@@ -126,10 +128,10 @@ def judge_offer(
     return PreflightFinding(level="ok", subject="machines", message=f"{machine} is offered in {place}")
 
 
-def judge_reservation(
+def check_reservation(
     pool: str, reservation: str, machine: str, *, kept: int, most: int, ask: str
 ) -> PreflightFinding:
-    """Whether a reservation holds a pool at max.
+    """Check that a reservation covers a pool at its maximum size.
 
     Args:
         pool: the pool's name.
@@ -149,14 +151,14 @@ def judge_reservation(
     )
 
 
-def judge_permissions(
+def check_permissions(
     missing: Mapping[str, str], unknown: Mapping[str, str], scope: str
 ) -> Iterator[PreflightFinding]:
-    """What the login may not do of what the stack asks for.
+    """Report missing permissions of the login.
 
     Args:
         missing: by action the command that asks for the right to it.
-        unknown: by action why nobody knows whether it is allowed.
+        unknown: by action why no one knows whether it is allowed.
         scope: where it is asked.
     """
     for action, fix in missing.items():
@@ -170,19 +172,21 @@ def judge_permissions(
         yield PreflightFinding(level="ok", subject="permissions", message=message)
 
 
-def judge_version(wanted: str, place: str, offered: Iterable[str]) -> PreflightFinding:
-    """Whether a cluster can be made with a Kubernetes version.
+def check_version(requested: str, place: str, offered: Iterable[str]) -> PreflightFinding:
+    """Check that the cloud offers a Kubernetes version for a new cluster.
 
     Args:
-        wanted: a minor, or a version exactly.
+        requested: a minor, or a version exactly.
         place: where the cluster is to be.
         offered: minors or versions.
     """
     known = sorted(set(offered))
-    if any(version == wanted or version.startswith((f"{wanted}.", f"{wanted}-")) for version in known):
-        message = f"Kubernetes {wanted} is offered in {place}"
+    if any(
+        version == requested or version.startswith((f"{requested}.", f"{requested}-")) for version in known
+    ):
+        message = f"Kubernetes {requested} is offered in {place}"
         return PreflightFinding(level="ok", subject="versions", message=message)
-    message = f"Kubernetes {wanted} is not offered in {place}"
+    message = f"Kubernetes {requested} is not offered in {place}"
     fix = f"one of {', '.join(known)}" if known else ""
     return PreflightFinding(level="problem", subject="versions", message=message, fix=fix)
 
@@ -192,20 +196,20 @@ AnswerT = TypeVar("AnswerT", bound="BaseModel")
 
 
 def nothing_more(_: Any) -> Sequence[CloudQuestion]:  # noqa: ANN401 - an answer of any question
-    """What is asked after most questions."""
+    """Ask no further question."""
     return ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloudQuestion:
-    """One question to an account.
+    """A question to an account.
 
     Attributes:
         subject: what it is about, such as "quota".
-        about: the same in words, to end "cannot tell ..." with.
+        about: the same in words, to end "does not know ..." with.
         command: words of a command that prints JSON and changes nothing.
         answer: how the answer is read; it may hold more.
-        judge: what the answer means for the stack.
+        check: what the answer means for the stack.
         then: what is asked once this is answered, such as with the name of the login.
     """
 
@@ -213,35 +217,35 @@ class CloudQuestion:
     about: str
     command: tuple[str, ...]
     answer: type[BaseModel]
-    judge: Callable[[Any], Iterable[PreflightFinding]]
+    check: Callable[[Any], Iterable[PreflightFinding]]
     then: Callable[[Any], Sequence[CloudQuestion]] = nothing_more
 
 
 def account_question(
     cloud: str,
-    wanted: str | None,
+    requested: str | None,
     command: tuple[str, ...],
     login: type[LoginT],
     then: Callable[[LoginT], Sequence[CloudQuestion]],
 ) -> CloudQuestion:
-    """Whose login this is; that of another account than the stack's is asked no further.
+    """Ask which account is logged in; stop if it differs from the account that the stack names.
 
     Args:
         cloud: what people call the cloud.
-        wanted: the account that the stack names, if any.
+        requested: the account that the stack names, if any.
         command: prints the login.
         login: how it is read.
         then: what the login's account is asked.
     """
 
-    def judge(told: LoginT) -> Iterator[PreflightFinding]:
-        if wanted not in (None, told.account):
+    def check(shown: LoginT) -> Iterator[PreflightFinding]:
+        if requested not in (None, shown.account):
             yield PreflightFinding(
                 level="problem",
                 subject="account",
-                message=f"the stack's account is {wanted}, the login is in {told.account}; "
+                message=f"the stack's account is {requested}, the login is in {shown.account}; "
                 f"{cloud} was asked no further",
-                fix=f"log in to {wanted}, or change account",
+                fix=f"log in to {requested}, or change account",
             )
 
     return CloudQuestion(
@@ -249,13 +253,13 @@ def account_question(
         about="whose login this is",
         command=command,
         answer=login,
-        judge=judge,
-        then=lambda told: then(told) if wanted in (None, told.account) else (),
+        check=check,
+        then=lambda shown: then(shown) if requested in (None, shown.account) else (),
     )
 
 
 def version_question(
-    wanted: str,
+    requested: str,
     place: str,
     command: tuple[str, ...],
     versions: type[AnswerT],
@@ -263,10 +267,10 @@ def version_question(
     *,
     among: str = "",
 ) -> CloudQuestion:
-    """Whether a cluster can be made with a Kubernetes version.
+    """Ask whether the cloud offers a Kubernetes version for a new cluster.
 
     Args:
-        wanted: a minor, or a version exactly.
+        requested: a minor, or a version exactly.
         place: where the cluster is to be.
         command: prints what is offered there.
         versions: how that is read.
@@ -278,45 +282,45 @@ def version_question(
         about=f"which versions are offered in {place}",
         command=command,
         answer=versions,
-        judge=lambda told: [judge_version(wanted, place + among, offered(told))],
+        check=lambda shown: [check_version(requested, place + among, offered(shown))],
     )
 
 
-def judged_together(
+def checked_together(
     questions: Sequence[CloudQuestion],
-    judge: Callable[[tuple[Any, ...]], Iterable[PreflightFinding]] = lambda _: (),
+    check: Callable[[tuple[Any, ...]], Iterable[PreflightFinding]] = lambda _: (),
     then: Callable[[tuple[Any, ...]], Sequence[CloudQuestion]] = nothing_more,
 ) -> Sequence[CloudQuestion]:
     """Questions that are asked one after another, and whose answers mean something only together.
 
     Args:
-        questions: their own judgements and what they lead to are left out.
-        judge: what all answers mean, in the order of the questions.
+        questions: their own judgements and what they lead to are omitted.
+        check: what all answers mean, in the order of the questions.
         then: what is asked once all are answered.
     """
 
-    def from_on(place: int, told: tuple[Any, ...]) -> Sequence[CloudQuestion]:
+    def from_on(place: int, shown: tuple[Any, ...]) -> Sequence[CloudQuestion]:
         if place == len(questions):
-            return then(told)
+            return then(shown)
         last = place + 1 == len(questions)
 
-        def judged(answer: Any) -> Iterable[PreflightFinding]:  # noqa: ANN401 - as the question's model has it
-            return judge((*told, answer)) if last else ()
+        def checked(answer: Any) -> Iterable[PreflightFinding]:  # noqa: ANN401 - as the question's model has it
+            return check((*shown, answer)) if last else ()
 
         def further(answer: Any) -> Sequence[CloudQuestion]:  # noqa: ANN401 - see above
-            return from_on(place + 1, (*told, answer))
+            return from_on(place + 1, (*shown, answer))
 
-        return (replace(questions[place], judge=judged, then=further),)
+        return (replace(questions[place], check=checked, then=further),)
 
     return from_on(0, ())
 
 
 def allowed(action: str, permissions: Iterable[Mapping[str, Iterable[str]]]) -> bool:
-    """Whether grants of patterns with `*` allow an action.
+    """Return True if grants with `*` patterns allow an action.
 
     Args:
         action: such as `Microsoft.ContainerService/managedClusters/write`.
-        permissions: each with the patterns it gives, `actions`, and those it leaves out, `notActions`.
+        permissions: each with the patterns it gives, `actions`, and those it omits, `notActions`.
     """
     return any(
         matches(action, grant.get("actions", ())) and not matches(action, grant.get("notActions", ()))
@@ -325,7 +329,7 @@ def allowed(action: str, permissions: Iterable[Mapping[str, Iterable[str]]]) -> 
 
 
 def matches(action: str, patterns: Iterable[str]) -> bool:
-    """Whether one of some patterns with `*` covers an action.
+    """Return True if a pattern with `*` matches an action.
 
     Args:
         action: such as `cs:CreateCluster`.

@@ -62,7 +62,7 @@ class TagRule:
 
 
 class Cloud(ABC, Generic[SettingsT_co]):
-    """One cloud.
+    """A cloud.
 
     A cloud of this program has its component in `components/clouds/<name>`. A cloud of another package
     returns its component from `component`.
@@ -120,7 +120,7 @@ class Cloud(ABC, Generic[SettingsT_co]):
     @property
     @abstractmethod
     def resources(self) -> CloudResources:
-        """How to read its resources in any program. Loads neither settings nor plans."""
+        """Readers of its resources in any program. Loads neither settings nor plans."""
 
     @abstractmethod
     def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:

@@ -24,18 +24,18 @@ def check_own_catalogue() -> None:
     Raises:
         CatalogueInvalid: a cloud, driver or machine is not there, or an entry does not fit its model.
     """
-    told = own()
-    for name in told.get("clouds", {}):
+    reported = own()
+    for name in reported.get("clouds", {}):
         _known("clouds", name, clouds.names())
         _read(f"clouds.{name}", lambda name=name: clouds.named(name).machines)
-    for name in told.get("drivers", {}):
+    for name in reported.get("drivers", {}):
         _known("drivers", name, drivers.names())
         _read(f"drivers.{name}", lambda name=name: _load_driver(name))
-    if told.get(PRICES):
-        for name, price in told[PRICES].items():
+    if reported.get(PRICES):
+        for name, price in reported[PRICES].items():
             _read(f"{PRICES}.{name}", lambda price=price: _fits(price))
         machines = _read(PRICES, clouds.machines)
-        for name in told[PRICES]:
+        for name in reported[PRICES]:
             _known(PRICES, name, machines)
 
 
@@ -73,7 +73,7 @@ def _read(section: str, read: Callable[[], Collection[str] | None]) -> Collectio
 _NOTHING = Machine(
     name="small", cloud="", gpu=None, gpus=0, cpus=2, memory_gib=None, source="", date=date.min
 )
-"""A driver that serves it serves any machine, which tells nothing of one."""
+"""A driver that serves it serves any machine, which reports nothing of one."""
 
 
 _MIB = 1024**2
@@ -88,18 +88,18 @@ class Offer:
     """A machine type.
 
     Attributes:
-        name: What a pool's `machine` says.
+        name: Value of a pool's `machine`.
         cloud: The cloud that sells it.
-        accelerators: How many it has.
+        accelerators: Number of accelerators.
         accelerator: Their model, or their generation.
         memory_mib: The memory of one as its driver reports it; None where no public figure is known.
-        cpus: Its processors.
-        host_gib: Its own memory.
+        cpus: Number of vCPUs.
+        host_gib: Memory of the machine.
         arch: Their architecture.
-        drivers: Which DRA drivers serve it.
+        drivers: DRA drivers that serve it.
         per_hour: US dollars on demand with Linux, where a public price was found.
-        reserved_only: Whether it is not sold on demand.
-        source: Where it was read.
+        reserved_only: True if it is not sold on demand.
+        source: Source of the entry.
     """
 
     name: str
@@ -133,8 +133,8 @@ def find_offers(*, accelerator: str = "", cloud: str = "", least: str = "") -> O
         least: the least memory of one accelerator, a quantity such as 40Gi; empty for any.
 
     Raises:
-        CatalogueInvalid: The catalogue of one's own is wrong.
-        NoSuchOffer: There is no such cloud, no such model on it, or `least` is no quantity of memory.
+        CatalogueInvalid: The custom catalogue is invalid.
+        NoSuchOffer: Unknown cloud or model, or `least` is not a quantity of memory.
     """
     check_own_catalogue()
     if cloud and cloud not in clouds.names():
@@ -170,14 +170,14 @@ def _offers(names: Iterable[str]) -> Iterator[Offer]:
     serving = [driver for driver in drivers.known() if not driver.serves(_NOTHING)]
     for name in names:
         for machine in clouds.named(name).machines.values():
-            told = (driver.accelerators_of(machine) for driver in drivers.known())
-            held = [each for each in told if each is not None]
+            every = (driver.accelerators_of(machine) for driver in drivers.known())
+            installed = [each for each in every if each is not None]
             yield Offer(
                 name=machine.name,
                 cloud=name,
-                accelerators=sum(each.count for each in held),
-                accelerator=held[0].model if held else None,
-                memory_mib=memory.get(held[0].model) if held else None,
+                accelerators=sum(each.count for each in installed),
+                accelerator=installed[0].model if installed else None,
+                memory_mib=memory.get(installed[0].model) if installed else None,
                 cpus=machine.cpus,
                 host_gib=machine.memory_gib,
                 arch=machine.arch,

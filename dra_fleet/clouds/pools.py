@@ -32,19 +32,20 @@ _TAINT_TEXT = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
 
 @dataclass(frozen=True, kw_only=True)
 class PoolForm:
-    """Where one type of resource keeps its pools. Paths are dotted; `*` stands for each item of a list.
+    """Location of the pools in a type of resource. Paths are dotted; `*` stands for each item of a list.
 
     Attributes:
         types: the resource's type token.
-        pools: the pools in the resource; empty where the resource is one.
-        name: the pool's name; this and what follows lie below the pool. Empty where it has none.
+        pools: the pools in the resource; empty if the resource is itself a pool.
+        name: the pool's name; this and what follows lie below the pool. Empty if it has none.
         machine: its machine types.
         labels: the labels of its nodes: a map, or a list of keys and values.
         taints: their taints: a list of texts, or of keys, values and effects.
         image: the image of its nodes.
         autoscaling: what turns the autoscaler on for it; empty where the cloud is not asked about that.
-        fewest: the number of nodes that it never goes below, from the pool; absent where the cloud chooses.
-        most: the number that it never goes above.
+        fewest: the number of nodes that the autoscaler keeps at least, from the pool; absent if the cloud
+            chooses.
+        most: the maximum number of nodes.
         rolled_by: the inputs that the cloud changes by new nodes, one after the other.
         machines: its machine types from the pool, where no path leads to them.
         applies: which resources of the type are this cloud's; None for all.
@@ -66,11 +67,11 @@ class PoolForm:
 
 
 class NodePool:
-    """One node pool.
+    """A node pool.
 
     Attributes:
         resource: the resource that declares it; several inline pools share one.
-        cloud: whose it is.
+        cloud: the cloud of the pool.
         at: the place of the pool in the resource.
     """
 
@@ -82,7 +83,7 @@ class NodePool:
         self._form = form
 
     def get(self, *steps: Step) -> Value:
-        """The cloud's own field at a path of the pool."""
+        """Return the cloud's own field at a path of the pool."""
         return self.at.get(*steps)
 
     @property
@@ -101,11 +102,11 @@ class NodePool:
 
     @property
     def machines_at(self) -> Value:
-        """Where it names its machines."""
+        """Field with the names of its machines."""
         return self.at.get(*(step for step in steps(self._form.machine) if step != "*"))
 
     def machines_in(self, stack: Stack) -> list[Value]:
-        """The names of its machines; where it names none, a template that it depends on may."""
+        """Return the names of its machines, if needed from a template that the pool depends on."""
         if not self.cloud.machine_templates or not self.machines_at.absent:
             return self.machines
         needed = [stack.by_urn[urn] for urn in self.resource.dependencies if urn in stack.by_urn]
@@ -117,36 +118,36 @@ class NodePool:
         ]
 
     def known_machines(self, stack: Stack) -> list[Machine]:
-        """Its machines that are known; what the pool says beside their names may tell as well."""
+        """Its machines that are known; what the pool says beside their names may report as well."""
         machines = self.cloud.machines()
         named = [machines.get(name.text or "") for name in self.machines_in(stack)]
         found = [machine for machine in named if machine is not None]
-        return found or list(self.cloud.machines_told(self))
+        return found or list(self.cloud.known_machines(self))
 
     @property
     def labels(self) -> Value:
-        """Where its node labels are: a map, or a list of keys and values."""
+        """Field of its node labels: a map, or a list of keys and values."""
         return self.at.get(*steps(self._form.labels))
 
     def node(self, *inner: Step) -> Value:
-        """The cloud's own field of the pool's nodes: beside their labels."""
+        """Return the cloud's own field of the pool's nodes, a sibling of their labels."""
         return self.at.get(*steps(self._form.labels)[:-1], *inner)
 
     @property
     def has_gpus(self) -> bool:
-        """Whether its nodes have devices of a driver of GPUs."""
-        return any(self.has_gpus_of(each) for each in drivers.known() if each.resources.told_by == "gpus")
+        """True if its nodes have devices of a GPU driver."""
+        return any(self.has_gpus_of(each) for each in drivers.known() if each.resources.known_by == "gpus")
 
     def has_gpus_of(self, driver: Driver) -> bool:
-        """Whether its nodes have a driver's GPUs, by what the pool says, by the machine, or by its family."""
-        told = self.cloud.gpus_told(self)
-        if told is not None:
-            return driver.name in told
+        """Return True if its nodes have a driver's GPUs, by the pool's fields, its machine or its family."""
+        reported = self.cloud.known_gpus(self)
+        if reported is not None:
+            return driver.name in reported
         return any(self._is_machine_of(driver, machine.text) for machine in self.machines)
 
     def has_gpus_in(self, stack: Stack, driver: Driver) -> bool:
         """Return whether its nodes have a driver's GPUs, a launch template's machine included."""
-        if self.cloud.gpus_told(self) is not None:
+        if self.cloud.known_gpus(self) is not None:
             return self.has_gpus_of(driver)
         return any(self._is_machine_of(driver, machine.text) for machine in self.machines_in(stack))
 
@@ -160,7 +161,7 @@ class NodePool:
         return families is not None and families.match(name) is not None
 
     def label(self, key: str) -> Value:
-        """The value of a node label; absent if the pool has none of that key."""
+        """Return the value of a node label; absent if the pool does not set the key."""
         listed = self.labels.items if isinstance(self.labels.peek, list) else []
         for item in listed:
             if item.get("key").text == key:
@@ -169,7 +170,7 @@ class NodePool:
 
     @property
     def taint_list(self) -> Value:
-        """Where its taints are."""
+        """Field of its taints."""
         return self.at.get(*steps(self._form.taints))
 
     @property
@@ -185,12 +186,12 @@ class NodePool:
 
     @property
     def fewest(self) -> Value:
-        """The number of nodes it never goes below; absent where the cloud chooses."""
+        """Minimum number of nodes; absent if the cloud chooses."""
         return self._form.fewest(self.at)
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether an autoscaler may take the pool's last node away; nothing given means that it may."""
+        """True if an autoscaler may remove the pool's last node, which is the default."""
         switch = self.get(*steps(self._form.autoscaling))
         if not switch.given or switch.flag is False:
             return False
@@ -199,7 +200,7 @@ class NodePool:
 
 
 def steps(dotted: str) -> tuple[str, ...]:
-    """The steps of a dotted path; none of an empty one."""
+    """Return the steps of a dotted path; none for an empty path."""
     return tuple(dotted.split(".")) if dotted else ()
 
 

@@ -1,7 +1,7 @@
-"""What every cloud says of its own resources, whichever program declares them: the gate and the review ask.
+"""Readers of each cloud's resources in any program, for the gate and the review.
 
-No question has a default: a cloud answers each, with `nothing` or `untold` where it has nothing to say. So a
-cloud that was written before a question was added fails when it is loaded, by the question's name.
+No field has a default. A cloud that does not know an answer gives `nothing` or `untold`. A cloud written
+before a field was added fails to load, with the field's name.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from dra_fleet.model.hardware import Machine
 
 OtherPools = Literal["none", "plain", "any"]
-"""Pools that no resource describes: none that are told of, of machines without accelerators, or of any."""
+"""Pools that no resource describes: none, of machines without accelerators, or of any machine."""
 NO_TYPE: Final = re.compile(r"(?!)")
 """Matches no type and no name: the answer of a cloud that has none."""
 
 
 def nothing(*_: object) -> tuple[()]:
-    """The answer of a cloud where there is nothing of what is asked for."""
+    """Return an empty answer, for a cloud that has none of the requested resources."""
     return ()
 
 
 def untold(*_: object) -> None:
-    """The answer of a cloud whose resources do not tell what is asked for."""
+    """Return None, for a cloud whose resources do not report the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VersionField:
-    """Where a resource says which Kubernetes it runs.
+    """Field with the Kubernetes version of a resource.
 
     Attributes:
         types: the resource's type token.
-        path: where it says it; `*` stands for each item of a list.
-        otherwise: what the cloud chooses where it is not said; empty where another resource says it.
+        path: path of the field; `*` stands for each item of a list.
+        otherwise: the cloud's choice if the field is absent; empty if another resource sets the version.
         written: the texts that are versions of Kubernetes, where the field holds others as well.
         inside: the texts that contain a version, as their first group; others are no versions.
     """
@@ -55,11 +55,11 @@ class VersionField:
 
     @property
     def required(self) -> bool:
-        """Whether it must be said, because nothing else of the program says it."""
+        """True if the field must be set, because no other resource sets the version."""
         return bool(self.otherwise)
 
     def values(self, resource: Resource) -> list[Value]:
-        """The versions of a resource; none of another type of resource."""
+        """Return the versions of a resource; none if its type does not match."""
         found = resource.properties.every(*self.path) if self.types.fullmatch(resource.type) else []
         written = self.written
         if self.inside is not None:
@@ -102,7 +102,7 @@ class Support:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What is wrong at a place, what is allowed there and how to mend it."""
+    """A fault: the problem, its place, what is allowed there and the fix."""
 
     at: Value
     problem: str
@@ -112,7 +112,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class CloudDevicePlugin:
-    """A device plugin that a cloud brings to a pool's nodes, the place of that and how to turn it off."""
+    """A device plugin that a cloud installs on a pool's nodes, its place and how to turn it off."""
 
     title: str
     at: Value
@@ -121,9 +121,9 @@ class CloudDevicePlugin:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuDriverOwner:
-    """Who installs the GPU driver by a pool's own words, empty for nobody, and how to change that.
+    """Component that installs a pool's GPU driver (empty for none), and how to change it.
 
-    `label` is the key that the pool's nodes then carry, by which other installers keep off; empty for none.
+    `label`: label key that the pool's nodes then have and that keeps other installers off; empty for none.
     """
 
     at: Value
@@ -134,14 +134,14 @@ class GpuDriverOwner:
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedPlugins:
-    """Where a cloud can manage a device plugin of its own on pools, whatever type of resource declares them.
+    """The cloud-managed device plugin of pools, for all types of resources that declare them.
 
     Attributes:
-        types: the resources in which it can be chosen.
-        places: where they choose.
-        on: the choice that brings the plugin.
-        off: the choice that does not.
-        owner: whose plugin it is.
+        types: the resources with the choice.
+        places: fields of the choice.
+        on: the value that installs the plugin.
+        off: the value that does not.
+        owner: owner of the plugin.
     """
 
     types: re.Pattern[str]
@@ -153,12 +153,12 @@ class ManagedPlugins:
 
 @dataclass(frozen=True, kw_only=True)
 class DraPools:
-    """What prepares a pool for DRA where that takes several settings.
+    """Labels that prepare a pool for DRA, if a cloud needs several.
 
     Attributes:
-        labels: every label that it takes, to `true`, and what follows without it.
-        telling: those of them that only a pool for DRA has.
-        unprepared: what else of such a pool is not prepared.
+        labels: every required label with the value `true`, and the effect if it is missing.
+        telling: the labels that only a pool for DRA has.
+        unprepared: other missing preparation of such a pool.
     """
 
     labels: Mapping[str, str]
@@ -172,40 +172,37 @@ class CloudResources:
 
     Attributes:
         clusters: the types of its control planes.
-        cluster_components: the types of others' components that hold a control plane.
-        versions: every place where a version of Kubernetes is given.
-        support: until when it supports a minor; None where it is not the cloud that does.
-        local_accounts: what gives a control plane accounts beside the cloud's identities.
-        public_addresses: what lets every address reach a control plane's API server.
+        cluster_components: types of third-party components that contain a control plane.
+        versions: every field with a version of Kubernetes.
+        support: end of support of a minor; None if the cloud does not support clusters.
+        local_accounts: fields that enable accounts other than the cloud's identities.
+        public_addresses: fields that open a control plane's API server to every address.
         pools: the resources that declare pools.
-        other_pools: what a control plane has of pools that its program does not describe.
-        system_pool: what this program calls a pool of its own for system pods; empty where it makes none.
-        machine_templates: what may name a pool's machine in its place.
-        machines: its machine types that are known, by name.
-        machines_told: the machines of a pool that names none of these, by what else it says.
-        gpu_families: by the name of a driver what matches names of machines with its GPUs, for machines that
-            are not known.
-        plain_families: matches names of machines that surely have no accelerator, for such machines.
-        gpus_told: the names of drivers whose GPUs a pool has by what it says beside its machine; None if that
-            does not tell.
-        own_labels: finds keys of labels that it puts on nodes itself.
-        labels_by_hand: keys that look like these, and that a node has only where its pool names them.
-        labels_gpus: whether its images label nodes by the GPUs found on them.
-        added_taints: the taints, all `NoSchedule`, that it puts on a pool's nodes itself.
-        device_plugin: the device plugin that it brings to a pool's nodes; None if that is off.
-        images_told: whether the program says which images nodes have that a resource makes, or is named for;
-            None where nothing beside a pool says it.
-        managed_plugins: where its own device plugin is managed for a pool; None where it manages none.
-        gpu_driver_owner: who installs a pool's GPU driver; None if nothing tells.
-        gpu_driver_root: where the GPU driver is on a pool's nodes: empty where an operator says it, None if
-            nothing tells.
-        gpu_driver_images: the container images that install its GPU driver.
-        partitions: where a pool asks for partitions of its GPUs beside its labels.
-        unpredicted: which devices of a pool its autoscaler does not expect of a first node, and how many
-            nodes the pool must keep; told whether a DRA driver serves the pool.
-        wrong_images: node images that do not fit a pool's machines, or have no GPU driver for them; told
-            whether something else installs one.
-        dra_pools: what prepares a pool for DRA; None where no labels do.
+        other_pools: pools of a control plane that its program does not declare.
+        system_pool: name of dra-fleet's pool for system pods; empty if there is none.
+        machine_templates: types of templates that may name a pool's machine.
+        machines: known machine types by name.
+        machines_told: machines of a pool without a machine type, from its other fields.
+        gpu_families: patterns of unknown machines with a driver's GPUs, by driver name.
+        plain_families: pattern of unknown machines that have no accelerator.
+        gpus_told: drivers whose GPUs a pool has, from fields other than its machine; None if unknown.
+        own_labels: pattern of the label keys that it sets on nodes.
+        labels_by_hand: keys that match the pattern but that only the pool sets.
+        labels_gpus: True if its images label nodes by the GPUs found on them.
+        added_taints: taints, all `NoSchedule`, that it adds to a pool's nodes.
+        device_plugin: device plugin that it installs on a pool's nodes; None if it is off.
+        images_told: whether the program specifies the node images of a resource; None if only a pool can.
+        managed_plugins: choice of its managed device plugin on a pool; None if there is none.
+        gpu_driver_owner: component that installs a pool's GPU driver; None if unknown.
+        gpu_driver_root: path of the GPU driver on a pool's nodes: empty if an operator decides, None if
+            unknown.
+        gpu_driver_images: container images that install its GPU driver.
+        partitions: fields other than labels with which a pool partitions its GPUs.
+        unpredicted: devices of a pool that its autoscaler does not predict on a first node, and the minimum
+            size this requires; the flag is True if a DRA driver serves the pool.
+        wrong_images: node images that do not fit a pool's machines, or have no GPU driver for them; the flag
+            is True if another component installs one.
+        dra_pools: labels that prepare a pool for DRA; None if no label does.
     """
 
     clusters: re.Pattern[str]
@@ -219,16 +216,16 @@ class CloudResources:
     system_pool: str
     machine_templates: tuple[MachineTemplate, ...]
     machines: Callable[[], Mapping[str, Machine]]
-    machines_told: Callable[[NodePool], Sequence[Machine]]
+    known_machines: Callable[[NodePool], Sequence[Machine]]
     gpu_families: Mapping[str, re.Pattern[str]]
     plain_families: re.Pattern[str]
-    gpus_told: Callable[[NodePool], Collection[str] | None]
+    known_gpus: Callable[[NodePool], Collection[str] | None]
     own_labels: re.Pattern[str]
     labels_by_hand: frozenset[str]
     labels_gpus: bool
     added_taints: Callable[[NodePool], Iterable[tuple[str, str]]]
     device_plugin: Callable[[Stack, NodePool], CloudDevicePlugin | None]
-    images_told: Callable[[Stack, Resource], bool | None]
+    known_images: Callable[[Stack, Resource], bool | None]
     managed_plugins: ManagedPlugins | None
     gpu_driver_owner: Callable[[NodePool], GpuDriverOwner | None]
     gpu_driver_root: Callable[[NodePool], str | None]

@@ -58,7 +58,7 @@ Extra = Annotated[
 
 
 class CommonPoolSettings(SettingsModel):
-    """What the pools of all clouds have in common; each adds how its `machine` is named or described."""
+    """Settings that the pools of all clouds have; each cloud adds how to name or describe `machine`."""
 
     nodes: NodeRange
     taints: tuple[TaintSettings, ...] = ()
@@ -81,7 +81,7 @@ class CommonPoolSettings(SettingsModel):
 
 
 class CreatedPoolSettings(CommonPoolSettings):
-    """What the pools have in common that this program creates."""
+    """Settings of pools that dra-fleet creates."""
 
     labels: Annotated[Mapping[LabelKey, LabelValue], Field(description="Additional labels of the nodes")] = (
         Field(default_factory=dict)
@@ -116,7 +116,7 @@ class CommonClusterSettings(SettingsModel):
 
     kubernetes: KubernetesMinor | None = None
     # No default: {} says that others install the drivers, and the proof counts on theirs. A stack that forgot
-    # its drivers would be proved by ones that nobody installs.
+    # its drivers would be proved by ones that no one installs.
     drivers: Annotated[
         Mapping[str, DriverSettings],
         Field(description="DRA drivers by name. {} if dra-fleet installs none"),

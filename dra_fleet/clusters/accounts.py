@@ -121,7 +121,7 @@ async def _ask(title: str, question: CloudQuestion, seconds: float) -> list[Pref
         answer = question.answer.model_validate_json(out)
     except ValidationError as wrong:
         return [_unread(title, question, out, wrong.errors(include_url=False)[0])]
-    return [*question.judge(answer), *await _ask_all(title, question.then(answer), seconds)]
+    return [*question.check(answer), *await _ask_all(title, question.then(answer), seconds)]
 
 
 async def _run(command: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:

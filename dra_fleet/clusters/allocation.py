@@ -1,4 +1,4 @@
-"""What the workloads of a cluster got: pods, nodes and devices, and what the pools offer."""
+"""Allocated pods, nodes and devices of a cluster's workloads, and the devices of its pools."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OtherPodJson(TypedDict):
 class OtherPod:
     """A running pod of no declared workload that holds devices.
 
-    `owner`: what it belongs to, such as a Deployment; empty for a pod of its own. `devices`: by name, or by
+    `owner`: what it belongs to, such as a Deployment; empty for a separate pod. `devices`: by name, or by
     number and resource where a device plugin gave them.
     """
 
@@ -49,7 +49,7 @@ class OtherPod:
 
     @classmethod
     def of(cls, pod: Object, devices: tuple[str, ...]) -> OtherPod:
-        """A pod with what it holds."""
+        """Build the entry of a pod with its allocated devices."""
         meta = pod["metadata"]
         template = meta.get("labels", {}).get("pod-template-hash")
         owner = next((str(item["name"]) for item in meta.get("ownerReferences", ())), "")
@@ -74,7 +74,7 @@ class OtherPod:
 
 @dataclass(frozen=True)
 class HeldDevice:
-    """One device as an allocation result names it."""
+    """A device as an allocation result names it."""
 
     driver: str
     pool: str
@@ -83,7 +83,7 @@ class HeldDevice:
 
 @dataclass(frozen=True, kw_only=True)
 class PodDevices:
-    """One pod of a workload. It is allocated when it runs and all its claims hold devices."""
+    """A pod of a workload. It is allocated when it runs and all its claims have devices."""
 
     name: str
     node: str | None
@@ -93,7 +93,7 @@ class PodDevices:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadAllocation:
-    """One workload: how many copies it wants, its pods, and why the first waiting one waits."""
+    """A workload: its requested copies, its pods, and the reason why the first waiting pod waits."""
 
     name: str
     namespace: str
@@ -109,7 +109,7 @@ class WorkloadAllocation:
 
 @dataclass(frozen=True)
 class PoolDevices:
-    """What a pool of nodes offers: devices published, devices held, claims that hold them, its nodes."""
+    """Devices of a pool: published devices, devices in use, the claims that use them, its nodes."""
 
     nodes: int
     devices: int
@@ -128,7 +128,7 @@ class ClusterAllocation:
 
     @property
     def complete(self) -> bool:
-        """Whether every wanted copy of every workload holds its devices."""
+        """True if every requested copy of every workload has its devices."""
         return not self.waiting
 
     @property
@@ -154,14 +154,14 @@ def allocation_of(
     queues: Mapping[str, str] | None = None,
     explained: bool = True,
 ) -> ClusterAllocation:
-    """What a snapshot says of every workload and pool.
+    """Evaluate a snapshot for every workload and pool.
 
     Args:
         state: the snapshot.
         pools: by name, the labels that select the pool's nodes.
-        workloads: by name, the namespace and the wanted copies.
+        workloads: by name, the namespace and the requested copies.
         queues: the queue of each workload that is in one.
-        explained: whether it is told why a pod waits, for which the snapshot must hold the causes.
+        explained: whether it is reported why a pod waits, for which the snapshot must hold the causes.
     """
     devices: defaultdict[str | None, list[LocatedDevice]] = defaultdict(list)
     for device in devices_in(state.slices):
@@ -187,18 +187,18 @@ def allocation_of(
             for name, (namespace, copies) in workloads.items()
         },
         others=tuple(
-            OtherPod.of(pod, held)
+            OtherPod.of(pod, names)
             for (namespace, name), found in sorted(pods.items())
             if name not in workloads or workloads[name][0] != namespace
             for pod in found
             if (seen := _pod(state, pod)).running
-            and (held := tuple(device.device for device in seen.devices) or by_limits(pod))
+            and (names := tuple(device.device for device in seen.devices) or by_limits(pod))
         ),
     )
 
 
 def _holders(claims: Iterable[Object]) -> Mapping[tuple[str, str], list[int]]:
-    """By driver and pool, for each device that is held, the number of the claim that holds it."""
+    """Return by driver and pool, for each device in use, the number of its claim."""
     found: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for number, claim in enumerate(claims):
         for item in results_of(claim):
@@ -215,12 +215,12 @@ def _pool(
     names = sorted({node["metadata"]["name"] for node in nodes if carries(node, labels)})
     offered = [device for name in names for device in devices.get(name, ())]
     pools = {(device.driver, device.pool) for device in offered}
-    held = [claim for pool in pools for claim in holders.get(pool, ())]
+    users = [claim for pool in pools for claim in holders.get(pool, ())]
     return PoolDevices(
         nodes=len(names),
         devices=len(offered),
-        held=len(held),
-        claims=len(set(held)),
+        held=len(users),
+        claims=len(set(users)),
         node_names=tuple(names),
     )
 
@@ -278,7 +278,7 @@ def _pod(state: ClusterState, pod: Object) -> PodDevices:
 
 
 class DeviceJson(TypedDict):
-    """One device as an allocation result names it."""
+    """A device as an allocation result names it."""
 
     driver: str
     pool: str
@@ -286,7 +286,7 @@ class DeviceJson(TypedDict):
 
 
 class PodJson(TypedDict):
-    """One pod of a workload and the devices it holds; `node` is null while it waits for one."""
+    """A pod of a workload and its devices; `node` is null while it waits for one."""
 
     name: str
     node: str | None
@@ -303,7 +303,7 @@ class WorkloadJson(TypedDict):
 
 
 class PoolJson(TypedDict):
-    """What the nodes of a pool publish."""
+    """Devices that the nodes of a pool publish."""
 
     nodes: int
     devices: int
@@ -319,7 +319,7 @@ class AllocationJson(TypedDict):
 
 
 def allocation_json(allocation: ClusterAllocation) -> AllocationJson:
-    """An allocation as plain data with stable keys; `review --running` reads it again."""
+    """Return an allocation as plain data with stable keys; `review --running` reads it again."""
     return {
         "pools": {
             name: {"nodes": pool.nodes, "devices": pool.devices, "node_names": list(pool.node_names)}
@@ -349,7 +349,7 @@ def _workload_json(workload: WorkloadAllocation) -> WorkloadJson:
 
 
 def by_limits(pod: Object) -> tuple[str, ...]:
-    """What a pod holds by limits that device plugins answer: they give devices no name that the API tells."""
+    """Devices of device plugins that a pod's limits request; the API reports no names of them."""
     names = {driver.extended_resource for driver in drivers.known() if driver.extended_resource}
     limits = [container.get("resources", {}).get("limits", {}) for container in pod["spec"]["containers"]]
     counts = {name: sum(int(item.get(name, "0")) for item in limits) for name in sorted(names)}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 Object = dict[str, Any]
-"""One Kubernetes object as JSON."""
+"""A Kubernetes object as JSON."""
 
 NOT_FOUND = 404
 
@@ -46,7 +46,7 @@ class UnknownKindError(ApiError):
 
 
 def refusal_of(response: httpx2.Response) -> ApiError:
-    """What an answer that is an error says."""
+    """Return the error in an API server's answer."""
     try:
         status: Any = response.json()
     except ValueError:
@@ -57,7 +57,7 @@ def refusal_of(response: httpx2.Response) -> ApiError:
 
 
 def refusal_in(status: Object) -> ApiError:
-    """What a Status object says."""
+    """Return the error in a Status object."""
     return ApiError(
         status.get("code", 0),
         status.get("reason", ""),
@@ -68,7 +68,7 @@ def refusal_in(status: Object) -> ApiError:
 
 @dataclass(frozen=True, kw_only=True)
 class ApiResource:
-    """Where a kind lives: its group/version, plural and scope."""
+    """Address of a kind: its group/version, plural and scope."""
 
     api_version: str
     kind: str
@@ -76,7 +76,7 @@ class ApiResource:
     namespaced: bool
 
     def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of a collection, an object or a subresource."""
+        """Return the URL path of a collection, an object or a subresource."""
         parts = [root_of(self.api_version)]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]
@@ -85,7 +85,7 @@ class ApiResource:
 
 
 def root_of(api_version: str) -> str:
-    """The URL path of a group and version."""
+    """Return the URL path of a group and version."""
     return f"/{'apis' if '/' in api_version else 'api'}/{api_version}"
 
 
@@ -101,7 +101,7 @@ KEPT_CONNECTIONS = 100
 
 
 class KubeApi:
-    """One connection to one API server. Use as an async context manager."""
+    """A connection to one API server. Use as an async context manager."""
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
@@ -131,9 +131,9 @@ class KubeApi:
         await self.close()
 
     def acting_as(self, headers: Mapping[str, str]) -> KubeApi:
-        """The same connection with more headers, such as Impersonate-User.
+        """Return the same connection with more headers, such as Impersonate-User.
 
-        A bearer token needs a connection of its own: a client certificate would win over it.
+        A bearer token needs a separate connection: a client certificate would win over it.
         """
         other = KubeApi(self._http)
         other._kinds = self._kinds
@@ -172,11 +172,11 @@ class KubeApi:
         return cast("Object", response.json())
 
     async def version(self) -> Object:
-        """The server's `/version`."""
+        """Return the server's `/version`."""
         return await self.request("GET", "/version")
 
     async def ready(self) -> bool:
-        """Whether `/readyz` answers ok; False also when nothing answers."""
+        """Return whether `/readyz` answers ok; False also when nothing answers."""
         try:
             response = await self._http.get("/readyz")
         except httpx2.TransportError:
@@ -184,7 +184,7 @@ class KubeApi:
         return response.text.startswith("ok")
 
     async def resource(self, api_version: str, kind: str) -> ApiResource:
-        """Look a kind up by discovery (cached; a miss is looked up afresh, for CRDs made meanwhile).
+        """Look a kind up by discovery (cached; a miss is looked up afresh, for CRDs made in the meantime).
 
         Raises:
             UnknownKindError: the server does not serve it.

@@ -1,7 +1,7 @@
 """Kubeconfigs: find one, choose a context, and authenticate with its exec plugin.
 
-Parsing, certificates and tokens are lightkube's; exec plugins are ours because lightkube knows only the
-beta versions of the protocol.
+Lightkube parses, and reads certificates and tokens. This module runs exec plugins because lightkube knows
+only the beta versions of the protocol.
 Protocol: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 """
 
@@ -59,12 +59,11 @@ def read_kubeconfig(
 
 
 def is_kubeconfig_text(text_or_path: str | None) -> TypeGuard[str]:
-    """Whether this is a kubeconfig itself and not the path to one."""
+    """Return whether this is a kubeconfig itself and not the path of one."""
     return text_or_path is not None and ("\n" in text_or_path or text_or_path.lstrip().startswith("{"))
 
 
 def _parsed(data: bytes, file: Path | None = None) -> KubeConfig:
-    """A kubeconfig; paths in it are relative to its file."""
     content: Any = next((document.value for document in read_documents("kubeconfig", data)), None)
     if not isinstance(content, dict):
         raise ConfigError("it is no mapping of clusters, users and contexts")

@@ -1,4 +1,4 @@
-"""Who holds devices on the clusters of a stack now, as plain data that can be saved and reviewed."""
+"""Current users of devices on the clusters of a stack, as plain data for files and reviews."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Workloads = Mapping[str, tuple[str, int]]
 
 @dataclass(frozen=True)
 class ClusterAnswers:
-    """What the clusters of some plans answered, by name."""
+    """Answers of the clusters of some plans, by name."""
 
     plans: Sequence[FleetPlan]
     states: Mapping[str, ClusterState]
 
     def holders(self, more: Mapping[str, Workloads]) -> Object:
-        """Who holds devices.
+        """Return the users of devices.
 
         Args:
             more: By cluster, workloads that no plan may know; those that one knows are as it says.
@@ -55,7 +55,7 @@ class ClusterAnswers:
 
     @cached_property
     def planned(self) -> Object:
-        """Who holds devices, by the workloads of the plans alone."""
+        """Users of devices among the workloads of the plans."""
         return self._holders(self._workloads)
 
     @property
@@ -80,7 +80,7 @@ class ClusterAnswers:
 async def read_clusters(plans: Sequence[FleetPlan], stack: str) -> ClusterAnswers:
     """Ask every cluster of some plans of a stack, such as the one that will be and the one that was.
 
-    A cluster that the stack has not made yet is left out.
+    A cluster that the stack has not made yet is omitted.
 
     Args:
         plans: What is known of clusters, pools and workloads; the last plan's word wins.
@@ -93,7 +93,7 @@ async def read_clusters(plans: Sequence[FleetPlan], stack: str) -> ClusterAnswer
     answers = await asyncio.gather(*(_ask(known[-1], stack) for known in by_name.values()))
     found = zip(by_name, answers, strict=True)
     read = ClusterAnswers(plans, {name: answer for name, answer in found if answer is not None})
-    _ = read.planned  # worked out while whoever asked waits for something else
+    _ = read.planned  # evaluated while the caller waits for something else
     return read
 
 
@@ -115,7 +115,7 @@ async def _ask(cluster: ClusterPlan, stack: str) -> ClusterState | None:
     try:
         async with KubeApi.connect(config) as api:
             with without_collections():
-                return await read_state(api, wanted={})
+                return await read_state(api, requested={})
     except (httpx2.TransportError, ApiError) as problem:
         said = str(problem) or type(problem).__name__
         raise KubeconfigError(
@@ -135,7 +135,7 @@ def open_kubeconfig(cluster: ClusterPlan, stack: str) -> SingleConfig:
 
 
 def kubeconfig_of(cluster: ClusterPlan, stack: str) -> tuple[str | None, str | None]:
-    """Where the kubeconfig of a cluster is, or its text; and the context, None for its current one.
+    """Return the kubeconfig's path or text, and its context (None for the current one).
 
     Args:
         cluster: one of the stack's clusters.
@@ -155,7 +155,6 @@ def kubeconfig_of(cluster: ClusterPlan, stack: str) -> tuple[str | None, str | N
 
 
 def _exported(cluster: str, stack: str) -> str:
-    """The kubeconfig of a cluster that the stack makes or adopts: the program exports it once it ran."""
     text = _pulumi("stack", "output", "--json", "--show-secrets", "--stack", stack)
     exported = cast("dict[str, dict[str, str]]", json.loads(text)).get("kubeconfigs", {})
     if cluster not in exported:

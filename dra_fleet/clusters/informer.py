@@ -32,12 +32,8 @@ def key_of(item: Object) -> str:
     return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
 
 
-def _nowhere(_: Object) -> None:
-    return None
-
-
 class Reading(Protocol):
-    """What an informer needs of a connection."""
+    """Connection of an informer."""
 
     async def list(self, api_version: str, kind: str, /) -> Object:
         """Read a collection."""
@@ -57,8 +53,8 @@ class Informer:
         api: whom to read as.
         api_version: such as "resource.k8s.io/v1".
         kind: such as "ResourceSlice".
-        on_change: told the object after each change, and the last known one after a deletion; `holds` tells
-            the two apart.
+        on_change: receives the object after each change, and the last known one after a deletion; `holds`
+            distinguishes the two.
         place_of: where an object is, for `at`.
     """
 
@@ -68,7 +64,7 @@ class Informer:
         api_version: str,
         kind: str,
         on_change: Callable[[Object], None],
-        place_of: Callable[[Object], str | None] = _nowhere,
+        place_of: Callable[[Object], str | None] = lambda _: None,
     ) -> None:
         self.objects: dict[str, Object] = {}
         self._at: defaultdict[str, dict[str, Object]] = defaultdict(dict)
@@ -80,11 +76,11 @@ class Informer:
         self._on_change = on_change
 
     def holds(self, item: Object) -> bool:
-        """Whether this very object is there, not another one of its name."""
+        """Return whether this very object exists, not another one of its name."""
         return not _is_gone(item, self.objects.get(key_of(item)))
 
     def at(self, place: str) -> list[Object]:
-        """The objects at a place."""
+        """Return the objects at a place."""
         return list(self._at.get(place, {}).values())
 
     async def run(self) -> None:
@@ -135,7 +131,6 @@ class Informer:
             self._at[place][key] = item
 
     def _drop(self, item: Object) -> None:
-        """Forget what was known under an object's name."""
         known = self.objects.pop(key_of(item), None)
         place = self._place_of(known) if known is not None else None
         if place is not None:

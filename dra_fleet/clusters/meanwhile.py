@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 
 @contextmanager
 def meanwhile(asking: Coroutine[Any, Any, Answer]) -> Generator[Future[Answer]]:
-    """Run a coroutine in a thread of its own; leaving the context cancels it and ends the thread.
+    """Run a coroutine in a separate thread; leaving the context cancels it and ends the thread.
 
     Args:
         asking: the coroutine.

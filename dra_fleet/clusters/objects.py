@@ -28,17 +28,17 @@ def without_collections() -> Generator[None]:
 
 
 def section(item: Object, *path: str) -> Object:
-    """The mapping at a path; empty where some step of it is absent or null."""
+    """Return the mapping at a path; empty if some step of it is absent or null."""
     return cast("Object", _at(item, path) or {})
 
 
 def entries(item: Object, *path: str) -> list[Object]:
-    """The list at a path; empty where some step of it is absent or null."""
+    """Return the list at a path; empty if some step of it is absent or null."""
     return cast("list[Object]", _at(item, path) or [])
 
 
 def carries(item: Object, selector: Mapping[str, str]) -> bool:
-    """Whether the object carries all these labels."""
+    """Return whether the object has all these labels."""
     return selector.items() <= section(item, "metadata", "labels").items()
 
 

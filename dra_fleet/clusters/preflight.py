@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What a stack expects of a cluster.
+class Requested:
+    """Requirements of a stack on a cluster.
 
     Attributes:
         kubernetes: the minor the stack file names, such as "1.36".
         installs: driver name (`gpu.nvidia.com`) -> release name, for the drivers the stack installs itself.
         uses: driver names the stack's classes rely on without installing them.
         pools: pool name -> (labels that select its nodes, least number of nodes).
-        plugins: pool name -> the driver whose devices a device plugin gives out on its nodes instead.
+        plugins: pool name -> the driver whose devices a device plugin advertises on its nodes instead.
     """
 
     kubernetes: str
@@ -43,9 +43,9 @@ class Wanted:
     plugins: Mapping[str, Driver] = field(default_factory=dict[str, "Driver"])
 
 
-async def preflight(api: KubeApi, wanted: Wanted) -> list[PreflightFinding]:
+async def preflight(api: KubeApi, requested: Requested) -> list[PreflightFinding]:
     """Look at a cluster and report, problems or not, in the order of importance."""
-    findings = [_version(await api.version(), wanted.kubernetes)]
+    findings = [_version(await api.version(), requested.kubernetes)]
     groups = await api.request("GET", "/apis")
     findings.append(_resource_api(groups))
     if findings[-1].level == "problem":
@@ -53,9 +53,9 @@ async def preflight(api: KubeApi, wanted: Wanted) -> list[PreflightFinding]:
     slices = (await api.list("resource.k8s.io/v1", "ResourceSlice"))["items"]
     nodes = (await api.list("v1", "Node"))["items"]
     daemon_sets = (await api.list("apps/v1", "DaemonSet"))["items"]
-    findings += _advertisers(slices, daemon_sets, wanted)
-    findings += _device_plugins(nodes, slices, wanted)
-    findings += [_pool(name, selector, least, nodes) for name, (selector, least) in wanted.pools.items()]
+    findings += _advertisers(slices, daemon_sets, requested)
+    findings += _device_plugins(nodes, slices, requested)
+    findings += [_pool(name, selector, least, nodes) for name, (selector, least) in requested.pools.items()]
     return findings
 
 
@@ -103,15 +103,17 @@ def _resource_api(groups: Object) -> PreflightFinding:
     )
 
 
-def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted) -> list[PreflightFinding]:
+def _advertisers(
+    slices: list[Object], daemon_sets: list[Object], requested: Requested
+) -> list[PreflightFinding]:
     devices: Counter[str] = Counter()
     for item in slices:
         devices[item["spec"]["driver"]] += len(entries(item, "spec", "devices"))
-    ours = {item["metadata"].get("annotations", {}).get("meta.helm.sh/release-name") for item in daemon_sets}
+    own = {item["metadata"].get("annotations", {}).get("meta.helm.sh/release-name") for item in daemon_sets}
     findings = [
         PreflightFinding(level="ok", subject=driver, message=f"publishes {count} devices")
         for driver, count in sorted(devices.items())
-        if driver not in wanted.installs or wanted.installs[driver] in ours
+        if driver not in requested.installs or requested.installs[driver] in own
     ]
     findings += [
         PreflightFinding(
@@ -121,8 +123,8 @@ def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted
             fix="remove the driver from this cluster's `drivers:` (`drivers: {}` if it is managed there); "
             "if you uninstalled it less than a minute ago, run the command again",
         )
-        for driver, release in sorted(wanted.installs.items())
-        if driver in devices and release not in ours
+        for driver, release in sorted(requested.installs.items())
+        if driver in devices and release not in own
     ]
     findings += [
         PreflightFinding(
@@ -131,28 +133,33 @@ def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted
             message=f"the stack uses {driver} without installing it, and nothing publishes devices of it",
             fix="install the driver on the cluster, or add it to this cluster's `drivers:`",
         )
-        for driver in sorted(set(wanted.uses) - devices.keys())
+        for driver in sorted(set(requested.uses) - devices.keys())
     ]
     return findings
 
 
-def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -> list[PreflightFinding]:
-    known = (drivers.publishing(name) for name in sorted({*wanted.installs, *wanted.uses}))
+def _device_plugins(
+    nodes: list[Object], slices: list[Object], requested: Requested
+) -> list[PreflightFinding]:
+    known = (drivers.publishing(name) for name in sorted({*requested.installs, *requested.uses}))
     published = [item for item in known if item is not None and item.extended_resource]
     return [
         finding
-        for driver in dict.fromkeys([*published, *wanted.plugins.values()])
-        for finding in (*_given_twice(driver, nodes, slices, wanted), *_not_given(driver, nodes, wanted))
+        for driver in dict.fromkeys([*published, *requested.plugins.values()])
+        for finding in (
+            *_given_twice(driver, nodes, slices, requested),
+            *_not_given(driver, nodes, requested),
+        )
     ]
 
 
 def _given_twice(
-    driver: Driver, nodes: list[Object], slices: list[Object], wanted: Wanted
+    driver: Driver, nodes: list[Object], slices: list[Object], requested: Requested
 ) -> Iterator[PreflightFinding]:
     dra_nodes = {
         item["spec"].get("nodeName") for item in slices if item["spec"]["driver"] == driver.facts.driver
     }
-    selectors = [selector for name, (selector, _) in wanted.pools.items() if name not in wanted.plugins]
+    selectors = [selector for name, (selector, _) in requested.pools.items() if name not in requested.plugins]
     both = sorted(
         node["metadata"]["name"]
         for node in nodes
@@ -164,18 +171,17 @@ def _given_twice(
             level="problem",
             subject="device plugin",
             message=f"a device plugin advertises {driver.extended_resource} on {', '.join(both)}: "
-            "the same GPUs would be given out twice",
+            "the same GPUs would be advertised twice",
             fix="turn the device plugin off on the pools that DRA allocates",
         )
 
 
-def _not_given(driver: Driver, nodes: list[Object], wanted: Wanted) -> Iterator[PreflightFinding]:
-    """The pools that a device plugin should serve, where none does."""
-    for name in (name for name, one in wanted.plugins.items() if one is driver):
+def _not_given(driver: Driver, nodes: list[Object], requested: Requested) -> Iterator[PreflightFinding]:
+    for name in (name for name, one in requested.plugins.items() if one is driver):
         without = [
             node["metadata"]["name"]
             for node in nodes
-            if carries(node, wanted.pools[name][0]) and _given(node, driver) == 0
+            if carries(node, requested.pools[name][0]) and _given(node, driver) == 0
         ]
         if without:
             yield PreflightFinding(
@@ -205,10 +211,10 @@ def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object
     return PreflightFinding(level="ok", subject=f"pool {name}", message=f"{carry} {labels}")
 
 
-def expectations(cluster: ClusterPlan) -> Wanted:
+def expectations(cluster: ClusterPlan) -> Requested:
     """Derive them from the plan."""
     installs = {release.driver: release.name for release in cluster.releases}
-    return Wanted(
+    return Requested(
         kubernetes=cluster.kubernetes,
         installs=installs,
         uses=sorted(_drivers_of_claims(cluster) - installs.keys()),
@@ -222,7 +228,6 @@ def expectations(cluster: ClusterPlan) -> Wanted:
 
 
 def _drivers_of_claims(cluster: ClusterPlan) -> set[str]:
-    """The drivers whose charts own the classes that claims ask for; other classes name no driver."""
     asked = {name for claim in (*cluster.templates, *cluster.claims) for name in claim.spec.classes()}
     owners = [drivers.of_class(name) for name in asked]
     return {owner.facts.driver for owner in owners if owner is not None}

@@ -1,7 +1,7 @@
 """Helm releases that an interrupted run left pending, and the way out of it.
 
 helm refuses to work on a release whose latest revision is pending: "another operation is in progress"
-(https://github.com/helm/helm/blob/v4.0.0/pkg/action/upgrade.go). What it records of each revision stands in
+(https://github.com/helm/helm/blob/v4.0.0/pkg/action/upgrade.go). Its record of each revision is in
 the labels of a Secret: https://helm.sh/docs/topics/advanced/#storage-backends.
 """
 
@@ -60,7 +60,7 @@ class InterruptedRelease:
 
     @property
     def way_out(self) -> tuple[str, ...]:
-        """What helm is asked to do: return to the last complete revision, or remove what never was."""
+        """Arguments of the helm command that returns to the last complete revision, or uninstalls."""
         todo = ("uninstall", self.name) if self.good is None else ("rollback", self.name, str(self.good))
         return (*todo, "--namespace", self.namespace)
 
@@ -166,7 +166,7 @@ async def _pods_with_devices(api: KubeApi, publishers: Collection[str]) -> list[
 
 @contextmanager
 def helm_connection(kubeconfig: str | None, context: str | None) -> Generator[list[str]]:
-    """Helm's options for a kubeconfig; text goes into a private file that is removed afterwards."""
+    """Helm's options for a kubeconfig; text is written to a private file that is removed afterwards."""
     chosen = ["--kube-context", context] if context else []
     if not is_kubeconfig_text(kubeconfig):
         yield [*(["--kubeconfig", str(Path(kubeconfig).expanduser())] if kubeconfig else []), *chosen]

@@ -1,1 +1,1 @@
-"""What every room builds on: files and YAML, facts, findings, and what a Pulumi program declares."""
+"""Base of all packages: files and YAML, facts, findings, and resources that a Pulumi program declares."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 Amount = Annotated[int, Field(ge=0, strict=True)]
-"""How much there is of something."""
+"""An amount."""
 
 
 class Fact(BaseModel):
@@ -59,9 +59,9 @@ EXAMPLE: Final = "three numbers, such as 0.6.0"
 _VERSION: Final = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
-# Facts of one's own: a file beside the stack file that adds to this program's, by the same models and keys.
+# Custom facts: a file next to the stack file that adds to this program's, by the same models and keys.
 #
-# A process has one such file: the variable names it, which what a command starts inherits; else it stands in
+# A process has one such file: the variable names it, which what a command starts inherits; otherwise it is in
 # the folder of the project.
 
 VARIABLE: Final = "DRA_FLEET_CATALOGUE"
@@ -83,7 +83,7 @@ SECTIONS: Final = {
     kind: sorted({key for of, keys in _PLACES.values() if of == kind for key in keys.values()})
     for kind in ("clouds", "drivers")
 }
-"""What may be told of a cloud and of a driver."""
+"""Sections that may be described of a cloud and of a driver."""
 
 PRICES: Final = "prices"
 
@@ -93,7 +93,7 @@ _OF_SOURCE: Final = frozenset({"source", "date"})
 
 
 class CatalogueInvalid(ExpectedError):  # noqa: N818 - that is the sentence
-    """The catalogue of one's own cannot be read, or contradicts this program's; the message says where."""
+    """The custom catalogue cannot be read, or contradicts this program's; the message says where."""
 
 
 class Named(Protocol):
@@ -109,7 +109,7 @@ NamedT = TypeVar("NamedT", bound=Named)
 
 
 def read(package: str, name: str) -> dict[str, Any]:
-    """The content of a data file, a mapping, with what one's own catalogue adds to it.
+    """Read a data file, a mapping, with the additions of the custom catalogue.
 
     Args:
         package: the package whose folder holds it, such as `dra_fleet.clouds.aks`.
@@ -119,12 +119,12 @@ def read(package: str, name: str) -> dict[str, Any]:
         FileNotFoundError: There is no such file.
         CatalogueInvalid: One's own catalogue contradicts it.
     """
-    told = read_mapping(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
-    return completed(package, name, told)
+    message = read_mapping(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
+    return completed(package, name, message)
 
 
 def read_mapping(text: str) -> dict[str, Any]:
-    """The mapping that a YAML text of our own holds; texts of others are read with bounds, by `yaml_text`.
+    """Parse a YAML mapping of this program; third-party texts are read with bounds, by `yaml_text`.
 
     Raises:
         ValueError: It is no YAML.
@@ -148,7 +148,7 @@ def by_name(entries: Iterable[NamedT]) -> dict[str, NamedT]:
 
 
 def is_chart_version(text: str) -> bool:
-    """Whether it is one whole version, with or without a v.
+    """Return whether a text is one whole version, with or without a v.
 
     https://helm.sh/docs/topics/charts/#charts-and-versioning
     """
@@ -167,7 +167,7 @@ def use_beside(stack: Path) -> None:
 
 
 def own_file() -> Path | None:
-    """The catalogue of one's own; None where there is none."""
+    """Return the file of the custom catalogue; None without one."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -177,7 +177,7 @@ def own_file() -> Path | None:
 
 
 def own() -> Mapping[str, Any]:
-    """What the catalogue of one's own holds; nothing where there is none.
+    """Return the content of the custom catalogue; empty without one.
 
     Raises:
         CatalogueInvalid: it cannot be read, or has keys that mean nothing.
@@ -186,31 +186,31 @@ def own() -> Mapping[str, Any]:
     return _read(file, file.stat().st_mtime_ns if file.is_file() else 0) if file is not None else {}
 
 
-def completed(package: str, name: str, told: dict[str, Any]) -> dict[str, Any]:
-    """A data file's content with what one's own catalogue adds to it.
+def completed(package: str, name: str, message: dict[str, Any]) -> dict[str, Any]:
+    """Complete a data file's content with the custom catalogue.
 
     Args:
         package: whose folder holds the file; its last part is the cloud's or the driver's name.
         name: the file's name.
-        told: its content.
+        message: its content.
 
     Raises:
         CatalogueInvalid: an entry contradicts this program's own, or builds on one that is not there.
     """
     catalogue = own() if name in _PLACES else None
     if not catalogue:
-        return told
+        return message
     kind, keys = _PLACES[name]
     folder = package.rpartition(".")[2]
     section = _below(catalogue, kind, folder)
-    for ours, theirs in keys.items():
+    for mine, theirs in keys.items():
         if theirs == "machines":
             section = {theirs: [{**entry, "cloud": folder} for entry in section.get(theirs) or ()]}
         if theirs in section:
-            told[ours] = _joined(told[ours], section[theirs], f"{kind}.{folder}.{theirs}")
+            message[mine] = _joined(message[mine], section[theirs], f"{kind}.{folder}.{theirs}")
     if name == "machines.yaml":
-        told["machines"] = [_priced(entry, _below(catalogue, PRICES)) for entry in told["machines"]]
-    return told
+        message["machines"] = [_priced(entry, _below(catalogue, PRICES)) for entry in message["machines"]]
+    return message
 
 
 def _below(catalogue: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
@@ -220,13 +220,13 @@ def _below(catalogue: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     return found
 
 
-def _joined(ours: Sequence[OwnEntry], own: Sequence[OwnEntry], at: str) -> list[OwnEntry]:
-    found = list(ours)
-    told = Counter(_name(entry, at) for entry in own)
+def _joined(mine: Sequence[OwnEntry], own: Sequence[OwnEntry], at: str) -> list[OwnEntry]:
+    found = list(mine)
+    message = Counter(_name(entry, at) for entry in own)
     for entry in own:
         name = _name(entry, at)
-        if told[name] > 1:
-            raise _invalid(f"{at}: {name}: stands {told[name]} times\n  fix: keep one")
+        if message[name] > 1:
+            raise _invalid(f"{at}: {name}: stands {message[name]} times\n  fix: keep one")
         names = [_name(known, at) for known in found]
         if name in names:
             place = names.index(name)
@@ -238,25 +238,25 @@ def _joined(ours: Sequence[OwnEntry], own: Sequence[OwnEntry], at: str) -> list[
             raise _invalid(f"{at}: {name}: like is no entry\n  got: {like}\n  allowed: {known}")
         base = dict(found[names.index(like)]) if like is not None else {}
         base.pop("price", None)
-        # Of versions the order is their age; one that is like another comes right after it, and says so.
+        # Of versions the order is their age; one that is like another is right after it, and says so.
         is_version = "version" in entry
         new = {**base, **{key: value for key, value in entry.items() if key != "like" or is_version}}
         found.insert(names.index(like) + 1 if like is not None else len(found), new)
     return found
 
 
-def _filled(ours: OwnEntry, own: OwnEntry, at: str) -> OwnEntry:
-    """Our entry where it says something, one's own where ours says that nobody knows."""
+def _filled(mine: OwnEntry, own: OwnEntry, at: str) -> OwnEntry:
+    """Return dra-fleet's entry, or the custom one if dra-fleet's is unknown."""
     for key, value in own.items():
-        known = ours.get(key)
+        known = mine.get(key)
         if key not in _OF_SOURCE and known is not None and known != value:
             raise _invalid(
                 f"{at}: {key} contradicts this program's catalogue\n  got: {value}\n  allowed: {known}, "
-                f"from {ours.get('source', 'its driver')}\n  fix: remove it"
-                + (f", or tell your price under {PRICES}" if key == "price" else ", or choose another name")
+                f"from {mine.get('source', 'its driver')}\n  fix: remove it"
+                + (f", or report your price under {PRICES}" if key == "price" else ", or choose another name")
             )
-    told = {key: value for key, value in ours.items() if value is not None}
-    return {**ours, **own, **{key: told[key] for key in told if key not in _OF_SOURCE}}
+    message = {key: value for key, value in mine.items() if value is not None}
+    return {**mine, **own, **{key: message[key] for key in message if key not in _OF_SOURCE}}
 
 
 def _priced(machine: OwnEntry, prices: Mapping[str, OwnEntry]) -> OwnEntry:
@@ -282,7 +282,7 @@ def _read(file: Path, _changed: int) -> Mapping[str, Any]:
     except OSError as error:
         raise CatalogueInvalid(f"{file}: cannot be read: {error.strerror}") from None
     except Unreadable as error:
-        raise CatalogueInvalid(error.told(file)) from None
+        raise CatalogueInvalid(error.message(file)) from None
     top = _mapping(documents[0].value if documents else None, "the file", [*SECTIONS, PRICES])
     for kind, keys in SECTIONS.items():
         for name, section in _mapping(top.get(kind, {}), kind).items():

@@ -1,4 +1,4 @@
-"""Where the project's own files stand, in a checkout as in an installed package, and the user's project."""
+"""Folders of the project's own files, in a checkout or an installed package, and of the user's project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dra_fleet.core.findings.errors import ExpectedError
 
 PACKAGE: Final = Path(__file__).resolve().parents[1]
 ROOT: Final = PACKAGE.parent
-"""What `dra_fleet` is imported from: the checkout, or the site-packages it is installed in."""
+"""Parent of the package `dra_fleet`: the checkout, or its site-packages."""
 PROJECT_FILE: Final = "Pulumi.yaml"
 SELECTED: Final = "PULUMI_OPTION_CWD"
 """The engine's own variable for the project it works on; `rehearse env` selects a copy of a stack by it."""
@@ -24,13 +24,13 @@ class NoProjectError(ExpectedError):
 
 
 def top_folder(name: str) -> Path:
-    """Where a folder that a checkout has at its top stands: inside an installed package, else beside it."""
+    """Return a folder of a checkout's top level: inside an installed package, otherwise next to it."""
     installed = PACKAGE / name
     return installed if installed.is_dir() else ROOT / name
 
 
 def nearest_project() -> Path | None:
-    """The Pulumi project at or above the working directory, else the checkout; None without both.
+    """Return the Pulumi project at or above the working directory, otherwise the checkout; None without both.
 
     As the engine looks for it: https://www.pulumi.com/docs/iac/concepts/projects/project-file/.
     """
@@ -46,7 +46,7 @@ def rehearsed_copy() -> Path | None:
 
 
 def project() -> Path:
-    """The Pulumi project that a command is about, a folder.
+    """Return the folder of the Pulumi project of a command.
 
     Raises:
         NoProjectError: the working directory is in none, and this is no checkout.
@@ -61,5 +61,5 @@ def project() -> Path:
 
 
 def stack_name(path: Path) -> str:
-    """The stack's name: `dev` for Pulumi.dev.yaml, the stem of any other file."""
+    """Return the stack's name: `dev` for Pulumi.dev.yaml, the stem of any other file."""
     return path.stem.removeprefix("Pulumi.")

@@ -1,4 +1,4 @@
-"""What is registered by name: built in, or by an entry point of another installed package.
+"""Registry of named values: built in, or from an entry point of another installed package.
 
 Entry points are read only when no built-in name answers, so that a stack that names built-in things alone
 pays nothing for them, and each process finds the same ones by itself.
@@ -39,7 +39,7 @@ class Registry(Generic[ValueT]):
     load: Callable[[str], ValueT]
 
     def named(self, name: str) -> ValueT | None:
-        """The value of a name; None where nobody registered it.
+        """Return the value of a name; None if it is not registered.
 
         Raises:
             NotRegistered: The entry point of that name names no such value.
@@ -64,7 +64,7 @@ class Registry(Generic[ValueT]):
 
     @cached_property
     def _registered(self) -> dict[str, ValueT]:
-        """What other packages register under names that are not built in."""
+        """Values that other packages register under names that are not built in."""
         from importlib.metadata import entry_points  # noqa: PLC0415 - who names built-in things needs none
 
         found: dict[str, ValueT] = {}

@@ -18,7 +18,7 @@ ANY = "*"
 
 
 class Transition(Entry):
-    """One documented step.
+    """A documented step.
 
     Attributes:
         subject: `kubernetes`, `mig`, or the name of a driver or release.

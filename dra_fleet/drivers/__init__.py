@@ -59,12 +59,12 @@ __all__ = [
 
 
 def named(name: str) -> Driver | None:
-    """The driver of a name in stack files; None where nobody registered it."""
+    """Return the driver with a name of stack files, or None."""
     return _REGISTRY.named(name)
 
 
 def asked_for(name: str, settings: DriverSettings) -> Driver | None:
-    """The driver that a cluster's settings ask for: one that is known, or the one that they describe."""
+    """Return the driver that a cluster's settings request: a known driver, or the one they describe."""
     known_one = named(name)
     if settings.described is None or known_one is not None:
         return known_one
@@ -72,7 +72,7 @@ def asked_for(name: str, settings: DriverSettings) -> Driver | None:
 
 
 def names() -> list[str]:
-    """The names of all drivers in stack files, the built-in ones first."""
+    """Return the names of all drivers in stack files, the built-in ones first."""
     return _REGISTRY.names()
 
 
@@ -82,12 +82,12 @@ def known() -> Iterator[Driver]:
 
 
 def publishing(publisher: str) -> Driver | None:
-    """The driver that publishes ResourceSlices under a name such as `gpu.nvidia.com`."""
+    """Return the driver that publishes ResourceSlices under a name such as `gpu.nvidia.com`."""
     return next((driver for driver in known() if publisher in driver.publishers), None)
 
 
 def keeps_order(publisher: str, *, with_counters: bool) -> bool:
-    """Whether the driver that publishes under a name always publishes its devices in one order."""
+    """Return True if the driver that publishes under a name always publishes its devices in one order."""
     driver = publishing(publisher)
     if driver is None:
         return False
@@ -95,7 +95,7 @@ def keeps_order(publisher: str, *, with_counters: bool) -> bool:
 
 
 def facts_of(publisher: str) -> DriverFacts | None:
-    """What is known of the devices that are published under a name; None where nothing is."""
+    """Return the facts of the devices that are published under a name, or None."""
     return next((driver.facts for driver in known() if driver.facts.driver == publisher), None)
 
 
@@ -112,37 +112,39 @@ def as_published(item: DescribedDevices) -> DescribedDevices:
 
 
 def accelerators() -> Mapping[str, int | None]:
-    """The accelerators by which a machine may be described, of all drivers, with their memory in MiB."""
+    """Return the accelerators of all drivers that can describe a machine, with their memory in MiB."""
     return {name: memory for driver in known() for name, memory in driver.accelerators().items()}
 
 
 def in_place_of_plugins(machine: Machine) -> list[Driver]:
-    """The drivers that publish devices of a machine that a device plugin could give out instead."""
+    """Return the drivers that publish devices of a machine that a device plugin could advertise instead."""
     return [driver for driver in known() if driver.extended_resource and driver.serves(machine)]
 
 
 def traits(machine: Machine) -> MachineTraits:
-    """What the drivers that a machine's row is written for tell of its devices."""
+    """Return the traits that drivers report for the devices in a machine's row."""
     found = MachineTraits()
     for driver in filter(None, map(named, machine.vendors)):
-        told = {key: value for key, value in vars(driver.traits(machine)).items() if value is not None}
-        found = replace(found, **told)
+        known_drivers = {
+            key: value for key, value in vars(driver.traits(machine)).items() if value is not None
+        }
+        found = replace(found, **known_drivers)
     return found
 
 
 def labels_nodes(key: str) -> bool:
-    """Whether the software of some driver's vendor puts a label of a key on nodes."""
+    """Return True if the software of a driver's vendor puts a label with this key on nodes."""
     return any(driver.resources.node_labels.search(key) for driver in known())
 
 
 def of_class(name: str) -> Driver | None:
-    """The driver some version of whose chart installs the DeviceClass of a name."""
+    """Return the driver whose chart, in any version, installs the DeviceClass of a name."""
     return next((driver for driver in known() if name in driver.facts.owned_classes), None)
 
 
 @cache
 def _described(name: str, settings: str) -> Driver:
-    """One value per description, however often it is asked for: drivers are told apart by identity."""
+    """Return the same driver for the same description: drivers are distinguished by identity."""
     from dra_fleet.drivers.described import described
 
     return described(name, settings)

@@ -1,4 +1,4 @@
-"""What the program asks of a DRA driver: a base class with default answers, and one subclass per driver.
+"""Interface of a DRA driver: a base class with defaults, and one subclass per driver.
 
 A driver is one folder. Its `driver.py` holds the subclass, `driver.yaml` the facts, `simulation/` the node
 side of rehearsals.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.workloads import DemandSettings
 
 Order = Literal["by index", "sorted", "random"]
-"""How a driver orders its devices in a slice; the scheduler tries them in that order."""
+"""The order of a driver's devices in a slice; the scheduler tries them in that order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,11 +239,11 @@ class Driver(ABC):
         """
         if not self._described_on(pool) and (found := self.predict(pool, installed, minor)) is not None:
             return found
-        from dra_fleet.drivers.common.predicting import told_devices  # noqa: PLC0415 - models take long to build
+        from dra_fleet.drivers.common.predicting import devices_text  # noqa: PLC0415 - models take long to build
 
         if self.on_every_node and not self._described_on(pool):
             return Published(unpredictable=dict.fromkeys(self.publishers, self._undescribed(pool)))
-        return told_devices(pool, frozenset(self.publishers))
+        return devices_text(pool, frozenset(self.publishers))
 
     def predict(self, pool: PoolPlan, installed: Installed, minor: str) -> Published | None:
         """Return the devices of a node whose pool no stack file describes; None if only descriptions help."""
@@ -270,25 +270,25 @@ class Driver(ABC):
         """Return by key the settings models of entries in sections of a stack file that are the driver's."""
         return {}
 
-    def check_sharing(self, machine: Machine, wanted: Sharing, path: str) -> list[SettingsError]:
+    def check_sharing(self, machine: Machine, requested: Sharing, path: str) -> list[SettingsError]:
         """Return the errors of sharing a machine's devices by one of the driver's strategies.
 
         Args:
             machine: It has devices of the driver.
-            wanted: The strategy.
+            requested: The strategy.
             path: The strategy's place in the stack file.
         """
-        del machine, wanted, path
+        del machine, requested, path
         return []
 
-    def isolation(self, machine: Machine, wanted: Sharing) -> str:
+    def isolation(self, machine: Machine, requested: Sharing) -> str:
         """Return what isolates a machine's devices of the driver from each other; "" if nothing does."""
-        del machine, wanted
+        del machine, requested
         return ""
 
-    def is_divided(self, machine: Machine, wanted: Sharing) -> bool:
+    def is_divided(self, machine: Machine, requested: Sharing) -> bool:
         """Return whether a strategy has a machine's devices divided before the driver publishes them."""
-        del machine, wanted
+        del machine, requested
         return False
 
     def replicas(self, sharing: Sharing) -> int:
@@ -366,15 +366,15 @@ class Driver(ABC):
 
     # Nodes
 
-    def pool_labels(self, machine: Machine, wanted: Sharing, *, by_operator: bool) -> Mapping[str, str]:
+    def pool_labels(self, machine: Machine, requested: Sharing, *, by_operator: bool) -> Mapping[str, str]:
         """Return the labels that a pool's nodes need for the driver and for the operator that prepares them.
 
         Args:
             machine: The pool's.
-            wanted: How its devices are shared.
+            requested: How its devices are shared.
             by_operator: Whether the operator installs the devices' driver.
         """
-        del machine, wanted, by_operator
+        del machine, requested, by_operator
         return {}
 
     def placement_values(self, release: Release) -> ChartValues:

@@ -1,6 +1,6 @@
 """Devices that can be divided, and who takes whole ones of them where partitions are meant.
 
-Selectors are judged by evaluation on devices; how they are written does not matter.
+Selectors are checked by evaluation on devices; how they are written does not matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.program import Program
 
 MINOR: Final = kubernetes_facts().newest
-"""The minor whose CEL judges; what older ones lack makes an expression invalid there, not wider."""
+"""The minor whose CEL checks; what older ones lack makes an expression invalid there, not wider."""
 
 Verdict = Literal["yes", "no", "maybe", "error"]
 Taken = Literal["none", "too", "meant"]
@@ -57,21 +57,21 @@ def whole_taken(expressions: tuple[str, ...], dividing: tuple[Dividable, ...]) -
 def known_whole_taken(
     expressions: tuple[str, ...], dividing: tuple[Dividable, ...], *, divided: bool
 ) -> tuple[str, ...]:
-    """The known whole devices that selectors may take, where they are meant for partitions.
+    """Return the titles of known whole devices that selectors for partitions would also select.
 
-    They are if they select a partition for being one: said to be whole, it would not be selected. Where
-    devices are divided, whoever takes partitions is meant for them.
+    Selectors are for partitions if they select a device only because it is a partition. If devices are
+    divided, selectors that select partitions are for partitions.
 
     Args:
         expressions: CEL; all must be true of a device.
-        dividing: whose devices.
-        divided: whether devices are divided where the selectors hold.
+        dividing: the driver whose devices are checked.
+        divided: True if devices are divided where the selectors apply.
 
     Returns:
-        Their titles; none if an expression is no CEL, which others refuse.
+        The titles; none if an expression is not valid CEL, which other checks reject.
 
     Raises:
-        CelUnsupported: One may be valid, but cannot be evaluated here.
+        CelUnsupported: An expression may be valid, but cannot be evaluated here.
     """
     selection = DeviceSelection.of(expressions)
     if selection is None:
@@ -86,7 +86,7 @@ def known_whole_taken(
 
 @lru_cache(maxsize=4096)
 def partitions_taken(expressions: tuple[str, ...], dividing: tuple[Dividable, ...]) -> Taken:
-    """Which of the known partitions selectors take: none, some for being partitions, or some too.
+    """Return which known partitions selectors select: none, some because they are partitions, or others too.
 
     Raises:
         CelUnsupported: One may be valid, but cannot be evaluated here.
@@ -95,15 +95,15 @@ def partitions_taken(expressions: tuple[str, ...], dividing: tuple[Dividable, ..
     if selection is None:
         return "none"
     taken = [part for each in dividing for part in each.partitions() if selection.may_select(part.cel)]
-    told = selection.selects
-    if any(told(part.cel) == "yes" and told(part.as_whole) in ("no", "error") for part in taken):
+    reported = selection.selects
+    if any(reported(part.cel) == "yes" and reported(part.as_whole) in ("no", "error") for part in taken):
         return "meant"
     return "too" if taken else "none"
 
 
 @cache
 def dividable() -> tuple[Dividable, ...]:
-    """What each driver says of devices that can be divided."""
+    """Return the divisible devices of each driver."""
     found = (driver.resources.dividable for driver in drivers.known())
     return tuple(each for each in found if each is not None)
 
@@ -128,7 +128,7 @@ class DeviceSelection:
             return None
 
     def selects(self, device: CelDevice) -> Verdict:
-        """Whether a device is selected; `error` if evaluation fails on it, as in the scheduler."""
+        """Return whether a device is selected; `error` if evaluation fails on it, as in the scheduler."""
         verdict: Verdict = "yes"
         for program in self.programs:  # in order: what follows a false or an error is never evaluated
             outcome = _outcome(program, device)
@@ -141,12 +141,12 @@ class DeviceSelection:
         return verdict
 
     def may_select(self, device: CelDevice) -> bool:
-        """Whether a device is selected, or may be."""
+        """Return True if a device is selected, or may be."""
         return self.selects(device) in ("yes", "maybe")
 
 
 def _outcome(program: Program, device: CelDevice) -> str:
-    """What an expression is; clauses that many expressions share are evaluated once per device."""
+    """Return the result of an expression. Clauses that expressions share are evaluated once per device."""
     operand = environment(MINOR).operand
     for clause in judgeable_clauses(program.expression, MINOR):
         if operand(clause).evaluate(device).outcome == "false":
@@ -155,7 +155,7 @@ def _outcome(program: Program, device: CelDevice) -> str:
 
 
 class _Possible(NamedTuple):
-    """What an expression may be where some of the values it reads are unknown; neither is an error."""
+    """The possible results of an expression with unknown values; neither is an error."""
 
     true: bool
     false: bool
@@ -166,16 +166,16 @@ def _possible(expression: str, device: CelDevice) -> _Possible:
     operator, operands = split(expression)
     if outcome != "unknown" or not operator:
         return _Possible(true=outcome in ("true", "unknown"), false=outcome in ("false", "unknown"))
-    judged = [_possible(operand, device) for operand in operands]
+    checked = [_possible(operand, device) for operand in operands]
     match operator:
         case "&&":
-            return _Possible(all(one.true for one in judged), any(one.false for one in judged))
+            return _Possible(all(one.true for one in checked), any(one.false for one in checked))
         case "||":
-            return _Possible(any(one.true for one in judged), all(one.false for one in judged))
+            return _Possible(any(one.true for one in checked), all(one.false for one in checked))
         case "!":
-            return _Possible(judged[0].false, judged[0].true)
+            return _Possible(checked[0].false, checked[0].true)
         case _:
-            condition, then, otherwise = judged
+            condition, then, otherwise = checked
             return _Possible(
                 (condition.true and then.true) or (condition.false and otherwise.true),
                 (condition.true and then.false) or (condition.false and otherwise.false),

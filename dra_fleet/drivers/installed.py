@@ -1,4 +1,4 @@
-"""The DRA drivers that run on a cluster, by this program's release or by somebody else's."""
+"""The DRA drivers that run on a cluster, by this program's release or by someone else's."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """A driver that runs on a cluster, by this program's release or by somebody else's.
+    """A driver that runs on a cluster, installed by dra-fleet or by others.
 
     Attributes:
         driver: The driver.
         version: The chart version.
         values: The chart's values.
-        is_assumed: Whether somebody else installed it, so that version and values are a guess.
-        is_managed: Whether the cloud itself runs it, in a build of its own, on the pools that ask for it.
+        is_assumed: True if others installed it, so that version and values are a guess.
+        is_managed: True if the cloud runs its own build of it on pools that request it.
     """
 
     driver: Driver
@@ -37,7 +37,7 @@ class Installed:
 
     @property
     def facts(self) -> DriverFacts:
-        """What is known of the driver."""
+        """Facts of the driver."""
         return self.driver.facts
 
     @cached_property
@@ -53,11 +53,13 @@ class Installed:
 
 
 def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Installed]:
-    """The drivers of a cluster; where it brings its own, the newest known chart of each that is asked for.
+    """Return the drivers of a cluster.
+
+    If dra-fleet installs none there, the newest chart of each named driver.
 
     Args:
         cluster: The plan.
-        named: The names under which drivers publish that the cluster's selectors name.
+        named: The driver names in the cluster's selectors.
     """
     managed = {name for pool in cluster.pools for name in pool.managed_drivers}
     found = [
@@ -74,7 +76,7 @@ def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Instal
     released = {release.driver: release.values for release in cluster.releases}
     for name, settings in sorted(cluster.settings.drivers.items()):
         driver = drivers.asked_for(name, settings)
-        version = driver.facts.judged_version(settings.version) if driver is not None else None
+        version = driver.facts.checked_version(settings.version) if driver is not None else None
         if driver is not None and version is not None:
             values = released.get(driver.facts.driver, settings.values)
             found.append(Installed(driver=driver, version=version, values=values))

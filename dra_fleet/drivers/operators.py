@@ -1,4 +1,4 @@
-"""What operators that ready nodes for a driver are told by a cloud, and how one is asked for."""
+"""Operators that prepare nodes for a driver: the cloud's input to them, and how to request one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class UnservedDriver(Entry):
-    """One of them, by the name that people give it.
+    """A driver without support, by its common name.
 
     Attributes:
         publishes: The name in its ResourceSlices.
-        chart: Where its chart is.
-        values: What that needs, as YAML; empty for nothing.
-        why: What is not known of it, a sentence without its period.
+        chart: Location of its chart.
+        values: Required values, as YAML; may be empty.
+        why: The unknown facts, a sentence without its period.
     """
 
     name: str
@@ -31,18 +31,18 @@ class UnservedDriver(Entry):
 
     @property
     def description(self) -> str:
-        """What to write of it in a stack file."""
+        """Its description for a stack file."""
         values = f", values: {self.values}" if self.values else ""
         return f"described: {{publishes: {self.publishes}, chart: {self.chart}}}{values}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostDriver:
-    """Node images of a cloud that bring the devices' driver.
+    """Node images of a cloud that include the devices' driver.
 
     Attributes:
         runtime: the container runtime's handler there.
-        setting: the value of a pool's `gpuDriver` that chooses such an image; empty where all of them are.
+        setting: the value of a pool's `gpuDriver` that chooses such an image; empty if all images do.
     """
 
     runtime: str
@@ -54,7 +54,7 @@ NO_HOST_DRIVER = HostDriver(runtime="")
 
 
 def how_to_ask(machine: Machine) -> str:
-    """How a stack file asks for the operator that readies nodes of a machine; empty where there is none."""
+    """Return how a stack file requests the operator for a machine's nodes; empty if there is none."""
     for driver in drivers.known():
         operator = driver.resources.operator if driver.operator and driver.serves(machine) else None
         if operator is not None:

@@ -1,6 +1,6 @@
-"""What every DRA driver says of charts, images and labels in any Pulumi program: the gate asks.
+"""Charts, images and labels of every DRA driver in any Pulumi program, for the gate.
 
-The defaults describe a driver that is recognized only by where its chart's values place its plugin.
+The defaults describe a driver that is recognized only by the placement of its plugin in its chart's values.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class Switch:
 
 @dataclass(frozen=True, kw_only=True)
 class DevicePlugin:
-    """A device plugin that gives a driver's devices out, by its chart or by a DaemonSet of one's own.
+    """A device plugin for a driver's devices, from its chart or from a custom DaemonSet.
 
     Attributes:
         chart: the name of its chart.
-        programs: finds its program in a command, or its image by a name that is its own.
-        shared_images: finds images by a name that other vendors' plugins have too.
-        settings: matches the names of environment variables that only its program reads.
-        other_programs: finds what else its image can run, in a command.
-        vendors: finds the names of the other vendors.
-        labels: the labels of nodes of which one is enough for its pods, unless the chart is told otherwise.
-        tolerations: what its pods tolerate, unless the chart is told otherwise.
-        discovers: the value of its chart that brings what labels nodes by their devices.
-        limits: the names by which pods ask for its devices.
+        programs: pattern of its program in a command, or of its image by a unique name.
+        shared_images: pattern of images whose name other vendors' plugins share.
+        settings: pattern of environment variables that only its program reads.
+        other_programs: pattern of its image's other programs, in a command.
+        vendors: pattern of the other vendors' names.
+        labels: default node labels of which its pods require one.
+        tolerations: default tolerations of its pods.
+        discovers: the value of its chart that installs the feature discovery.
+        limits: the resource names with which pods request its devices.
     """
 
     chart: str
@@ -82,20 +82,20 @@ class Operator:
 
     Attributes:
         chart: the name of its chart.
-        title: what people call it.
+        title: its usual name.
         versions: the versions of the chart that are known, the newest last.
-        policies: the objects by which it is told what to do, whose `spec` has the chart's values.
+        policies: the objects that configure it, whose `spec` has the chart's values.
         dra: deploys the DRA driver, and then no device plugin.
         device_plugin: deploys the device plugin.
         device_plugin_kept_off: labels that, `false` on a node, keep the device plugin off it.
         tolerations: the value with the tolerations of its pods.
         kernel_driver: installs the devices' driver on nodes.
-        kernel_driver_kept_off: labels that, `false` on a node, keep that off it.
-        root: the value that says where it installs it.
-        default_root: where it does so unless told otherwise.
-        discovers: brings what labels nodes by their devices.
-        labels: how the labels begin that it, or a pool for its sake, puts on nodes.
-        finds: finds keys of labels in which what it brings writes what it found on a node.
+        kernel_driver_kept_off: labels that, `false` on a node, keep the kernel driver off it.
+        root: the value with the installation path.
+        default_root: the default installation path.
+        discovers: installs the feature discovery.
+        labels: prefix of the labels that it, or a pool for it, puts on nodes.
+        finds: pattern of the label keys that its feature discovery writes.
     """
 
     chart: str
@@ -116,7 +116,7 @@ class Operator:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToldByValues:
+class KnownByValues:
     """A chart that is known by its values, whatever it is called: by enough of these dotted keys."""
 
     chart: str
@@ -126,7 +126,7 @@ class ToldByValues:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """The label by which nodes tell how far the dividing of their devices is.
+    """The label by which nodes report how far the dividing of their devices is.
 
     Attributes:
         key: the label's key.
@@ -141,7 +141,7 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Dividable:
-    """A driver's devices that can be given out whole or in partitions.
+    """A driver's devices that can be advertised whole or in partitions.
 
     Attributes:
         whole: every model of them, whole.
@@ -152,7 +152,7 @@ class Dividable:
         partition_class: the class of its chart that takes partitions only.
         label: the label of nodes that asks for partitions of their devices.
         whole_label: what it says where there shall be none.
-        progress: the label that tells how far they are.
+        progress: the label that reports how far they are.
         switch: the chart value by which the driver makes partitions by itself.
         operator_values: the values of the operator's chart by which it does so, with what they say where not.
         config_kinds: the kinds of a claim's configuration that only partitions have.
@@ -177,29 +177,28 @@ class Dividable:
 
 @dataclass(frozen=True, kw_only=True)
 class DriverResources:
-    """The answers of one driver.
+    """Resource names and patterns of one driver.
 
     Attributes:
-        told_by: what tells that a pool's nodes have its devices: that they have GPUs, also on machines that
-            are not known; that the driver serves a machine that is known; or that its chart chooses nodes.
-        publishes: the chart value that turns the publishing of its devices off; None where none does.
-        program: finds in a command what publishes its devices, whatever the image is called.
-        node_taint: the key of the taint that nodes with its devices carry by convention; empty for none.
-        node_labels: finds keys of labels that its vendor's software puts on nodes by what it finds there.
-        workloads: the types of objects by which its vendor's other operators run pods.
-        root: the chart value that says where the devices' driver is, the host's root unless given; empty for
-            none.
-        device_plugin: the device plugin that gives the same devices out; None where there is none.
+        told_by: evidence that a pool's nodes have its devices: GPUs, even on unknown machines; a known
+            machine that the driver serves; or a chart that selects nodes.
+        publishes: the chart value that turns the publishing of its devices off, or None.
+        program: pattern of its program in a command, for any image.
+        node_taint: the key of the taint of nodes with its devices by convention; may be empty.
+        node_labels: pattern of the label keys that its vendor's discovery puts on nodes.
+        workloads: the object types with which its vendor's other operators run pods.
+        root: the chart value with the path of the devices' driver, by default the host's root; may be empty.
+        device_plugin: the device plugin for the same devices, or None.
         other_plugins: device plugins of other projects for the same devices.
-        operator: the operator that installs what it needs; None where there is none.
+        operator: the operator that installs its requirements, or None.
         discovery_charts: the names of further charts that label nodes by their devices.
-        other_charts: the names of charts that concern its devices, and give none out.
-        told_by_values: its charts that are known by their values too, for those under another name.
-        dividable: its devices that can be divided into partitions; None where none can.
-        installer_images: finds images that install the devices' driver on nodes.
+        other_charts: the names of other charts for its devices that advertise none.
+        told_by_values: its charts that their values identify, even if renamed.
+        dividable: its devices that can be partitioned, or None.
+        installer_images: pattern of images that install the devices' driver on nodes.
     """
 
-    told_by: Literal["gpus", "machines", "placement"] = "placement"
+    known_by: Literal["gpus", "machines", "placement"] = "placement"
     publishes: Switch | None = None
     program: re.Pattern[str] = NO_NAME
     node_taint: str = ""
@@ -211,6 +210,6 @@ class DriverResources:
     operator: Operator | None = None
     discovery_charts: frozenset[str] = frozenset()
     other_charts: frozenset[str] = frozenset()
-    told_by_values: tuple[ToldByValues, ...] = ()
+    known_by_values: tuple[KnownByValues, ...] = ()
     dividable: Dividable | None = None
     installer_images: re.Pattern[str] = NO_NAME

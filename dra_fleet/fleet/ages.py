@@ -26,11 +26,11 @@ MOST_DAYS: Final = 180
 
 @dataclass(frozen=True, kw_only=True)
 class Age:
-    """One version or fact that a cluster of a stack uses, compared with the catalogue.
+    """A version or fact that a cluster of a stack uses, compared with the catalogue.
 
     Attributes:
         cluster: Name of the cluster.
-        subject: What it is, such as "Kubernetes" or "chart gpu-operator".
+        subject: Component, such as "Kubernetes" or "chart gpu-operator".
         used: The version or fact that the stack uses.
         newest: The newest that the catalogue knows; "" if it knows none.
         state: `behind`: the catalogue knows a newer one. `ended`: upstream fixes have ended. `old`: the fact

@@ -1,4 +1,4 @@
-"""What a key of a stack file is for, found by its path below the fleet."""
+"""Purpose of a stack file's key, found by its path below the fleet."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 INTRODUCTION = Path(__file__).parent / "reference_introduction.md"
 
 NAME = "NAME"
-"""What stands in a path for a name of the user's own."""
+"""Placeholder in a path for a name that users choose."""
 
 _ALIKE = 0.8
-"""How alike a name at the end of a path and a key are before it is taken for that key, mistyped."""
+"""Minimum similarity of a mistyped name at the end of a path to a key."""
 
 _MARKS = re.compile(r"\[(?P<title>[^]]+)\]\([^)]*\)|`")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """A key in plain words; `within` is the section it stands in, `keys` are those that may stand below."""
+    """A key's explanation. `within`: the section of the key. `keys`: the keys allowed below it."""
 
     within: str
     value: str
@@ -63,8 +63,8 @@ def explain(path: str) -> Explanation:
     Raises:
         UnknownKey: There is no such key.
     """
-    told = path.removeprefix(KEY).strip(".")
-    steps = [step for step in told.split(".") if step]
+    reported = path.removeprefix(KEY).strip(".")
+    steps = [step for step in reported.split(".") if step]
     whole = sections()[FLEET]
     here: list[tuple[Section, SectionKey | None]] = [(whole, None)]
     walked: list[str] = []
@@ -96,13 +96,13 @@ def _names(below: Iterable[Section]) -> list[str]:
 
 
 def _explained(here: Iterable[tuple[Section, SectionKey | None]]) -> Iterable[Explained]:
-    """Each thing once: sections that tell the same of a key are named together."""
+    """Each thing once: sections that report the same of a key are named together."""
     alike: dict[Explained, list[str]] = {}
     for section, key in here:
         keys = tuple(_one(below.title, item) for below in _below([(section, key)]) for item in below.keys)
         alike.setdefault(_one("", key, keys) if key else _whole(section, keys), []).append(section.title)
-    for told, titles in alike.items():
-        yield replace(told, within=", ".join(titles))
+    for reported, titles in alike.items():
+        yield replace(reported, within=", ".join(titles))
 
 
 def _one(within: str, key: SectionKey, keys: tuple[Explained, ...] = ()) -> Explained:
@@ -133,7 +133,7 @@ def _unknown(step: str, walked: list[str], below: list[Section]) -> str:
 
 
 def text() -> str:
-    """The page as the committed file holds it."""
+    """Return the content of the committed file."""
     pages = [_page(section) for section in sections().values()]
     return "\n".join([INTRODUCTION.read_text(encoding="utf-8"), *pages, _names_of()])
 
@@ -145,7 +145,7 @@ def _page(section: Section) -> str:
 
 
 def _names_of() -> str:
-    """The names that the catalogue knows."""
+    """Return the names in the catalogue."""
     lines = [
         "## Names",
         "",

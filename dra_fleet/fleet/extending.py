@@ -1,8 +1,8 @@
-"""Puts a fleet together of the file it stands in and the files that it extends.
+"""Merging of a fleet's file with the files that it extends.
 
-As Helm puts files of values together and JSON Merge Patch does (https://www.rfc-editor.org/rfc/rfc7396):
-mappings are merged key by key, anything else is taken as a whole, and null takes away what is below it. Where
-there is nothing below, null stays what it is without a file below: a value, such as one for a chart.
+As in Helm's values files and JSON Merge Patch (https://www.rfc-editor.org/rfc/rfc7396):
+mappings are merged key by key, any other value replaces the extended one, and null removes it. If there is
+nothing to remove, null remains a value, such as one for a chart.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.yaml_text import Document, Path
 
 FLEET: Final = ("config", KEY)
-"""Where a fleet stands in a document."""
+"""The path of a fleet in a document."""
 EXTENDS: Final = "extends"
 
 
@@ -36,15 +36,15 @@ class Layer:
 
 
 def extended(layer: Layer, load: Callable[[str], Layer | None], above: Sequence[str] = ()) -> Layer:
-    """A fleet with all that it does not say itself from the files it extends.
+    """Return a fleet merged with the files it extends.
 
     Args:
-        layer: What extends them, or nothing.
-        load: Reads a file by the name that `extends` gives it; None where there is no such file.
+        layer: The layer that extends them, or nothing.
+        load: Reads a file by the name that `extends` gives it; None if there is no such file.
         above: The names of the files that led here.
 
     Raises:
-        SettingsInvalid: A file is missing or wrong, or they extend one another in a loop.
+        SettingsInvalid: A file is missing or wrong, or they extend each other in a loop.
     """
     if EXTENDS not in layer.fleet:
         return layer
@@ -57,14 +57,14 @@ def extended(layer: Layer, load: Callable[[str], Layer | None], above: Sequence[
 
 
 def _named(layer: Layer, above: Sequence[str]) -> str:
-    """What a layer extends, which must not be above it."""
+    """Return the name of the extended file, which must not be one of the files above."""
     name: object = layer.fleet[EXTENDS]
     if not isinstance(name, str) or not name.endswith((".yaml", ".yml")):
         allowed = "the path of a .yaml file that has a fleet, from the folder of the project"
         raise _wrong(layer, "names no file", got=str(name), allowed=allowed)
     if name in above:
         way = " -> ".join((*above[above.index(name) :], name))
-        raise _wrong(layer, "comes back to a file that extends this one", got=way, fix=f"remove {EXTENDS}")
+        raise _wrong(layer, "leads back to a file that extends this one", got=way, fix=f"remove {EXTENDS}")
     return name
 
 
@@ -87,7 +87,7 @@ def _merged(below: Layer, above: Layer) -> Layer:
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any], at: Path, taken: set[Path]) -> dict[str, Any]:
-    """One mapping over another; `taken` gathers the paths of which nothing below is left."""
+    """Merge one mapping over another; `taken` collects the paths of which nothing below is left."""
     result = dict(below)
     for key, value in above.items():
         if isinstance(value, Mapping) and isinstance(below.get(key), Mapping):

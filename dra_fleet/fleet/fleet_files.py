@@ -1,4 +1,4 @@
-"""Which files a stack's fleet stands in."""
+"""Files of a stack's fleet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def fleet_files(path: Path) -> tuple[Path, ...]:
-    """A stack file, and below it those that it extends: as far as they can be read, for places in them."""
+    """Return a stack file, and the readable files that it extends, for positions in them."""
     found: list[Path] = []
     file: Path | None = path
     while file is not None and file not in found and file.is_file():
@@ -28,6 +28,6 @@ def _below(file: Path) -> str | None:
     try:
         fleet = as_written(file)
     except SettingsInvalid:
-        return None  # it is told where the fleet is read
+        return None  # it is reported where the fleet is read
     name = cast("Mapping[str, Any]", fleet).get(EXTENDS) if isinstance(fleet, dict) else fleet
     return name if isinstance(name, str) else None

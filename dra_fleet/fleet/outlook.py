@@ -27,7 +27,7 @@ def known_minors() -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
-    """What breaks and what changes for a stack on the way to a later version; `notes` are sentences."""
+    """Problems and changes for a stack on the way to a later version; `notes` are sentences."""
 
     errors: tuple[SettingsError, ...] = ()
     notes: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-# Every key of a stack file and what may be written there, by the section it stands in.
+# Every key of a stack file and what may be written there, by its section.
 #
 # It is read from the JSON Schema, so that page, command, editors and error messages say the same.
 
@@ -47,15 +47,15 @@ Node = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class SectionKey:
-    """One key of a section.
+    """A key of a section.
 
     Attributes:
         name: The key.
-        value: What may be written, in Markdown; sections are links.
-        default: What holds without it: `required`, a value, or nothing.
-        meaning: What it is for.
-        sections: The sections that may stand below it.
-        is_named: Whether names of the user's own stand between it and those.
+        value: Allowed values, in Markdown; sections are links.
+        default: The default: `required`, a value, or nothing.
+        meaning: Purpose of the key.
+        sections: The sections allowed below it.
+        is_named: True if names that users choose are between the key and these sections.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Section:
 
 @cache
 def sections() -> Mapping[str, Section]:
-    """All sections as a reader meets them: the fleet, what stands in it, and so on."""
+    """Return all sections in reading order: the fleet, then the sections in it, and so on."""
     fleet = FleetSettings.model_json_schema(by_alias=True)
     models: dict[str, Node] = {FLEET: fleet, **fleet["$defs"]}
     return {name: _section(name, models[name], models) for name in _in_order(models)}
@@ -124,7 +124,7 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
         settings: Plain data, as read from JSON or YAML.
 
     Raises:
-        SettingsInvalid: With every error that can be told from the file alone.
+        SettingsInvalid: With every error that is known from the file alone.
     """
     text = _as_json(settings)
     sealed = list(_secure_values(settings, ()))
@@ -141,12 +141,12 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
         parsed = FleetSettings.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as invalid:
         details = invalid.errors(include_url=False)
-        told = details[:MOST_ERRORS]
-        found = [error for detail in told if (error := translate(detail, settings)) is not None]
+        reported = details[:MOST_ERRORS]
+        found = [error for detail in reported if (error := translate(detail, settings)) is not None]
         hidden = tuple(f"{error.path}{end}" for error in errors for end in (".", "[", ":"))
         errors += [error for error in found if not f"{error.path}:".startswith(hidden)]
-        if len(details) > len(told):
-            more = f"{len(details) - len(told)} more errors are shown after you fix these"
+        if len(details) > len(reported):
+            more = f"{len(details) - len(reported)} more errors are shown after you fix these"
             errors.append(SettingsError(path=KEY, what=more))
         raise SettingsInvalid(errors) from None
     if errors:
@@ -178,7 +178,7 @@ def _secure_values(value: object, location: Location) -> list[Location]:
 
 
 def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsError | None:
-    """One of pydantic's errors about `settings` as a SettingsError; None where others say it already."""
+    """Return one of pydantic's errors as a SettingsError; None if another error reports the same cause."""
     location = _written(detail["loc"], settings)
     context = detail.get("ctx", {})
     kind = detail["type"]
@@ -188,7 +188,7 @@ def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsErro
     if kind.startswith("union_tag"):
         return _unknown_tag(location, str(context["discriminator"]).strip("'"), settings)
     if kind == "too_short" and _length(got) >= context["min_length"]:
-        return None  # entries that are wrong are not counted, and what is wrong with them is told
+        return None  # entries that are wrong are not counted, and what is wrong with them is reported
     if kind == "refused":
         location += tuple(str(context["at"]).split(".")) if context["at"] else ()
         said = {key: str(context[key]) for key in ("what", "allowed", "fix")}
@@ -231,7 +231,7 @@ def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsErr
 
 
 def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> SettingsError:
-    """A mapping that could be one of several models, whose tag says none of them."""
+    """Return the error of a mapping whose tag selects none of several models."""
     allowed = tags(location, settings, tag)
     here: object = settings
     for part in location:
@@ -272,7 +272,7 @@ def _standard(kind: str, message: str, context: Mapping[str, Any], got: object) 
 
 
 def _other_type(kind: str, got: object) -> str:
-    """How to write a value that YAML reads as another type than is meant."""
+    """Return how to write a value that YAML reads as another type than intended."""
     if got is None:
         return "give it a value, or remove the key"
     if kind == "string_type" and isinstance(got, bool | int | float):
@@ -294,7 +294,7 @@ def _length(value: object) -> int:
 
 
 def _written(location: Location, settings: Mapping[str, Any]) -> Location:
-    """The location without the union tags that pydantic puts between the keys."""
+    """Return the location without the union tags that pydantic adds."""
     written: list[str | int] = []
     here: object = settings
     for part in location:
@@ -306,7 +306,7 @@ def _written(location: Location, settings: Mapping[str, Any]) -> Location:
 
 
 def _is_between(value: object, part: str | int) -> bool:
-    """Whether pydantic put it between the keys, and it is no key itself."""
+    """Return True if pydantic added the part, so that it is not a key."""
     if not isinstance(part, str) or not (part.startswith("<") or part == "[key]"):
         return False
     return not isinstance(value, Mapping) or part not in cast("Mapping[object, object]", value)
@@ -372,7 +372,7 @@ def _link(name: str) -> str:
 
 
 def _value(node: Node) -> str:
-    """What may be written: words, a type with its bounds, or the sections that say more."""
+    """Return the allowed values: words, a type with its bounds, or sections with more."""
     if "$ref" in node:
         return _link(str(node["$ref"]).rpartition("/")[2])
     options = [option for option in node.get("oneOf", node.get("anyOf", ())) if option.get("type") != "null"]
@@ -410,14 +410,14 @@ def _default(node: Node) -> str:
 
 
 def _meaning(node: Node, models: Mapping[str, Node]) -> str:
-    """What a key's description says, or that of what it holds."""
-    own = _told(node) or next((_told(below) for below in _below(node) if _told(below)), "")
+    """Return the description of a key or of its value."""
+    own = _reported(node) or next((_reported(below) for below in _below(node) if _reported(below)), "")
     named = [models[name] for name in _models_in(node)]
     said = own or (str(named[0].get("description", "")) if len(named) == 1 else "")
     return said.replace("\n", " ").replace("|", r"\|")
 
 
-def _told(node: Node) -> str:
+def _reported(node: Node) -> str:
     return str(node.get("description", ""))
 
 

@@ -1,6 +1,6 @@
 """The JSON Schema of a stack file, for completion in editors: schema/stack.schema.json.
 
-It is generated from the models, with the catalogue's names as suggestions. It judges less than
+It is generated from the models, with the catalogue's names as suggestions. It checks less than
 `parse` does: rules between fields are not in it.
 """
 
@@ -28,7 +28,7 @@ _NAMED: Final = {
 
 
 def stack_schema() -> dict[str, Any]:
-    """The schema of a whole Pulumi.<stack>.yaml."""
+    """Return the schema of a whole Pulumi.<stack>.yaml."""
     fleet = FleetSettings.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
     definitions = fleet.pop("$defs")
     minors = [entry.minor for entry in kubernetes_facts().minors]
@@ -36,7 +36,7 @@ def stack_schema() -> dict[str, Any]:
         _suggest(model, "kubernetes", minors)
         _suggest(model, "machine", sorted(clouds.machines()))
         _suggest(model, "gpu", sorted(drivers.accelerators()))
-    part: Final = {  # judged once it is merged
+    part: Final = {  # checked once it is merged
         "if": {"type": "object", "required": ["extends"]},
         "then": {
             "propertyNames": {"enum": sorted(fleet["properties"])},
@@ -58,7 +58,7 @@ def stack_schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as the committed file holds it."""
+    """Return the content of the committed schema file."""
     return json.dumps(stack_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -70,29 +70,29 @@ def _suggest(model: dict[str, Any], name: str, names: list[str]) -> None:
 
 
 def keys(location: Location, settings: Mapping[str, Any]) -> list[str]:
-    """The keys allowed in the mapping at a location, by walking the JSON Schema along it."""
+    """Return the keys allowed in the mapping at a location of the JSON Schema."""
     nodes, here = _nodes(location, settings)
     branches = [branch for node in nodes for branch in _branches(node, here)]
     return sorted({key for branch in branches for key in branch.get("properties", {})})
 
 
 def described(location: Location, settings: Mapping[str, Any]) -> str:
-    """What the JSON Schema says of the value at a location; empty where it says nothing."""
+    """Return the JSON Schema's description of the value at a location; may be empty."""
     nodes, here = _nodes(location, settings)
-    told = [node for node in nodes if "description" in node]
-    told += [branch for node in nodes for branch in _branches(node, here) if "description" in branch]
-    return str(told[0]["description"]) if told else ""
+    reported = [node for node in nodes if "description" in node]
+    reported += [branch for node in nodes for branch in _branches(node, here) if "description" in branch]
+    return str(reported[0]["description"]) if reported else ""
 
 
 def tags(location: Location, settings: Mapping[str, Any], tag: str) -> list[str]:
-    """The words that a tag such as `cloud` may be at a location."""
+    """Return the allowed values of a tag such as `cloud` at a location."""
     nodes, _ = _nodes(location, settings)
     properties = [branch.get("properties", {}) for node in nodes for branch in _branches(node, None)]
     return sorted({str(found[tag]["const"]) for found in properties if "const" in found.get(tag, {})})
 
 
 def clouds_with(location: Location, key: str, settings: Mapping[str, Any]) -> list[str]:
-    """The clouds whose clusters have a key at a location, where it is in a cluster."""
+    """Return the clouds whose clusters have a key at a location in a cluster."""
     if len(location) < 2 or location[0] != "clusters":  # noqa: PLR2004 - clusters, and the name of one
         return []
     cluster = cast("Mapping[str, Any]", settings["clusters"][location[1]])
@@ -104,7 +104,7 @@ def clouds_with(location: Location, key: str, settings: Mapping[str, Any]) -> li
 
 
 def below(value: object, part: str | int) -> object:
-    """What stands below a key or an index of plain data; None where nothing does."""
+    """Return the value below a key or an index of plain data, or None."""
     if isinstance(value, Mapping):
         return cast("Mapping[str | int, object]", value).get(part)
     if isinstance(value, list) and isinstance(part, int):
@@ -115,13 +115,13 @@ def below(value: object, part: str | int) -> object:
 
 @cache
 def _schema() -> dict[str, Any]:
-    from dra_fleet.fleet.settings import FleetSettings  # noqa: PLC0415 - brings all models; for mistakes only
+    from dra_fleet.fleet.settings import FleetSettings  # noqa: PLC0415 - loads all models; only after a mistake
 
     return FleetSettings.model_json_schema(by_alias=True)
 
 
 def _nodes(location: Location, settings: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], object]:
-    """The nodes of the JSON Schema that a location leads to, and what is written there."""
+    """Return the nodes of the JSON Schema at a location, and the value there."""
     here: object = settings
     nodes: list[Mapping[str, Any]] = [_schema()]
     for part in location:
@@ -133,7 +133,7 @@ def _nodes(location: Location, settings: Mapping[str, Any]) -> tuple[list[Mappin
 
 
 def _branches(node: Mapping[str, Any], value: object) -> list[Mapping[str, Any]]:
-    """A schema node resolved into the alternatives that the value may be."""
+    """Return the alternatives of a schema node that the value may be."""
     if "$ref" in node:
         return _branches(_schema()["$defs"][str(node["$ref"]).rsplit("/", 1)[-1]], value)
     options = node.get("oneOf") or node.get("anyOf")
@@ -142,7 +142,7 @@ def _branches(node: Mapping[str, Any], value: object) -> list[Mapping[str, Any]]
     found = [branch for option in options for branch in _branches(option, value)]
     fields: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
     tagged = [branch for branch in found if _has_tag(branch, fields)]
-    # Untagged alternatives are told apart by their required keys.
+    # Untagged alternatives are distinguished by their required keys.
     closest = [
         branch for branch in found if branch.get("required") and set(branch["required"]) <= set(fields)
     ]

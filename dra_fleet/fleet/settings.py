@@ -36,7 +36,7 @@ def section_model(key: str) -> type[SettingsModel]:
 
 
 class _OneOfClouds:
-    """What pydantic's union with a discriminator is, but that it builds a member when its tag is met."""
+    """Pydantic's union with a discriminator, except that it builds a member when its tag is met."""
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
@@ -67,8 +67,8 @@ def _settings_of(cloud: object) -> type[CommonClusterSettings]:
     if isinstance(cloud, str) and (cloud in clouds.BUILT_IN or cloud in clouds.names()):
         return clouds.named(cloud).settings
     expected = ", ".join(f"'{name}'" for name in clouds.names())
-    told = {"discriminator": f"'{_TAG}'", "tag": str(cloud), "expected_tags": expected}
-    raise PydanticKnownError("union_tag_invalid", told)
+    reported = {"discriminator": f"'{_TAG}'", "tag": str(cloud), "expected_tags": expected}
+    raise PydanticKnownError("union_tag_invalid", reported)
 
 
 if TYPE_CHECKING:

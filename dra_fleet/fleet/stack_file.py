@@ -37,12 +37,12 @@ _GO: Final = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"}
 
 
 def too_long(stack: str, size: int, at: str) -> SettingsError | None:
-    """Why no engine can start the program of a stack, where its fleet is too long for that.
+    """Return the error of a fleet that is too long for an engine to start the program.
 
     Args:
         stack: The stack's name.
         size: The bytes of the variable.
-        at: Where the fleet stands.
+        at: The fleet's position.
     """
     if size <= LONGEST_VARIABLE:
         return None
@@ -72,11 +72,11 @@ class StackFile:
 
     @property
     def too_long(self) -> SettingsError | None:
-        """Why no engine can start the program of this stack, where the fleet is too long for that."""
+        """Error of a fleet that is too long for an engine to start the program."""
         return too_long(self.name, self.handed_over, self.at(KEY))
 
     def located(self, invalid: SettingsInvalid) -> SettingsInvalid:
-        """The same errors, each with the file, line and column of its value."""
+        """Return the same errors, each with the file, line and column of its value."""
         return _located(invalid, self.document)
 
     def at(self, path: str) -> str:
@@ -105,7 +105,7 @@ def read_stack_file(path: Path) -> StackFile:
 
 
 def as_written(path: Path) -> object:
-    """What stands under `dra-fleet:fleet` in a file itself.
+    """Return the value of `dra-fleet:fleet` in a file itself.
 
     Raises:
         SettingsInvalid: The file is missing, is no YAML or holds no fleet.
@@ -114,7 +114,7 @@ def as_written(path: Path) -> object:
 
 
 def read_fleet(path: Path) -> Mapping[str, Any]:
-    """The raw value of `dra-fleet:fleet` in a stack file.
+    """Return the raw value of `dra-fleet:fleet` in a stack file.
 
     Raises:
         SettingsInvalid: The file is missing, is no YAML or holds no fleet.
@@ -123,14 +123,14 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
 
 
 class Written(NamedTuple):
-    """A raw fleet, and the documents that it stands in, what extends before what is extended."""
+    """A raw fleet, and its documents, an extending document before the extended one."""
 
     fleet: Mapping[str, Any]
     documents: tuple[Document, ...]
 
 
 def read_written(path: Path) -> Written:
-    """What `dra-fleet:fleet` is in a stack file, and where it is written.
+    """Return the raw value of `dra-fleet:fleet` in a stack file, and its documents.
 
     Raises:
         SettingsInvalid: The file is missing, is no YAML or holds no fleet.
@@ -145,31 +145,31 @@ def read_written(path: Path) -> Written:
 
 
 def fleet_at(path: Path, text: Callable[[Path], str | None]) -> Mapping[str, Any]:
-    """The raw value of `dra-fleet:fleet` in a stack file as it was at another time.
+    """Return the raw value of `dra-fleet:fleet` in a stack file at an earlier time.
 
     Args:
         path: The stack file.
-        text: What a file held then, None where it was not there.
+        text: A file's content then; None if the file did not exist.
 
     Raises:
         SettingsInvalid: The file was missing, is no YAML or holds no fleet.
     """
 
     def load(file: Path) -> Document:
-        held = text(file)
-        if held is None:
+        content = text(file)
+        if content is None:
             raise _missing(file)
-        return _parse(held.encode(), file)
+        return _parse(content.encode(), file)
 
     return _fleet(load(path), path, load).fleet
 
 
 def settled(fleet: object, folder: Path) -> Layer:
-    """A fleet that the engine handed over, with what it extends, as the newest way of writing has it.
+    """Return the engine's fleet merged with the files that it extends, migrated to the newest format.
 
     Args:
-        fleet: As the engine gives it, which does not say in which file it stands.
-        folder: The folder of its project.
+        fleet: The engine's value, which does not name its file.
+        folder: The project's folder.
 
     Raises:
         SettingsInvalid: It is no fleet, or a file that it extends is missing or wrong.
@@ -179,7 +179,7 @@ def settled(fleet: object, folder: Path) -> Layer:
 
 
 def parsed(layer: Layer) -> FleetSettings:
-    """The settings of a fleet.
+    """Return the settings of a fleet.
 
     Raises:
         SettingsInvalid: It is wrong; each error with the file, line and column of its value.
@@ -191,23 +191,23 @@ def parsed(layer: Layer) -> FleetSettings:
 
 
 def named_file(path: Path, name: str) -> Path:
-    """The file that a stack file names, from the folder of its project as the program finds it.
+    """Return the path of a file that a stack file names, relative to the project's folder.
 
     Args:
         path: The stack file; without a project above it, its own folder counts.
-        name: What it names.
+        name: The name of the file.
     """
     folders = path.resolve().parents
     return next((folder for folder in folders if (folder / PROJECT_FILE).is_file()), folders[0]) / name
 
 
 def _fleet(document: Document, path: Path, load: Callable[[Path], Document]) -> Layer:
-    """The whole fleet of a stack file, and the documents that it stands in as one."""
+    """Return the whole fleet of a stack file, and its documents as one."""
     return extended(_of(document, path), lambda name: _layer(named_file(path, name), load))
 
 
 def _layer(path: Path, load: Callable[[Path], Document]) -> Layer | None:
-    """A file that a fleet extends; None where it is not there."""
+    """Return the layer of a file that a fleet extends; None if the file does not exist."""
     try:
         document = load(path)
     except _MissingFile:
@@ -270,7 +270,7 @@ def _parse(data: bytes, path: Path) -> Document:
             path,
             "is a second document, and a stack file is one",
             place=documents[1].place(()),
-            fix="put each stack into a file of its own",
+            fix="put each stack into a separate file",
         )
     return documents[0] if documents else Document(file=str(path), value=None, places={})
 
@@ -287,7 +287,7 @@ def _at(document: Document, path: str) -> str:
     place = document.place(found)
     file = place.file or document.file
     if not document.file and found not in document.places:
-        return ""  # it stands in what the engine handed over, or nowhere
+        return ""  # it is in the engine's value, or nowhere
     return f"{file}:{place.line}:{place.column}"
 
 
@@ -311,7 +311,7 @@ def _error(path: Path, what: str, *, place: Place | None = None, fix: str = "") 
 
 
 def variable_bytes(fleet: object) -> int:
-    """How long the variable is: JSON as Go writes it, as a text of JSON, with a name and a final zero."""
+    """Return the size of the variable: JSON as Go writes it, as JSON text, with a name and a final zero."""
     as_json = json.dumps(fleet, default=str, ensure_ascii=False, separators=(",", ":")).translate(_GO)
     text = fleet if isinstance(fleet, str) else as_json
     return len(f"PULUMI_CONFIG={json.dumps({KEY: text}, ensure_ascii=False)}".encode()) + 1

@@ -31,7 +31,7 @@ class UnknownTargetError(ExpectedError):
 
 
 class StepJson(TypedDict):
-    """One step of the path."""
+    """A step of the path."""
 
     name: str
     cluster: str
@@ -47,18 +47,18 @@ class StepJson(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class UpgradeStep:
-    """One transition on a cluster.
+    """A transition on a cluster.
 
     Attributes:
         cluster: Name of the cluster.
         subject: `kubernetes`, `mig`, or the name of a driver or release.
         before: Version or layout before the step.
         after: The same after the step.
-        verdict: Whether the step is safe.
-        reason: Why the step is not safe; "" for a safe one.
-        steps: What to do, in order.
-        notes: What else changes with this step.
-        source: Where the transition is documented; "" if it is unknown.
+        verdict: Safety of the step.
+        reason: Reason if the step is not safe, otherwise "".
+        steps: Actions, in order.
+        notes: Other changes with this step.
+        source: Documentation of the transition; "" if it is unknown.
     """
 
     cluster: str

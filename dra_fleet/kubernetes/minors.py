@@ -16,7 +16,7 @@ SHARES = "DRAConsumableCapacity"
 
 
 class KubernetesMinor(Entry):
-    """One minor: its upstream end of life and the first patch without known scheduler bugs for devices."""
+    """A minor: its upstream end of life and the first patch without known scheduler bugs for devices."""
 
     minor: str
     end_of_life: dt.date
@@ -47,7 +47,7 @@ class Change(Entry):
 
 
 class GangScheduling(Entry):
-    """How a minor's own scheduler places gangs.
+    """Placement of gangs by a minor's own scheduler.
 
     `api`: serves Workload and, from 1.36, PodGroup. `gates`: must be on in all components.
     `one_by_one`: members that are placed keep their devices while others wait, until a timeout.
@@ -101,7 +101,7 @@ class KubernetesFacts(Entry):
         return self.minors[-1].minor
 
     def minor(self, minor: str) -> KubernetesMinor | None:
-        """The entry of a minor, if it is known."""
+        """Return the entry of a minor, if it is known."""
         return next((entry for entry in self.minors if entry.minor == minor), None)
 
     def announced(self, minor: str) -> PlannedMinor:
@@ -123,7 +123,7 @@ class KubernetesFacts(Entry):
         return known[-1] if known else None
 
     def gate(self, name: str) -> FeatureGate:
-        """The entry of a gate.
+        """Return the entry of a gate.
 
         Raises:
             KeyError: No such gate is known.
@@ -138,15 +138,15 @@ def minor_order(minor: str) -> int:
 
 @cache
 def kubernetes_facts() -> KubernetesFacts:
-    """What is known of Kubernetes' minors, read once."""
+    """Load the facts of Kubernetes' minors once."""
     return KubernetesFacts.model_validate(read("dra_fleet.kubernetes", "minors.yaml"))
 
 
 def is_on(gate: str, minor: str) -> bool:
-    """Whether a feature gate is on by default in a minor."""
+    """Return True if a feature gate is on by default in a minor."""
     return kubernetes_facts().gate(gate).is_on(minor)
 
 
 def on_from(gate: str) -> str:
-    """The first minor that has a feature gate on by default, in words where none has."""
+    """Return the first minor that has a feature gate on by default, or a text if there is none."""
     return kubernetes_facts().gate(gate).on_from or "(no known minor)"

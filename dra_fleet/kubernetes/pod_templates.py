@@ -1,4 +1,4 @@
-"""Where a kind of object holds its pod templates: Kubernetes' own kinds and those of batch and AI systems."""
+"""Paths of the pod templates in Kubernetes' own kinds and in those of batch and AI systems."""
 
 from __future__ import annotations
 
@@ -80,16 +80,16 @@ def has_pod_templates(api_version: str, kind: str) -> bool:
 
 
 def pod_templates(api_version: str, kind: str) -> tuple[Template, ...]:
-    """Where an object of an API version and kind holds its pod templates; empty where it is not known to."""
+    """Return the paths of an object's pod templates by API version and kind; empty if unknown."""
     group = api_version.rpartition("/")[0]
     return POD_TEMPLATES.get(group, {}).get(kind, ())
 
 
 def places(value: object, path: Template) -> list[tuple[str | int, ...]]:
-    """The paths in a plain value that a path with `*` stands for; one without always stands for itself."""
+    """Return the paths in a plain value that match a path with `*`; a path without `*` matches itself."""
     found: list[tuple[tuple[str | int, ...], object]] = [((), value)]
     for step in path:
-        found = [((*at, key), below) for at, held in found for key, below in _below(held, step)]
+        found = [((*at, key), below) for at, value in found for key, below in _below(value, step)]
     return [at for at, _ in found]
 
 

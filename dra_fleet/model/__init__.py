@@ -1,1 +1,1 @@
-"""The plain frozen values that rooms hand on, and the settings that clouds, drivers and claims share."""
+"""The plain frozen values that packages exchange, and the settings that clouds, drivers and claims share."""

@@ -1,6 +1,6 @@
-"""What pods ask for: requests by class, constraints between devices, configuration for the driver.
+"""Claims of pods: requests by class, constraints between devices, configuration for the driver.
 
-The words are Kubernetes' own; requests are a mapping by name because their order means nothing.
+Names are those of Kubernetes; requests are a mapping by name because their order has no meaning.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ class ExactRequest(CommonRequestSettings):
 
 
 class AlternativeRequest(CommonRequestSettings):
-    """One alternative of a prioritized list."""
+    """An alternative of a prioritized list."""
 
     name: Annotated[DnsLabel, Field(description="Name of the alternative")]
 

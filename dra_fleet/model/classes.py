@@ -142,7 +142,7 @@ class OpaqueSettings(SettingsModel):
 
 
 class CommonClassSettings(SettingsModel):
-    """What both kinds of class have in common."""
+    """Settings that both kinds of class have."""
 
     extended_resource_name: Annotated[
         ExtendedResourceName | None,

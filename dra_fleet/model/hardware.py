@@ -17,7 +17,7 @@ OWN = "existing"
 
 
 class GpuSlot(Fact):
-    """Where one GPU of a machine sits."""
+    """Position of a GPU in a machine."""
 
     pci_bus_id: str
     pcie_root: str
@@ -35,7 +35,7 @@ class Nic(Fact):
 
 
 class Price(Entry):
-    """What a machine costs on demand with Linux, per hour."""
+    """On-demand price of a machine with Linux, per hour."""
 
     per_hour: Annotated[float, Field(ge=0, strict=True)]
     currency: Literal["USD"]
@@ -73,20 +73,20 @@ class Machine(Entry):
 
     @property
     def cloud_type(self) -> str:
-        """What the cloud calls the machine."""
+        """The cloud's name of the machine."""
         return self.instance_type or self.name
 
     def of_vendor(self, driver: str, model: type[FactT]) -> FactT | None:
-        """What a driver's folder reads of the machine; None where nothing is written for it.
+        """Return a driver's facts about the machine, or None.
 
         Args:
-            driver: its name in stack files.
-            model: how the folder reads it.
+            driver: the driver's name in stack files.
+            model: the type of the facts.
         """
-        told = self.vendors.get(driver)
-        return None if told is None else model.model_validate(told)
+        reported = self.vendors.get(driver)
+        return None if reported is None else model.model_validate(reported)
 
     def with_vendor(self, driver: str, **changed: str) -> Self:
-        """The machine as a driver's folder reads it where something is changed."""
-        told = {**self.vendors[driver], **changed}
-        return self.model_copy(update={"vendors": {**self.vendors, driver: told}})
+        """Return the machine with some of a driver's facts changed."""
+        reported = {**self.vendors[driver], **changed}
+        return self.model_copy(update={"vendors": {**self.vendors, driver: reported}})

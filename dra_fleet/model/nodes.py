@@ -1,4 +1,4 @@
-"""What one node offers, as the proof sees it: devices, labels, taints and resources. Plain values."""
+"""Devices, labels, taints and resources of one node for the proof, as plain values."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ Origin = Literal["recorded", "documented", "unknown"]
 NODE = "node"
 """The name under which a shape's devices are allocated; nodes of one shape differ in nothing else."""
 GIVE_SLICES = "give recorded slices (`kubectl get nodes,resourceslices -o json`) with --slices"
-"""What makes known what cannot be predicted of a node."""
+"""Advice for devices that cannot be predicted."""
 MOST_PODS = 110
 """Pods a kubelet admits by default: https://kubernetes.io/docs/setup/best-practices/cluster-large/."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NodeDevice:
-    """One device of a node.
+    """A device of a node.
 
     Attributes:
         driver: The driver that publishes it.
         name: Its name in the pool.
-        seen: Its entry in the slice with UNKNOWN for every value that nobody can know yet.
-        placed: The same with stand-ins that keep which devices share an unknown value and which do not.
-        origins: Where each attribute and capacity is known from.
+        seen: Its entry in the slice with UNKNOWN for every unpredictable value.
+        placed: The same entry with placeholders that are equal only for devices that share the unknown value.
+        origins: Source of each attribute and capacity.
         multiprocessors: Of the hardware behind it, where the driver does not publish them.
         group: Devices of one group share a slice where the driver splits its slices.
-        part: Which part of which GPU a vGPU is, such as "1/6 of a GPU (A10-4Q)"; empty for other devices.
+        part: The vGPU's part of a GPU, such as "1/6 of a GPU (A10-4Q)"; empty for other devices.
     """
 
     driver: str
@@ -53,7 +53,7 @@ class NodeDevice:
 
     @cached_property
     def key(self) -> tuple[str, str]:
-        """What tells it from the others of its node."""
+        """Unique key of the device within its node."""
         return (self.driver, self.name)
 
     @cached_property
@@ -63,19 +63,19 @@ class NodeDevice:
 
 
 class Published(NamedTuple):
-    """What drivers publish on a node.
+    """Devices that drivers publish on a node.
 
     Attributes:
         devices: All devices, as the drivers send them.
-        unpredictable: Why what is published under a driver's name cannot be told, by that name.
-        counters: By driver's name the counter sets that its devices share.
-        told: The drivers' names under which it is known what is published here, even if that is nothing.
+        unpredictable: Reasons for unknown devices, by driver's name.
+        counters: Counter sets that devices share, by driver's name.
+        told: Names of the drivers whose devices here are known, even if there are none.
     """
 
     devices: tuple[NodeDevice, ...] = ()
     unpredictable: Mapping[str, str] = {}
     counters: Mapping[str, tuple[Object, ...]] = {}
-    told: frozenset[str] = frozenset()
+    known_drivers: frozenset[str] = frozenset()
 
 
 class ComputeResources(NamedTuple):
@@ -91,39 +91,39 @@ class ComputeResources(NamedTuple):
         return cls(ceil(Quantity.parse(cpu).amount * 1000), ceil(Quantity.parse(memory).amount), pods)
 
     def holds(self, taken: ComputeResources) -> bool:
-        """Whether as much as `taken` fits in."""
+        """Return True if `taken` fits."""
         return taken.cpu <= self.cpu and taken.memory <= self.memory and taken.pods <= self.pods
 
     def plus(self, other: ComputeResources, times: int = 1) -> ComputeResources:
-        """This and `times` the other."""
+        """Return the sum of this and `times` the other."""
         return ComputeResources(
             self.cpu + times * other.cpu, self.memory + times * other.memory, self.pods + times * other.pods
         )
 
 
 NOTHING = ComputeResources(0, 0, 0)
-"""What an empty node holds."""
+"""Resources in use on an empty node."""
 ONE_POD = ComputeResources(0, 0, 1)
-"""What a pod takes of which nothing else is known."""
+"""Resources in use by a pod of which nothing else is known."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NodeShape:
-    """One node; all nodes of one shape are alike for the scheduler.
+    """A node; all nodes of one shape are alike for the scheduler.
 
     Attributes:
-        labels: The labels that are known.
-        knows_labels: Whether there are no others.
-        lacks_labels: Keys of labels that it has not for certain.
-        told: The drivers of which it is known what they publish here, even if that is nothing.
+        labels: Known labels.
+        knows_labels: True if there are no other labels.
+        lacks_labels: Keys of labels that it certainly lacks.
+        known_drivers: Drivers whose devices here are known, even if there are none.
         taints: Its taints.
-        resources: What pods may take of it at most.
-        sure resources: What is left to them for certain.
+        resources: Maximum resources for pods.
+        sure resources: Resources that are certainly left for pods.
         devices: All devices of all drivers, as published.
-        unpredictable: Why what a driver publishes here cannot be told, by driver.
-        counters: By driver the counter sets that its devices share.
-        in_order: The drivers that always publish their devices in the order in which they stand here; those
-            of all others may come in any order, and in another one after each start of the driver.
+        unpredictable: Reasons for unknown devices, by driver.
+        counters: Counter sets that devices share, by driver.
+        in_order: Drivers that always publish their devices in this order. Others may use another order after
+            each start.
     """
 
     labels: Mapping[str, str]
@@ -135,7 +135,7 @@ class NodeShape:
     unpredictable: Mapping[str, str]
     counters: Mapping[str, tuple[Object, ...]] = field(default_factory=dict[str, tuple[Object, ...]])
     lacks_labels: frozenset[str] = frozenset()
-    told: frozenset[str] = frozenset()
+    known_drivers: frozenset[str] = frozenset()
     in_order: frozenset[str] = frozenset()
 
     @property
@@ -145,7 +145,7 @@ class NodeShape:
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """How many devices each driver publishes."""
+        """Number of devices that each driver publishes."""
         return Counter(device.driver for device in self.devices)
 
     @cached_property
@@ -155,12 +155,12 @@ class NodeShape:
 
     @cached_property
     def shares_devices(self) -> bool:
-        """Whether several pods may hold one device."""
+        """True if several pods may share a device."""
         return any(device.seen.get("allowMultipleAllocations") for device in self.devices)
 
     @cached_property
     def is_simple(self) -> bool:
-        """Whether each device is held whole or free: no shares, counters, taints or binding conditions."""
+        """True if each device is wholly allocated or free: no shares, counters, taints or conditions."""
         special = ("allowMultipleAllocations", "consumesCounters", "taints", "bindingConditions")
         return not any(device.seen.get(key) for device in self.devices for key in special)
 

@@ -1,4 +1,4 @@
-"""What a stack file comes to: plain frozen values that components build, the proof judges and reviews show.
+"""The plan of a stack file: frozen values that components build, the proof checks and reviews show.
 
 Nothing here is an Output and nothing refers to a simulated or real cloud.
 """
@@ -50,12 +50,12 @@ class PoolPlan:
 
     @property
     def by_dra(self) -> bool:
-        """Whether pods of DRA drivers run on its nodes for the machine's own devices."""
+        """True if DRA drivers advertise the machine's own devices on its nodes."""
         return self.advertise != "device-plugin"
 
     @property
     def by_plugin(self) -> bool:
-        """Whether a device plugin gives the machine's own devices out."""
+        """True if a device plugin advertises the machine's own devices."""
         return self.advertise != "dra"
 
 
@@ -69,7 +69,7 @@ class NamespacePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePlan:
-    """One Helm release of a driver's chart. `after`: names of the releases that must be there before it."""
+    """A Helm release of a driver's chart. `after`: names of the releases that must exist first."""
 
     name: str
     driver: str
@@ -93,7 +93,7 @@ class DeviceClassPlan:
 class ClaimTemplatePlan:
     """A ResourceClaimTemplate. `external`: consumed outside the stack, so it keeps its exact name.
 
-    `after`: names of the releases whose webhook judges it.
+    `after`: names of the releases whose webhook checks it.
     """
 
     name: str
@@ -105,7 +105,7 @@ class ClaimTemplatePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimPlan:
-    """A ResourceClaim that several pods share. `after`: names of the releases whose webhook judges it."""
+    """A ResourceClaim that several pods share. `after`: names of the releases whose webhook checks it."""
 
     name: str
     namespace: str
@@ -115,12 +115,12 @@ class ClaimPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeDomainPlan:
-    """A ComputeDomain. The driver's controller makes the template of its channels, named `template`.
+    """A ComputeDomain. The driver's controller creates the template of its channels, named `template`.
 
-    `driver`: whose object it is. `channel_class`: the DeviceClass of its channels. `channel_request`: what
-    the template calls the request for one.
-    `external`: the template is consumed outside the stack, so it keeps its exact name.
-    `after`: names of the driver's releases, which bring the API and the controller.
+    `driver`: the owner of the object. `channel_class`: the DeviceClass of its channels. `channel_request`:
+    the name of the request for one in the template. `external`: the template is consumed outside the stack,
+    so it keeps its exact name. `after`: names of the driver's releases, which install the API and the
+    controller.
     """
 
     name: str
@@ -203,11 +203,11 @@ class Additions:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterPlan:
-    """One cluster and all that the stack puts into it. `kubernetes` is a minor such as "1.36".
+    """A cluster and all that the stack installs in it. `kubernetes` is a minor such as "1.36".
 
-    `kubeconfig`: where it comes from, None where the program makes one of what the cloud tells.
-    `adopts`: the name in its cloud of a cluster that was there before the stack.
-    `additions`: of its pools by name, and of the cluster itself under "".
+    `kubeconfig`: its source; None if the program creates it from the cloud's report.
+    `adopts`: the name in its cloud of a cluster that existed before the stack.
+    `additions`: those of its pools by name, and of the cluster itself under "".
     """
 
     name: str

@@ -121,14 +121,16 @@ class StackOutput(SettingsModel):
     ) = None
 
     def text_in(self, output: object) -> str | None:
-        """The text that the output holds, under the key where one is named; None where it holds none."""
-        held = output
+        """Return the text in the output, under the key if there is one; None if there is no text."""
+        value = output
         if self.key is not None:
-            held = cast("Mapping[str, object]", output).get(self.key) if isinstance(output, Mapping) else None
-        return held if isinstance(held, str) else None
+            value = (
+                cast("Mapping[str, object]", output).get(self.key) if isinstance(output, Mapping) else None
+            )
+        return value if isinstance(value, str) else None
 
     def __str__(self) -> str:
-        """The output as messages name it."""
+        """Return the output as messages name it."""
         key = "" if self.key is None else f", key {self.key}"
         return f"(output {self.output}{key} of stack {self.stack})"
 
@@ -192,7 +194,7 @@ OrOutput = Annotated[
 """A value of this form, or another stack's output that holds one."""
 
 Advertiser = Literal["dra", "device-plugin", "compute-domain-only"]
-"""Who makes devices known on a node, of which there is one for each device."""
+"""The component that advertises devices on a node; each device has one."""
 
 MAX_NODES = 100_000
 """More than any cluster has: https://kubernetes.io/docs/setup/best-practices/cluster-large/ says 5,000."""
@@ -273,7 +275,7 @@ class DescribedDevices(SettingsModel):
 
 
 def machine_form(value: object) -> str:
-    """The tag of the form a machine is written in: a name, or a description."""
+    """Return the tag of a machine's form: a name or a description."""
     if isinstance(value, InlineMachine | Mapping):
         return "<inline>"
     return "<name>"
@@ -310,7 +312,7 @@ class DescribedParameters(SettingsModel):
 class DescribedDriver(SettingsModel):
     """A DRA driver that dra-fleet does not know.
 
-    What its chart takes is not checked. What it publishes is told by the `devices` of pools.
+    What its chart takes is not checked. The `devices` of pools define what it publishes.
     """
 
     publishes: Annotated[

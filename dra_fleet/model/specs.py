@@ -1,4 +1,4 @@
-"""Builds typed device specs from settings and tells what they refuse at the settings' own paths."""
+"""Builds typed device specs from settings and reports what they refuse at the settings' own paths."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class VersionAttribute:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedDevice:
-    """One device of a slice.
+    """A device of a slice.
 
     Args:
         name: DNS label, unique in its pool.
         attributes: by qualified name; a bare name belongs to the driver's domain.
         capacity: quantities by qualified name.
         assumed: the attributes and capacities whose values no public source says. A rehearsal publishes
-            them all the same; a proof must take them for unknown.
-        others: by capacity the values that it has under other branches of the host's driver.
-        policies: how claims may take parts of a capacity, by its name.
+            them; a proof must treat them as unknown.
+        others: the values under other branches of the host's driver, by capacity.
+        policies: rules for claims that consume parts of a capacity, by its name.
         more: further fields of the device, such as the counters that it consumes.
     """
 
@@ -69,7 +69,7 @@ class PublishedDevice:
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def to_object(self) -> Object:
-        """The resource.k8s.io/v1 JSON."""
+        """Return the resource.k8s.io/v1 JSON."""
         body: Object = {
             "name": self.name,
             "attributes": {key: _attribute(value) for key, value in sorted(self.attributes.items())},
@@ -98,7 +98,7 @@ def _attribute(value: AttributeValue | VersionAttribute) -> Object:
 
 
 ADVERTISER = "dra-fleet/advertise"
-"""The label by which nodes tell who advertises their devices, from their first moment to their last."""
+"""The label by which nodes report who advertises their devices, from their first moment to their last."""
 
 POOL = "dra-fleet/pool"
 """The label by which a pool's nodes are known to pods, whatever the pool is called in its cloud."""
@@ -116,12 +116,12 @@ def spec_or_none(
     findings: Findings,
     rename: Callable[[tuple[str, ...]], tuple[object, ...]] = lambda parts: parts,
 ) -> _Spec | None:
-    """The spec, or None after its problems were told.
+    """Return the spec, or None after its problems were reported.
 
     Args:
         model: the spec's type.
         value: the spec as JSON.
-        at: where the settings that it was made from stand.
+        at: the path of the settings it was made from.
         findings: collects the problems.
         rename: turns a location in the spec into one in the settings.
     """
@@ -145,16 +145,16 @@ def spec_or_none(
 def slice_specs(
     driver: str, node: str, devices: list[Object], generation: int, counters: Sequence[Object] = ()
 ) -> list[Object]:
-    """The specs of the slices of one node-local pool; one empty slice when there are no devices.
+    """Return the specs of the slices of one node-local pool; one empty slice if there are no devices.
 
-    Counters stand in a slice of their own, as Kubernetes wants them from 1.35 on.
+    Counters are in a separate slice, as Kubernetes requires from 1.35 on.
 
     Args:
         driver: the driver's name.
         node: the node's name, which is the pool's name too.
         devices: resource.k8s.io/v1 device objects.
         generation: the pool's generation.
-        counters: what devices of the pool share.
+        counters: counters that devices of the pool share.
     """
     shares = any(device.get("consumesCounters") for device in devices)
     most = MAX_WITH_COUNTERS if shares else MAX_DEVICES
@@ -173,11 +173,11 @@ def slice_specs(
 
 
 def mebibytes(count: int) -> str:
-    """A quantity in the API's canonical form: 4864 -> "4864Mi", 40960 -> "40Gi"."""
+    """Return a quantity in the API's canonical form: 4864 -> "4864Mi", 40960 -> "40Gi"."""
     return f"{count}Mi" if count % 1024 else f"{count // 1024}Gi"
 
 
 def stable_uuid(*parts: str | int) -> str:
-    """A lower-case UUID that depends on nothing but its arguments."""
+    """Return a lower-case UUID that depends only on its arguments."""
     digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))

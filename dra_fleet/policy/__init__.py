@@ -1,1 +1,1 @@
-"""What runs rules, ours or anyone's: values, reading of resources, judging, the gate."""
+"""Policy rules: their values, the reading of resources, checks and the gate."""

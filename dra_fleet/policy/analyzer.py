@@ -21,7 +21,7 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
 from dra_fleet.core.declared.resources import Provider, Resource, Stack
 from dra_fleet.core.findings.errors import ExpectedError
-from dra_fleet.policy import asked_policies, judging, own
+from dra_fleet.policy import asked_policies, checking, own
 from dra_fleet.policy.decoding import decode, encode
 from dra_fleet.policy.exemptions import exemption_of, today
 from dra_fleet.policy.reading.contents import may_contain
@@ -30,8 +30,8 @@ from dra_fleet.policy.rule import ResourceRule, StackRule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from dra_fleet.policy.checking import Violation
     from dra_fleet.policy.exemptions import Exemption
-    from dra_fleet.policy.judging import Violation
     from dra_fleet.policy.rule import Level, Rule, Settings
 
     Read = Callable[[], Mapping[str, object]]
@@ -53,11 +53,11 @@ SEVERITIES: Final[Mapping[str, analyzer_pb2.PolicySeverity.ValueType]] = {
 
 
 def info(rule: Rule) -> analyzer_pb2.PolicyInfo:
-    """A rule's level, parameters and texts."""
+    """Return the description of a rule: level, parameters and texts."""
     kind = (
         analyzer_pb2.POLICY_TYPE_STACK if isinstance(rule, StackRule) else analyzer_pb2.POLICY_TYPE_RESOURCE
     )
-    told = analyzer_pb2.PolicyInfo(
+    reported = analyzer_pb2.PolicyInfo(
         name=rule.name,
         description=rule.description,
         enforcementLevel=LEVELS[rule.standard],
@@ -73,17 +73,17 @@ def info(rule: Rule) -> analyzer_pb2.PolicyInfo:
             "description": parameter.description,
             "default": list(cast("tuple[str, ...]", default)) if isinstance(default, tuple) else default,
         }
-        told.configSchema.properties.update({parameter.name: schema})
-    return told
+        reported.configSchema.properties.update({parameter.name: schema})
+    return reported
 
 
 def reading(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource) -> Read:
-    """The inputs of a resource, decoded when first asked for."""
+    """Return the inputs of a resource, decoded at first use."""
     return cache(partial(decode, sent.properties))
 
 
 def resource_of(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource, read: Read) -> Resource:
-    """A resource with these inputs."""
+    """Build a resource with these inputs."""
     provider = None
     if sent.HasField("provider"):
         by = sent.provider
@@ -108,7 +108,7 @@ _NAMES: Final[Mapping[int, Level]] = {number: level for level, number in LEVELS.
 
 
 class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
-    """Judges what the engine sends."""
+    """Checks the resources that the engine sends."""
 
     def __init__(
         self,
@@ -141,8 +141,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         self._read: dict[str, Read] = {}
         """By resource its inputs, decoded once for all rules on it and on the stack."""
         self._ahead = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead")
-        self._told: dict[str, dict[str, int]] = {}
-        """By resource the unknown values that were told, with how much they stop."""
+        self._reported: dict[str, dict[str, int]] = {}
+        """By resource the unknown values that were reported, with how much they stop."""
 
     def _take(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
@@ -158,31 +158,31 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     def Analyze(  # noqa: N802 - the protocol's name
         self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzeResponse:
-        """Judge one resource's inputs."""
+        """Check one resource's inputs."""
         read = self._read[request.urn] = reading(request)
-        self._told.pop(request.urn, None)
-        rules = self._judging(request.type)
+        self._reported.pop(request.urn, None)
+        rules = self._checking(request.type)
         answer = analyzer_pb2.AnalyzeResponse()
         if rules:
             resource = resource_of(request, read)
             answer = self._answer(
                 context,
                 (
-                    lambda rule=rule: judging.judge_resource(rule, resource, self._settings[rule.name])
+                    lambda rule=rule: checking.check_resource(rule, resource, self._settings[rule.name])
                     for rule in rules
                 ),
             )
-        # What a rule meets here, a fault too, it meets again when the stack is judged.
-        self._ahead.submit(judging.prepare, self._rules, resource_of(request, read))
+        # What a rule meets here, a fault too, it meets again when the stack is checked.
+        self._ahead.submit(checking.prepare, self._rules, resource_of(request, read))
         return answer
 
     def AnalyzeStack(  # noqa: N802 - the protocol's name
         self, request: analyzer_pb2.AnalyzeStackRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzeResponse:
-        """Judge all resources together: their inputs as analysed before, and their outputs.
+        """Check all resources together: their inputs as analysed before, and their outputs.
 
         `pulumi policy analyze` and a program's run both send each resource's inputs first; a resource of
-        which only outputs are known, such as one outside the targets of a targeted run, is judged by these.
+        which only outputs are known, such as one outside the targets of a targeted run, is checked by these.
         The engine sends them in any order; rules see them in the order of registration.
         """
         self._ahead.submit(int).result()  # after all that was worked out for the stack's resources
@@ -192,7 +192,10 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         stack = Stack(resources=[self._with_outputs(resource) for resource in sent])
         return self._answer(
             context,
-            (lambda rule=rule: judging.judge_whole(rule, stack, self._settings[rule.name]) for rule in rules),
+            (
+                lambda rule=rule: checking.check_whole(rule, stack, self._settings[rule.name])
+                for rule in rules
+            ),
         )
 
     def Remediate(  # noqa: N802 - the protocol's name
@@ -238,7 +241,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     def GetPluginInfo(  # noqa: N802 - the protocol's name
         self, request: empty_pb2.Empty, context: grpc.ServicerContext
     ) -> plugin_pb2.PluginInfo:
-        """The version."""
+        """Return the version."""
         del request, context
         return plugin_pb2.PluginInfo(version=self._version)
 
@@ -259,7 +262,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             except ValueError as problem:
                 _refuse(context, str(problem))
             self._levels[name] = _NAMES[config.enforcementLevel]
-        self._settings = judging.accepted_by_all(self._settings)
+        self._settings = checking.accepted_by_all(self._settings)
         self._for_type.clear()
         return empty_pb2.Empty()
 
@@ -295,7 +298,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     def _runs(self, rule: Rule) -> bool:
         return self._levels[rule.name] != "disabled"
 
-    def _judging(self, resource_type: str) -> list[ResourceRule]:
+    def _checking(self, resource_type: str) -> list[ResourceRule]:
         found = self._for_type.get(resource_type)
         if found is None:
             found = self._for_type[resource_type] = [
@@ -318,23 +321,23 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         self, context: grpc.ServicerContext, judgements: Iterable[Callable[[], list[Violation]]]
     ) -> analyzer_pb2.AnalyzeResponse:
         violations: list[Violation] = []
-        for judge in judgements:
+        for check in judgements:
             try:
-                violations += judge()
+                violations += check()
             except BaseException as problem:  # noqa: BLE001 - whatever it is, it stops the run
                 self._broken(context, problem)
-        violations = judging.with_exemptions(violations, self._exemptions, today())
-        merged = judging.merge_unknowns(violations, self._levels)
+        violations = checking.with_exemptions(violations, self._exemptions, today())
+        merged = checking.merge_unknowns(violations, self._levels)
         diagnostics = [self._diagnostic(violation) for violation in merged if self._is_new(violation)]
         return analyzer_pb2.AnalyzeResponse(diagnostics=diagnostics)
 
     def _is_new(self, violation: Violation) -> bool:
-        """Whether an unknown value was not told yet, or only by a rule that stops less; notes it."""
-        told = self._told.setdefault(violation.urn, {})
-        weight = judging.weight(violation, self._levels)
-        new = not violation.unknown or told.get(violation.unknown, -1) < weight
+        """Record an unknown value; return False if a rule that stops at least as much already reported it."""
+        reported = self._reported.setdefault(violation.urn, {})
+        weight = checking.weight(violation, self._levels)
+        new = not violation.unknown or reported.get(violation.unknown, -1) < weight
         if new:
-            told[violation.unknown] = weight
+            reported[violation.unknown] = weight
         return new
 
     def _diagnostic(self, violation: Violation) -> analyzer_pb2.AnalyzeDiagnostic:
@@ -353,14 +356,14 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         )
 
     def _broken(self, context: grpc.ServicerContext, problem: BaseException) -> NoReturn:
-        """Stop the run: a rule that cannot judge must not pass. The problem's own text may hold a secret."""
+        """Stop the run: a rule that cannot check must not pass. The problem's own text may hold a secret."""
         frames = traceback.extract_tb(problem.__traceback__)
         where = " < ".join(
             f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}" for frame in reversed(frames)
         )
         text = f"a rule of the policy pack {self._name} broke: {type(problem).__name__} at {where}"
         if isinstance(problem, ExpectedError):
-            text = f"the policy pack {self._name} cannot judge: {problem}"
+            text = f"the policy pack {self._name} cannot check: {problem}"
         sys.stderr.write(f"{text}\n")
         context.abort(grpc.StatusCode.INTERNAL, text)
         raise RuntimeError(text)  # abort itself raises

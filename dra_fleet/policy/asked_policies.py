@@ -1,4 +1,4 @@
-"""What a stack asks for beside this pack's rules: a team's own rules, and exemptions.
+"""Policies that a stack adds to this pack's rules: a team's custom rules and exemptions.
 
 The stack's configuration names both under one key, in any Pulumi project, as the engine hands it to the pack:
 `dra-fleet:policies: {rules: ./rules, exemptions: exemptions.yaml}`. Paths are from the project's folder.
@@ -23,23 +23,23 @@ _FORM: Final = "{rules: ./rules, exemptions: exemptions.yaml}, both optional"
 
 
 class PoliciesError(ExpectedError):
-    """What a stack asks for cannot be understood."""
+    """The policies of a stack cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskedPolicies:
-    """What is asked for, by absolute paths; None for nothing."""
+    """Rules and exemptions by absolute path; None if not set."""
 
     rules: Path | None = None
     exemptions: Path | None = None
 
     def or_else(self, other: AskedPolicies) -> AskedPolicies:
-        """This, and what another asks for where this asks for nothing."""
+        """Return these policies, with `other` as the default for each path that is not set."""
         return AskedPolicies(rules=self.rules or other.rules, exemptions=self.exemptions or other.exemptions)
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """What is asked for, whatever it is."""
+        """All paths that are set."""
         return tuple(path for path in (self.rules, self.exemptions) if path is not None)
 
     @property
@@ -53,14 +53,14 @@ NOTHING: Final = AskedPolicies()
 
 
 def given(rules: Path | None, exemptions: Path | None) -> AskedPolicies:
-    """What a command's options ask for; paths are from the folder that one is in."""
+    """Build the policies from a command's options; paths are relative to the working directory."""
     return AskedPolicies(
         rules=rules.absolute() if rules else None, exemptions=exemptions.absolute() if exemptions else None
     )
 
 
 def asked_by_config(text: str, directory: Path) -> AskedPolicies:
-    """What a stack's configuration asks for.
+    """Parse the policies in a stack's configuration.
 
     Args:
         text: the value of the key, JSON as the engine hands it over; empty for none.
@@ -79,7 +79,7 @@ def asked_by_config(text: str, directory: Path) -> AskedPolicies:
 
 
 def asked_by_project(directory: Path, stack: str) -> AskedPolicies:
-    """What a stack file, or else the project's own file, asks for.
+    """Read the policies of a stack file, or of the project file if the stack file names none.
 
     Args:
         directory: the project's folder.
@@ -92,7 +92,7 @@ def asked_by_project(directory: Path, stack: str) -> AskedPolicies:
 
 
 def asked_by_file(file: Path) -> AskedPolicies:
-    """What a stack file, or else the project's own file, asks for.
+    """Read the policies of a stack file, or of the project file if the stack file names none.
 
     Args:
         file: the stack file, in the project's folder or below it.
@@ -114,13 +114,11 @@ def asked_by_file(file: Path) -> AskedPolicies:
 
 
 def _project(directory: Path) -> Path:
-    """The project of a folder, which may be below it."""
     folders = (directory, *directory.parents)
     return next((folder for folder in folders if (folder / PROJECT_FILE).is_file()), directory).resolve()
 
 
 def _content(file: Path) -> Mapping[str, Any]:
-    """What a file of the engine holds, nothing where it is not there."""
     if not file.is_file():
         return {}
     try:

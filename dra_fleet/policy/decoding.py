@@ -1,6 +1,6 @@
 """The engine's wire form of properties, as plain values with marks for unknown and secret.
 
-One pass over the protobuf value itself: the policy SDK's way through JSON text costs several times that, once
+One skip the protobuf value itself: the policy SDK's way through JSON text costs several times that, once
 per policy. https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/plugin/rpc.go
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def decode(properties: Struct) -> dict[str, object]:
-    """The properties of a resource from the wire."""
+    """Decode the properties of a resource from the wire."""
     return {key: _value(value) for key, value in properties.fields.items()}
 
 
@@ -41,7 +41,7 @@ def _value(value: WireValue) -> object:
 
 
 def from_plain(value: object) -> object:
-    """The same marks in a plain value, as the engine's JSON events hold it."""
+    """Decode the same marks in a plain value, as in the engine's JSON events."""
     if isinstance(value, str):
         return Missing.UNKNOWN if value in UNKNOWNS else value
     if isinstance(value, dict):

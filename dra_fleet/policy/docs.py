@@ -41,10 +41,10 @@ def section(rule: Rule) -> str:
     ]
     if rule.remedy is not None:
         lines.append("- Corrects what it finds where the policy config sets its level to `remediate`.")
-    if rule.judged_at_update:
-        lines.append("- What is unknown at preview is listed, and judged by the engine before it is made.")
+    if rule.checked_at_update:
+        lines.append("- What is unknown at preview is listed, and checked by the engine before it is made.")
     if rule.needs_options:
-        lines.append("- Needs the engine: saved events do not tell the options that it looks at.")
+        lines.append("- Needs the engine: saved events do not have the resource options that it reads.")
     return "\n".join([*lines, ""])
 
 

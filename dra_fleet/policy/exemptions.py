@@ -31,7 +31,7 @@ class ExemptionsError(ExpectedError):
 
 @dataclass(frozen=True, kw_only=True)
 class Exemption:
-    """One exemption.
+    """An exemption from a rule.
 
     Attributes:
         rule: the rule's name.
@@ -46,41 +46,41 @@ class Exemption:
     expires: dt.date
 
     def covers(self, rule: str, urn: str) -> bool:
-        """Whether it is about what a rule finds on a resource."""
+        """Return whether the exemption is about this rule and resource."""
         return rule == self.rule and self.resource in (urn, urn.rpartition("::")[2])
 
     def holds(self, today: dt.date) -> bool:
-        """Whether it has not expired."""
+        """Return whether the exemption has not expired."""
         return today <= self.expires
 
     @property
     def about(self) -> str:
-        """What it is about."""
+        """Rule and resource of the exemption."""
         return f"the exemption of {self.resource} from {self.rule}"
 
-    def told(self, today: dt.date) -> str:
-        """What a finding's message says of it."""
+    def describe(self, today: dt.date) -> str:
+        """Describe the exemption for a finding's message."""
         if self.holds(today):
             return f"exempted until {self.expires}: {self.reason}"
         return (
             f"its exemption expired on {self.expires} ({self.reason}); "
-            "fix: mend the finding, or agree on a later day in the exemption's `expires`"
+            "fix: fix the finding, or agree on a later day in the exemption's `expires`"
         )
 
 
 def without_exemption(message: str) -> tuple[str, str]:
-    """A finding's message, and what it says of an exemption that holds; empty where it names none."""
+    """Split a finding's message into the message and its text about a valid exemption; empty without one."""
     found = _HOLDS.search(message)
     return (message, "") if found is None else (message[: found.start()], found[1])
 
 
 def today() -> dt.date:
-    """The day by which exemptions are judged."""
+    """Return the day by which exemptions are checked."""
     return dt.datetime.now(tz=dt.UTC).date()
 
 
 def exemption_of(exemptions: Iterable[Exemption], rule: str, urn: str) -> Exemption | None:
-    """The exemption that is about what a rule finds on a resource, whether it holds or not."""
+    """Return the exemption for this rule and resource, also if it has expired."""
     return next((found for found in exemptions if found.covers(rule, urn)), None)
 
 
@@ -120,7 +120,7 @@ def _document(path: Path) -> Document:
             "fix: restore the file, or take it out of the policies"
         ) from None
     except Unreadable as problem:
-        raise ExemptionsError(problem.told(path)) from None
+        raise ExemptionsError(problem.message(path)) from None
     if len(documents) != 1:
         raise ExemptionsError(f"{path}: must be one YAML document; fix: write {_KEY}: [] for none")
     return documents[0]

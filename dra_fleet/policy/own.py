@@ -1,4 +1,4 @@
-"""All rules that judge a stack: this pack's and a team's own, with the exemptions from them."""
+"""All rules that check a stack: this pack's and a team's own, with the exemptions from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Policies:
-    """All rules that judge, and the exemptions from them.
+    """All rules that check, and the exemptions from them.
 
     Attributes:
         asked: where custom rules and exemptions are.
@@ -37,7 +37,7 @@ class Policies:
 
     @property
     def of_project(self) -> tuple[int, int] | None:
-        """How many rules and exemptions the project names itself."""
+        """Number of rules and of exemptions that the project names itself."""
         if self.project is None:
             return None
         return (
@@ -53,7 +53,7 @@ def load(asked: AskedPolicies) -> Policies:
     """Load what is asked for.
 
     Raises:
-        RuleFileError: a rule cannot be had: nothing may be judged without it.
+        RuleFileError: a rule cannot be had: nothing may be checked without it.
         ExemptionsError: the exemptions cannot.
     """
     rules = pack.RULES if asked.rules is None else load_rules(RULES_FOLDER, asked.rules)

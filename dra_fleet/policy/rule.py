@@ -1,4 +1,4 @@
-"""What a rule is: a name, what must hold and why, its levels, and a pure judgement of resources."""
+"""A rule: name, requirement with its reason, levels, and a pure check."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ class Settings:
     values: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
+        """Return a list of texts."""
         return tuple(str(item) for item in cast("Iterable[object]", self.values[name]))
 
     def text(self, name: str) -> str:
-        """A text."""
+        """Return a text."""
         return str(self.values[name])
 
     def flag(self, name: str) -> bool:
-        """A boolean."""
+        """Return a boolean."""
         return bool(self.values[name])
 
     def number(self, name: str) -> int:
-        """A whole number."""
+        """Return a whole number."""
         return int(cast("float", self.values[name]))
 
     @property
@@ -78,7 +78,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Finding:
-    """One violation: where it is, what was got, what is allowed and how to fix it.
+    """A violation: its place, the value, what is allowed and how to fix it.
 
     Attributes:
         resource: the resource at fault.
@@ -101,14 +101,14 @@ class Finding:
         return f"{self.resource.title}: {place}{self.problem}; allowed: {self.allowed}; fix: {self.fix}"
 
 
-JudgeResource = Callable[["Resource", Settings], Iterable[Finding]]
-JudgeStack = Callable[["Stack", Settings], Iterable[Finding]]
+CheckResource = Callable[["Resource", Settings], Iterable[Finding]]
+CheckStack = Callable[["Stack", Settings], Iterable[Finding]]
 Remedy = Callable[["Resource", Settings], Mapping[str, object] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What every rule says of itself.
+    """Metadata of a rule.
 
     Attributes:
         name: `<resource>-<verb>-<object>`; the file has the same words with `_`.
@@ -120,9 +120,9 @@ class Rule:
         production: the level in the preset `production`; the same as `standard` unless given.
         parameters: what the policy config may set.
         production_parameters: what the preset `production` sets.
-        judged_at_update: an unknown value is only listed at preview, because almost every program takes it
-            from another resource; the engine has it judged again, known, before the resource is made.
-        needs_options: it looks at options of resources that saved events do not tell, so that what it finds
+        checked_at_update: an unknown value is only listed at preview, because almost every program takes it
+            from another resource; the engine has it checked again, known, before the resource is made.
+        needs_options: it looks at options of resources that saved events do not report, so that what it finds
             in them proves nothing.
         remedy: returns the properties of a resource with the violation removed, or None if the resource has
             none or the rule cannot remove it; used at level `remediate` only.
@@ -137,12 +137,12 @@ class Rule:
     production: Level | None = None
     parameters: tuple[Parameter, ...] = ()
     production_parameters: Mapping[str, object] = field(default_factory=dict[str, object])
-    judged_at_update: bool = False
+    checked_at_update: bool = False
     needs_options: bool = False
     remedy: Remedy | None = None
 
     def level(self, preset: Preset) -> Level:
-        """The level in a preset. In `advisory` nothing stops a run."""
+        """Return the level in a preset. In `advisory` nothing stops a run."""
         if preset == "advisory":
             return "disabled" if self.standard == "disabled" else "advisory"
         return self.production or self.standard if preset == "production" else self.standard
@@ -153,7 +153,7 @@ class Rule:
         return (*self.parameters, _ACCEPT)
 
     def settings(self, given: Mapping[str, object]) -> Settings:
-        """The parameters with what the policy config gives.
+        """Merge the policy config into the parameters.
 
         Raises:
             ValueError: The config names a parameter that the rule has not.
@@ -181,25 +181,25 @@ class ResourceRule(Rule):
     """A rule on single resources.
 
     Attributes:
-        types: matches the whole type token of the resources it judges; nothing else reaches it.
-        judge: finds the violations.
+        types: matches the whole type token of the resources it checks; nothing else reaches it.
+        check: finds the violations.
     """
 
     types: re.Pattern[str]
-    judge: JudgeResource
+    check: CheckResource
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackRule(Rule):
-    """A rule on all resources together, for what one resource alone cannot tell.
+    """A rule on all resources together, for what one resource alone does not know.
 
     Attributes:
-        judge: finds the violations.
+        check: finds the violations.
         advises: whether all that it finds in a program is advice there, whatever its level; None for never.
             Such findings are of low severity.
-        prepare: works out what a resource alone tells, while the program still runs: `judge` remembers it.
+        prepare: works out what a resource alone reports, while the program still runs: `check` remembers it.
     """
 
-    judge: JudgeStack
+    check: CheckStack
     prepare: Callable[[Resource], None] | None = None
     advises: Callable[[Stack, Settings], bool] | None = None

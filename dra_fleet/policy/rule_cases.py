@@ -1,4 +1,4 @@
-"""What the contract of rules wants of each rule: a program that passes, and ways to break one property."""
+"""Test cases of a rule: programs that pass, and changes of one property that the rule reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REMOVED: Final = Missing.ABSENT
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """One resource of a program."""
+    """A resource of a test program."""
 
     type: str
     name: str
@@ -57,7 +57,7 @@ class Declared:
 
 @dataclass(frozen=True, kw_only=True)
 class Break:
-    """One property of a passing program, made wrong.
+    """A change that makes one property of a passing program wrong.
 
     Attributes:
         resource: the name of the resource that is changed.
@@ -87,17 +87,17 @@ class RuleCase:
 
 
 def said(declared: Declared, problem: str, allowed: str, fix: str) -> str:
-    """A finding's message. `problem` begins with the place, as in `spec.count is 0`."""
+    """Return a finding's message. `problem` begins with the place, as in `spec.count is 0`."""
     return f"{declared.name} ({declared.type}): {problem}; allowed: {allowed}; fix: {fix}"
 
 
 def changed(case: RuleCase, broken: Break, value: object) -> list[Resource]:
-    """The program of a case with one property changed."""
+    """Build the program of a case with one property changed."""
     return [declared.resource() for declared in declared_with(case, broken, value)]
 
 
 def declared_with(case: RuleCase, broken: Break, value: object) -> list[Declared]:
-    """The declarations of a case with one property changed."""
+    """Return the declarations of a case with one property changed."""
     names = [declared.name for declared in case.passing]
     if names.count(broken.resource) != 1:
         raise ValueError(f"a break names the resource {broken.resource!r}; allowed: {', '.join(names)}")
@@ -124,7 +124,7 @@ def put(properties: Any, path: tuple[str | int, ...], value: object) -> None:  #
 
 
 def all_secret(value: Any) -> Any:  # noqa: ANN401 - any tree
-    """The same value with every scalar secret."""
+    """Make every scalar of a value secret."""
     if isinstance(value, Mapping):
         mapping = cast("Mapping[str, Any]", value)
         return {key: all_secret(item) for key, item in mapping.items()}

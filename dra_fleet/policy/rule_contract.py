@@ -1,7 +1,8 @@
-"""What every rule is held to, ours and a team's own: it explains itself, and its cases show that it judges.
+"""Contract of every rule, built-in or custom: it explains itself, and its cases show that it checks.
 
-A rule passes the programs of its cases and tells each break in exactly the words that the case says; the same
-property unknown is told as unknown, and can be accepted by name; no secret value is shown or hides a break.
+A rule passes the programs of its cases and reports each break in exactly the words that the case says; the
+same property unknown is reported as unknown, and can be accepted by name; no secret value is shown or hides a
+break.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.core.declared.values import REDACTED
-from dra_fleet.policy.judging import SHORTEST_SECRET, judge
+from dra_fleet.policy.checking import SHORTEST_SECRET, check
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule
 from dra_fleet.policy.rule_cases import REMOVED, UNKNOWN, all_secret, changed, declared_with, scalars
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dra_fleet.core.declared.resources import Resource
-    from dra_fleet.policy.judging import Violation
+    from dra_fleet.policy.checking import Violation
     from dra_fleet.policy.rule import Rule
     from dra_fleet.policy.rule_cases import Break, RuleCase
 
@@ -32,11 +33,11 @@ _PARAMETER: Final = re.compile(r"[a-z][A-Za-z]+")
 def broken_contract(rule: Rule, cases: Sequence[RuleCase]) -> list[str]:
     """Everything that a rule and its cases do not hold to, a sentence each; of wrong cases, the first."""
     found = [*explains_itself(rule, cases), *breaks_what_is_there(rule, cases)]
-    return found or [told for check in CHECKS for told in check(rule, cases)]
+    return found or [reported for check in CHECKS for reported in check(rule, cases)]
 
 
 def explains_itself(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
-    """It says what must hold and why, how to mend it, and where there is more; some case breaks it."""
+    """Check that the rule has a description, a fix and a link, and that some case breaks it."""
     if not _NAME.fullmatch(rule.name):
         yield f"its name is {rule.name!r}; allowed: <resource>-<verb>-<object> in small letters"
     for name, text in (("description", rule.description), ("fix", rule.fix)):
@@ -66,28 +67,28 @@ def breaks_what_is_there(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]
 
 
 def passes(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
-    """It finds nothing in the programs that pass, and has resources of its types to judge there."""
+    """Check that the rule finds nothing in the passing programs, which have resources of its types."""
     for case in cases:
         resources = [declared.resource() for declared in case.passing]
-        for violation in _told(rule, case, resources):
+        for violation in _reported(rule, case, resources):
             yield f"a program that should pass does not: {violation.message}"
         if isinstance(rule, ResourceRule) and not any(rule.types.fullmatch(one.type) for one in resources):
-            yield f"a program has no resource that it judges; allowed: {rule.types.pattern}"
+            yield f"a program has no resource that it checks; allowed: {rule.types.pattern}"
 
 
 def tells_each_break(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
-    """It tells each break, in the case's own words and no others."""
+    """Check that the rule reports each break with exactly the messages of the case."""
     for case, broken in _breaks(cases):
-        violations = _told(rule, case, changed(case, broken, broken.value))
+        violations = _reported(rule, case, changed(case, broken, broken.value))
         said = [violation.message for violation in violations]
         if said != list(broken.messages):
-            yield f"{_named(broken)} is told as {said}; the case says {list(broken.messages)}"
+            yield f"{_named(broken)} is reported as {said}; the case says {list(broken.messages)}"
         if any(violation.unjudged for violation in violations):
             yield f"{_named(broken)} stops nothing"
 
 
 def tells_unknown(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
-    """It tells the same property as unknown where that is not known at preview."""
+    """Check that the rule reports the same property as unknown if preview does not know it."""
     for case, broken in _breaks(cases):
         if broken.unknown is None:
             continue
@@ -100,23 +101,23 @@ def tells_unknown(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
             f'fix: give it as a plain value, or accept it by name: add "{entry}" to {ACCEPT_UNKNOWN} of '
             f"{rule.name} in the policy config; why: {rule.description}"
         )
-        said = [(found.message, found.urn, found.unjudged) for found in _told(rule, case, resources)]
+        said = [(found.message, found.urn, found.unjudged) for found in _reported(rule, case, resources)]
         if said != [(message, resource.urn, False)]:
-            told = [text for text, _, _ in said]
-            yield f"{_named(broken)}, unknown, is told as {told}; it must be {[message]}"
+            reported = [text for text, _, _ in said]
+            yield f"{_named(broken)}, unknown, is reported as {reported}; it must be {[message]}"
 
 
 def accepts_unknown(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
-    """An unknown value that is accepted by name stops nothing, and is told."""
+    """Check that an unknown value that is accepted by name stops nothing and is reported."""
     for case, broken in _breaks(cases):
         if broken.unknown is None:
             continue
         accepted = {ACCEPT_UNKNOWN: [f"{broken.resource}/{broken.unknown}"]}
-        violations = _told(rule, case, changed(case, broken, UNKNOWN), **accepted)
+        violations = _reported(rule, case, changed(case, broken, UNKNOWN), **accepted)
         ending = f"is unknown at preview; accepted by name for {rule.name}"
         if [found.unjudged for found in violations] != [True] or not violations[0].message.endswith(ending):
-            told = [found.message for found in violations]
-            yield f"{_named(broken)}, unknown and accepted by name, is told as {told}"
+            reported = [found.message for found in violations]
+            yield f"{_named(broken)}, unknown and accepted by name, is reported as {reported}"
 
 
 def shows_no_secret(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
@@ -133,18 +134,18 @@ def shows_no_secret(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
         ]
         hidden = {text for declared in program for text in scalars(declared.properties)}
         hidden = {text for text in hidden if len(text) >= SHORTEST_SECRET and text not in REDACTED}
-        for violation in _told(rule, case, [declared.resource() for declared in secret]):
+        for violation in _reported(rule, case, [declared.resource() for declared in secret]):
             if shown := sorted(text for text in hidden if text in violation.message):
                 yield f"{_named(broken)} shows the secret {shown[0]!r}: {violation.message}"
 
 
 def sees_through_secrets(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
-    """A break of secret values is found where the same in clear is."""
+    """Check that the rule finds a break in secret values as in plain ones."""
     for case, broken in _breaks(cases):
         program = declared_with(case, broken, broken.value)
         secret = [replace(declared, properties=all_secret(declared.properties)) for declared in program]
         open_, hidden = (
-            [found.urn for found in _told(rule, case, [one.resource() for one in each])]
+            [found.urn for found in _reported(rule, case, [one.resource() for one in each])]
             for each in (program, secret)
         )
         if open_ != hidden:
@@ -159,11 +160,11 @@ CHECKS: Final[tuple[Check, ...]] = (
     shows_no_secret,
     sees_through_secrets,
 )
-"""What cases show, once they are cases of the rule."""
+"""Checks of a rule's own cases."""
 
 
-def _told(rule: Rule, case: RuleCase, resources: Sequence[Resource], **more: object) -> list[Violation]:
-    return judge(rule, resources, rule.settings({**case.settings, **more}))
+def _reported(rule: Rule, case: RuleCase, resources: Sequence[Resource], **more: object) -> list[Violation]:
+    return check(rule, resources, rule.settings({**case.settings, **more}))
 
 
 def _breaks(cases: Sequence[RuleCase]) -> Iterator[tuple[RuleCase, Break]]:
@@ -171,7 +172,6 @@ def _breaks(cases: Sequence[RuleCase]) -> Iterator[tuple[RuleCase, Break]]:
 
 
 def _named(broken: Break) -> str:
-    """How a break is called."""
     if not broken.path:
         return f"{broken.resource} with {dict(broken.options)}"
     place = ".".join(str(step) for step in broken.path)

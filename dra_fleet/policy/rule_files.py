@@ -1,4 +1,4 @@
-"""Rules are found in folders, ours and a team's: a file each, whose name is the rule's with `_` for `-`."""
+"""Rules are found in folders, built-in and custom: a file each, whose name is the rule's with `_` for `-`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def load_rules(*folders: Path) -> tuple[Rule, ...]:
 
 
 def load_cases(rule: Rule, folder: Path) -> tuple[RuleCase, ...]:
-    """The cases of a rule, which the file of its name in a folder binds to `CASES`.
+    """Load the cases of a rule, which the file of its name in a folder binds to `CASES`.
 
     Raises:
         RuleFileError: there is no such file, it does not import, or binds no cases.
@@ -75,7 +75,7 @@ def load_cases(rule: Rule, folder: Path) -> tuple[RuleCase, ...]:
 def _files(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         raise RuleFileError(
-            f"{folder} is no folder, and rules of it are asked for: nothing is judged without them; "
+            f"{folder} is no folder, and rules of it are asked for: nothing is checked without them; "
             "fix: restore it, or take it out of the policies"
         )
     found = [file for file in sorted(folder.glob("*.py")) if not file.name.startswith("_")]
@@ -98,7 +98,7 @@ def _rule(file: Path) -> Rule:
 
 
 def _package(folder: Path) -> str:
-    """The name under which a folder's files are imported, so that they can import one another."""
+    """Return the package name under which a folder's files can import one another."""
     if folder == RULES_FOLDER:
         return "policies.rules"
     name = f"rules_{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
@@ -117,13 +117,13 @@ def _module(file: Path, package: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise RuleFileError(f"{file} cannot be imported")
     module = sys.modules[name] = module_from_spec(spec)
-    writes_nothing, ours = sys.dont_write_bytecode, file.parent == RULES_FOLDER
-    sys.dont_write_bytecode = writes_nothing or not ours  # a team's folder stays as it is
+    writes_nothing, own = sys.dont_write_bytecode, file.parent == RULES_FOLDER
+    sys.dont_write_bytecode = writes_nothing or not own  # a team's folder stays as it is
     try:
         spec.loader.exec_module(module)
     except BaseException as problem:
         del sys.modules[name]
-        raise RuleFileError(f"{file} does not import: {_why(problem, file)}; fix: mend the file") from problem
+        raise RuleFileError(f"{file} does not import: {_why(problem, file)}; fix: fix the file") from problem
     finally:
         sys.dont_write_bytecode = writes_nothing
     return module

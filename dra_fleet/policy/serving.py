@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 _LARGEST_MESSAGE: Final = 400 * 1024 * 1024
-"""Bytes; the engine's own limit. A whole stack comes in one message."""
+"""Bytes; the engine's own limit. A whole stack is one message."""
 _WATCH_SECONDS: Final = 5
 _SWITCH_SECONDS: Final = 0.0005
 """After which a thread that works ahead lets another one answer; the engine waits for each answer."""

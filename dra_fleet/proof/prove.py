@@ -9,10 +9,10 @@ from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.answer.admin_access import refuse_admin_access
 from dra_fleet.proof.answer.admission import admissions
-from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
+from dra_fleet.proof.answer.classes import prove_classes, report_unmatched
 from dra_fleet.proof.answer.gangs import as_gang, remedy
-from dra_fleet.proof.answer.growth import WORST_FIRST, judge_together, must_grow, running_together
-from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
+from dra_fleet.proof.answer.growth import WORST_FIRST, check_together, must_grow, running_together
+from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, report
 from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_unmatched
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.partition_names import report_whole_devices
@@ -58,7 +58,7 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
         classes += proved[0]
         claims += proved[1]
         workloads += proved[2]
-    tell_unmatched(classes, missed, plan.clusters, findings)
+    report_unmatched(classes, missed, plan.clusters, findings)
     return Proof(
         classes=tuple(classes),
         claims=tuple(claims),
@@ -90,8 +90,8 @@ def _prove_cluster(
     asks = {name: claim_ask(name, spec, classes) for name, spec in sorted(specs.items())}
     channels = channel_asks(cluster, classes)
     broken = refuse_broken(cluster, asks, findings)
-    wanted = [*asks.values(), *channels.values()]
-    named = drivers_named(wanted, {item.name: classes[item.name] for item in cluster.classes})
+    requested = [*asks.values(), *channels.values()]
+    named = drivers_named(requested, {item.name: classes[item.name] for item in cluster.classes})
     installed = drivers_of(cluster, named)
     refuse_parameters(cluster, installed, asks, findings)
     refuse_admin_access(cluster, installed, asks, findings)
@@ -120,11 +120,11 @@ def _refuse_placeless(
     cluster: ClusterPlan,
     groups: Sequence[NodeGroup],
     workloads: Sequence[WorkloadPlan],
-    told: tuple[Sequence[PodSet], Mapping[str, int]],
+    reported: tuple[Sequence[PodSet], Mapping[str, int]],
     findings: ProofFindings,
 ) -> None:
-    """Refuse pods that no node takes, whatever devices it has: their claims cannot be judged."""
-    pod_sets, of_workload = told
+    """Refuse pods that no node takes, whatever devices it has: their claims cannot be checked."""
+    pod_sets, of_workload = reported
     for item in workloads:
         pod_set = pod_sets[of_workload[item.name]]
         barriers = {group.pool: barrier(pod_set, group.shape) for group in groups}
@@ -140,7 +140,7 @@ def _question(
 ) -> Question:
     suitability: dict[tuple[int, int], Suitability] = {}
     for number, pod_set in enumerate(pod_sets):
-        with suppress(Undecidable):  # what each pool means is told anyway, in as long as a step takes
+        with suppress(Undecidable):  # what each pool means is reported anyway, in as long as a step takes
             placements.spend(len(groups))
         suitability |= suitability_by_group(number, pod_set, groups, kinds, placements)
     return Question(
@@ -149,7 +149,7 @@ def _question(
 
 
 def _any_pod(ask: ClaimAsk) -> PodSet:
-    """A pod that holds one such claim and may go anywhere: who consumes a template is not always known."""
+    """Return a pod that has one such claim and may be placed anywhere: a template's users may be unknown."""
     return PodSet(
         name=ask.name,
         claim=ask,
@@ -193,7 +193,7 @@ def _claim_answer(question: Question, pools: Sequence[PoolFit]) -> tuple[Answer,
 
 
 def _error(question: Question, pod_set: int) -> tuple[Answer, str] | None:
-    """The verdict for the cluster where a selector fails on a device that the scheduler would look at."""
+    """Return an `error` verdict if a selector fails on a device that the scheduler would evaluate."""
     for index, group in enumerate(question.groups):
         found = question.suitability[pod_set, index].error
         if found is not None and group.most:
@@ -214,16 +214,16 @@ def _prove_workloads(
     errors = {
         pod_set: error for pod_set in range(len(pod_sets)) if (error := _error(question, pod_set)) is not None
     }
-    judged = [pod_set for pod_set in range(len(pod_sets)) if pod_set not in errors]
+    checked = [pod_set for pod_set in range(len(pod_sets)) if pod_set not in errors]
     queued = admissions(cluster.queues, workloads)
     states = running_together(workloads, of_workload, queued)
     steady = all(group.least == group.most for group in groups)
 
     def verdicts(asked: Question) -> tuple[dict[int, Answer], dict[int, Answer]]:
-        most = judge_together(asked, judged, states, [group.most for group in groups], queued)
+        most = check_together(asked, checked, states, [group.most for group in groups], queued)
         if steady:
             return most, most
-        return most, judge_together(asked, judged, states, [group.least for group in groups], queued)
+        return most, check_together(asked, checked, states, [group.least for group in groups], queued)
 
     at_max, at_min = verdicts(question)
 
@@ -234,13 +234,13 @@ def _prove_workloads(
         return all(
             WORST_FIRST.index(answers[pod_set].word) >= WORST_FIRST.index(before[pod_set].word)
             for before, answers in zip((at_max, at_min), verdicts(changed), strict=True)
-            for pod_set in judged
+            for pod_set in checked
         )
 
     fits = [pool_fits(question, pod_set) for pod_set in range(len(pod_sets))]
     wasted = wastes(question, fits, {pool.name: pool for pool in cluster.pools}, is_as_good)
     proofs: list[WorkloadProof] = []
-    told: set[str] = set()
+    reported: set[str] = set()
     for item in workloads:
         pod_set = of_workload[item.name]
         pools = fits[pod_set]
@@ -269,20 +269,20 @@ def _prove_workloads(
             gang=item.gang or None,
             waste=wasted.get(pod_set),
         )
-        if answer.excess and answer.excess not in told:
-            told.add(answer.excess)
+        if answer.excess and answer.excess not in reported:
+            reported.add(answer.excess)
             what = f"on cluster {cluster.name}, in every order some pod waits: {answer.excess}"
             fix = "run fewer copies, or raise nodes.max" + (", or lower the quotas" if queued.of else "")
             findings.refuse(item.section, item.name, what=what, fix=fix)
         grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
         growth = must_grow(cluster, question, pod_set, pools) if grows else ()
-        tell(proof, item.section, growth, pod_sets[pod_set].claim.required, findings)
+        report(proof, item.section, growth, pod_sets[pod_set].claim.required, findings)
         proofs.append(proof)
     return proofs
 
 
 def _explained(answer: Answer, pools: Sequence[PoolFit], copies: int) -> tuple[Answer, str]:
-    """The answer with the nearest miss where no pool takes a single copy, and the fix."""
+    """Add the nearest miss and the fix to a verdict if no pool takes a single copy."""
     if answer.word == "guaranteed":
         return answer, ""
     if answer.word == "possible":

@@ -46,19 +46,20 @@ _PLACE: Final = re.compile(r"^  at: (.*):(\d+):\d+$\n?", re.MULTILINE)
 def to_sarif(
     stack: Path, here: Path, *, failures: Sequence[str], warnings: Sequence[str], refused: Sequence[str] = ()
 ) -> dict[str, object]:
-    """What a proof tells, as one SARIF log.
+    """Return the results of a proof as one SARIF log.
 
     Args:
-        stack: the stack file; where a text has no place of its own, its first line.
+        stack: the stack file; if a text has no place, its first line.
         here: the folder from which the code host knows files.
         failures: what stops the program; each may hold a line with its place, `at: FILE:LINE:COLUMN`.
         warnings: what does not.
         refused: what is wrong with the stack file itself, where nothing could be proved.
     """
     run = SarifRun(tool=_TOOL, version=version(_TOOL), rules=_RULES, category=f"dra-fleet-prove/{stack.stem}")
-    told = zip(_RULES, (failures, warnings, refused), strict=True)
+    reported = zip(_RULES, (failures, warnings, refused), strict=True)
     return sarif(
-        run, [item for rule, texts in told for item in _results(rule.name, rule.level, texts, stack, here)]
+        run,
+        [item for rule, texts in reported for item in _results(rule.name, rule.level, texts, stack, here)],
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.model.settings import StackOutput
-from dra_fleet.rehearsal.clouds.account import world_name
+from dra_fleet.rehearsal.clouds.account import simulator_name
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project import recorded, recorded_state
 from dra_fleet.rehearsal.stack_copy import named_stack
@@ -22,7 +22,7 @@ class NothingRunsError(RehearsalError):
 
 
 def simulated_name(cluster: ClusterPlan, home: Home) -> str:
-    """What a stack's cluster is called in the world: its own name, or that of the cluster it adopts.
+    """Return the simulator's name for a stack's cluster: its own name, or that of the cluster it adopts.
 
     Args:
         cluster: the stack's.
@@ -36,16 +36,15 @@ def simulated_name(cluster: ClusterPlan, home: Home) -> str:
     adopted = cluster.adopts
     if isinstance(adopted, StackOutput):
         adopted = _exported(home, cluster.name, adopted)
-    return (home.clusters / world_name(adopted or cluster.name)).resolve().name
+    return (home.clusters / simulator_name(adopted or cluster.name)).resolve().name
 
 
-def _exported(home: Home, cluster: str, wanted: StackOutput) -> str:
-    """What another stack of this rehearsal exports, as the engine recorded it."""
-    project, stack = named_stack(wanted.stack)
+def _exported(home: Home, cluster: str, requested: StackOutput) -> str:
+    project, stack = named_stack(requested.stack)
     record = recorded(home.backend, stack, project)
     if not record.exists():
         raise RehearsalError(
-            f"cluster {cluster} adopts {wanted}, and that stack is not in this rehearsal; run its program "
+            f"cluster {cluster} adopts {requested}, and that stack is not in this rehearsal; run its program "
             'here first: `eval "$(dra-fleet rehearse env)"`, then in its folder '
             f"`pulumi -C . stack init {stack}` and `pulumi -C . up --stack {stack}`"
         )
@@ -53,11 +52,11 @@ def _exported(home: Home, cluster: str, wanted: StackOutput) -> str:
     for item in recorded_state(record).get("resources", []):
         if item["type"] == "pulumi:pulumi:Stack":
             outputs = item.get("outputs", {})
-    found = wanted.text_in(outputs.get(wanted.output))
+    found = requested.text_in(outputs.get(requested.output))
     if found is None:
         raise RehearsalError(
-            f"cluster {cluster} adopts {wanted}, which is no plain text there; "
-            f"fix: look with `pulumi stack output --stack {wanted.stack}`"
+            f"cluster {cluster} adopts {requested}, which is no plain text there; "
+            f"fix: look with `pulumi stack output --stack {requested.stack}`"
         )
     return found
 

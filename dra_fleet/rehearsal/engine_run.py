@@ -20,7 +20,7 @@ import psutil
 from typing_extensions import TypedDict
 
 from dra_fleet.core.interrupts import heeding_interrupts
-from dra_fleet.rehearsal.world.processes import CREATION_TOLERANCE, ProcessId, stop_processes
+from dra_fleet.rehearsal.simulator.processes import CREATION_TOLERANCE, ProcessId, stop_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ REST = "the rest"
 
 
 class TimingJson(TypedDict):
-    """One part of a run, its seconds and its share of all."""
+    """A part of a run, its seconds and its share of all."""
 
     part: str
     seconds: float
@@ -50,7 +50,7 @@ class TimingJson(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """One part of a run.
+    """Duration of one part of a run.
 
     Attributes:
         part: its name.
@@ -63,7 +63,7 @@ class Timing:
     share: float
 
     def as_json(self) -> TimingJson:
-        """The documented shape in `rehearse up --timings --json`."""
+        """Return the documented shape in `rehearse up --timings --json`."""
         return {"part": self.part, "seconds": round(self.seconds, 3), "share": round(self.share, 4)}
 
 
@@ -71,27 +71,27 @@ class Timed:
     """A reporter that remembers what each step took.
 
     Args:
-        told: is told of everything.
+        told: receives every report.
     """
 
-    def __init__(self, told: Reporter) -> None:
-        self.told = told
+    def __init__(self, inner: Reporter) -> None:
+        self.inner = inner
         self._began = time.monotonic()
         self._parts: dict[str, float] = {}
 
     def say(self, line: str) -> None:
-        """Tell a result that stands while the work goes on."""
-        self.told.say(line)
+        """Report a result that remains while the work continues."""
+        self.inner.say(line)
 
     @contextmanager
     def step(self, title: str) -> Generator[Step]:
-        """A part that is told of as a step."""
-        with self.part(title), self.told.step(title) as step:
+        """Time a part and report it as a step."""
+        with self.part(title), self.inner.step(title) as step:
             yield step
 
     @contextmanager
     def part(self, title: str) -> Generator[None]:
-        """A part that nobody is told of; parts follow each other."""
+        """Time a part without a report; parts follow each other."""
         began = time.monotonic()
         try:
             yield
@@ -99,7 +99,7 @@ class Timed:
             self._parts[title] = self._parts.get(title, 0.0) + time.monotonic() - began
 
     def split(self, title: str, parts: Mapping[str, float]) -> None:
-        """Replace a part that is over by the parts it consisted of; what they do not tell stays its own."""
+        """Replace a part that is over by the parts it consisted of; what they do not report stays its own."""
         rest = self._parts.pop(title) - sum(parts.values())
         self._parts |= {f"{title}: {name}": seconds for name, seconds in parts.items()}
         self._parts[f"{title}: else"] = max(rest, 0.0)
@@ -109,7 +109,7 @@ class Timed:
         return time.monotonic() - self._began
 
     def timings(self) -> tuple[Timing, ...]:
-        """What each part took, in the order in which they began, and last what no part covers."""
+        """Return the duration of each part in order, and last the time that no part covers."""
         whole = self.seconds()
         parts = {**self._parts, REST: max(whole - sum(self._parts.values()), 0.0)}
         return tuple(
@@ -128,7 +128,7 @@ FINISHED_STEPS = frozenset({"resOutputsEvent", "resOpFailedEvent"})
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyFinding:
-    """One policy violation as the engine reported it."""
+    """A policy violation as the engine reported it."""
 
     rule: str
     level: str
@@ -138,7 +138,7 @@ class PolicyFinding:
 
 @dataclass(kw_only=True)
 class EngineResult:
-    """What one run of the engine did."""
+    """Result of one run of the engine."""
 
     exit_code: int = 0
     seconds: float = 0.0
@@ -152,7 +152,7 @@ class EngineResult:
     last_step: float = 0.0
 
     def parts(self) -> dict[str, float]:
-        """What the run's seconds went into, in order."""
+        """Return the seconds of each part of the run, in order."""
         if self.first_step is None:
             return {"without a resource": self.seconds}
         return {
@@ -163,7 +163,7 @@ class EngineResult:
 
     @property
     def changes(self) -> int:
-        """How many resources were made, changed, replaced or deleted."""
+        """Number of resources that were created, changed, replaced or deleted."""
         return sum(count for operation, count in self.operations.items() if operation not in UNCHANGED)
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -202,8 +202,8 @@ def run_engine(
         command: program and arguments, without `--event-log`.
         directory: the Pulumi project.
         environment: all variables, see `dra_fleet.rehearsal.environment`.
-        log: where the event log goes; replaced if there.
-        on_step: told how many steps are finished and the name of the last.
+        log: the file of the event log; replaced if it exists.
+        on_step: receives the number of finished steps and the name of the last.
     """
     log.unlink(missing_ok=True)
     log.touch(mode=0o600)
@@ -255,7 +255,7 @@ def _follow(log: Path, process: subprocess.Popen[bytes]) -> Iterator[dict[str, A
                     partial = ""
             if ended:
                 return
-            time.sleep(POLL_SECONDS)  # a growing file tells nobody
+            time.sleep(POLL_SECONDS)  # a growing file reports no one
 
 
 def _resource_name(event: Mapping[str, Any]) -> str:
@@ -267,7 +267,7 @@ def _resource_name(event: Mapping[str, Any]) -> str:
 def start(
     command: Sequence[str], *, directory: Path, environment: Mapping[str, str], output: TextIO, record: Path
 ) -> subprocess.Popen[bytes]:
-    """Start a program in a session of its own and record which one; what cannot be recorded does not run.
+    """Start a program in a separate session and record which one; what cannot be recorded does not run.
 
     Args:
         command: program and arguments.
@@ -309,12 +309,12 @@ def stop_left(record: Path) -> None:
 
 
 def _members(leader: ProcessId) -> list[ProcessId]:
-    """Processes of the leader's session. Its number is not given out again while a member lives."""
+    """Return the processes of the leader's session. Its number is not used again while a member lives."""
     successor = ProcessId.of(leader.pid)
     if successor and abs(successor.created - leader.created) >= CREATION_TOLERANCE:
-        return []  # the number was given out again
+        return []  # the number was advertised again
     if leader.created < psutil.boot_time() - CREATION_TOLERANCE:
-        return []  # the machine was started anew, and the number may be that of any session since
+        return []  # the machine was started again, and the number may be that of any session since
     found: list[ProcessId] = []
     for pid in psutil.pids():
         try:

@@ -17,9 +17,9 @@ from dra_fleet.core.places import PROJECT_FILE, REHEARSED, SELECTED, project
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.passed_on import AUTHORITIES, OUTSIDE, left_behind, outside_variables, passed_on
 from dra_fleet.rehearsal.registry.charts import proxy_port
+from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK
 from dra_fleet.rehearsal.stack_copy import read_project_file
 from dra_fleet.rehearsal.tools.cache import Cache
-from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.tools import Toolset
 
 _SHELL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""What a shell can unset; exported functions of bash have other names."""
+"""Names that a shell can unset; exported functions of bash have other names."""
 
 
 class WrongBackendError(RehearsalError):
-    """The project names a backend of its own; a rehearsal writes only to its own."""
+    """The project names its own backend; a rehearsal writes only to the rehearsal's."""
 
 
 def environment(home: Home, tools: Toolset) -> dict[str, str]:
@@ -46,7 +46,7 @@ def environment(home: Home, tools: Toolset) -> dict[str, str]:
 
 
 def environment_changes(home: Home, tools: Toolset) -> dict[str, str]:
-    """What a rehearsal sets; the rest of its environment is what is passed on of the caller's."""
+    """Return the variables that a rehearsal sets; the rest are the caller's that it passes on."""
     first = [
         Path(sys.executable).parent,
         home.bin,
@@ -88,7 +88,7 @@ def network(home: Home) -> dict[str, str]:
 
 
 def compiled_modules() -> dict[str, str]:
-    """Where Python keeps compiled modules, for a caller who forbids them beside the sources.
+    """Set the place of compiled modules for a caller who forbids them next to the sources.
 
     Without any, each run of the program compiles the clouds' SDKs again, which takes longer than all else.
     """
@@ -101,7 +101,7 @@ _STACK = "PULUMI_STACK"
 
 
 def shell_environment(home: Home, tools: Toolset, selected: tuple[str, Path] | None) -> dict[str, str]:
-    """What a shell sets to type `pulumi`: what a rehearsal sets, and the stack itself.
+    """Return the variables for `pulumi` in a shell: those of a rehearsal, and the stack itself.
 
     Args:
         home: where the rehearsal lives.

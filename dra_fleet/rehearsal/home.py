@@ -1,4 +1,4 @@
-"""Where one rehearsal keeps everything it makes; several homes live side by side.
+"""Paths of all files of one rehearsal; several homes can exist at the same time.
 
 This module knows names only. It starts nothing and reads no state.
 """
@@ -34,23 +34,23 @@ class Home:
 
     @classmethod
     def default(cls) -> Home:
-        """The home that `$DRA_FLEET_HOME` names, else this user's own in the system's state directory."""
+        """Return the home that `$DRA_FLEET_HOME` names, otherwise this user's own in the state directory."""
         named = os.environ.get(ENVIRONMENT_VARIABLE)
         return cls.at(Path(named) if named else platformdirs.user_state_path("dra-fleet"))
 
     @classmethod
     def at(cls, root: Path) -> Home:
-        """The home in this directory, whatever way its path is written."""
+        """Return the home in this directory, whatever way its path is written."""
         return cls(root.expanduser().resolve())
 
     @property
     def socket(self) -> Path:
-        """The world's Unix socket, at a path short enough for the kernel."""
-        plain = self.root / "world.sock"
+        """The simulator's Unix socket, at a path short enough for the kernel."""
+        plain = self.root / "simulator.sock"
         if len(os.fsencode(plain)) <= LONGEST_SOCKET_PATH:
             return plain
         digest = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
-        return SHORT_SOCKET_ROOT / f"dra-fleet-{os.getuid()}-{digest}" / "world.sock"
+        return SHORT_SOCKET_ROOT / f"dra-fleet-{os.getuid()}-{digest}" / "simulator.sock"
 
     @property
     def mark(self) -> Path:
@@ -64,37 +64,37 @@ class Home:
 
     @property
     def database(self) -> Path:
-        """The world's state (SQLite)."""
-        return self.root / "world.db"
+        """The simulator's state (SQLite)."""
+        return self.root / "simulator.db"
 
     @property
     def pid_file(self) -> Path:
-        """Which process the world is: pid and creation time as JSON."""
-        return self.root / "world.pid"
+        """Process of the simulator: pid and creation time as JSON."""
+        return self.root / "simulator.pid"
 
     @property
     def log(self) -> Path:
-        """The world's log."""
-        return self.root / "world.log"
+        """The simulator's log."""
+        return self.root / "simulator.log"
 
     @property
     def lock(self) -> Path:
-        """Held by the world for as long as it lives."""
-        return self.root / "world.lock"
+        """Locked by the simulator while it runs."""
+        return self.root / "simulator.lock"
 
     @property
     def turn(self) -> Path:
-        """Held by the `rehearse up` that is at work."""
+        """Locked by the `rehearse up` that runs."""
         return self.root / "up.lock"
 
     @property
     def tools(self) -> Path:
-        """Which binaries the world runs, as JSON."""
+        """Binaries that the simulator runs, as JSON."""
         return self.root / "tools.json"
 
     @property
     def served_by(self) -> Path:
-        """Which drivers' own programs serve in place of simulated plugins, as JSON."""
+        """Drivers' own programs that serve in place of simulated plugins, as JSON."""
         return self.root / "drivers.json"
 
     @property
@@ -109,7 +109,7 @@ class Home:
 
     @property
     def charts_served(self) -> Path:
-        """What the registry served: a file per chart and version, with the chart's origin."""
+        """Charts that the registry served: a file per chart and version, with the chart's origin."""
         return self.charts / "served"
 
     @property
@@ -124,7 +124,7 @@ class Home:
 
     @property
     def clusters(self) -> Path:
-        """One directory per simulated cluster."""
+        """Directory with one directory per simulated cluster."""
         return self.root / "clusters"
 
     @property
@@ -136,7 +136,7 @@ class Home:
     def engine_logs(self) -> Path:
         """A file, where the engine would keep a folder of logs.
 
-        It has no switch for them, and goes without where it cannot make the folder. Every property of every
+        It has no switch for them, and works without them if it cannot make a folder. Every property of every
         step, encrypted, takes a third of its time when nothing changes.
         https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/logging/encrypted.go (StartLogging)
         """
@@ -154,12 +154,12 @@ class Home:
 
     @property
     def kubeconfig(self) -> Path:
-        """One context per cluster, without a secret: the credential helper fetches tokens."""
+        """Kubeconfig with one context per cluster, without a secret: the credential helper fetches tokens."""
         return self.root / "kubeconfig"
 
     @property
     def bin(self) -> Path:
-        """Stand-in credential helpers; belongs on PATH while rehearsing."""
+        """Simulated credential helpers; on PATH while rehearsing."""
         return self.root / "bin"
 
     def refuse_foreign(self) -> None:

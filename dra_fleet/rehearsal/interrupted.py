@@ -21,7 +21,7 @@ from dra_fleet.clusters.releases import interrupted_releases
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project import backup_of, recorded, recorded_state
-from dra_fleet.rehearsal.world.client import WorldClient
+from dra_fleet.rehearsal.simulator.client import SimulatorClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ class StackState:
     environment: Mapping[str, str]
 
     def export(self) -> dict[str, Any]:
-        """The state as the engine exports it; secrets stay encrypted."""
+        """Return the state as the engine exports it; secrets stay encrypted."""
         return json.loads(self._pulumi("stack", "export").stdout)
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -90,11 +90,11 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
     Args:
         home: the rehearsal.
         state: the stack.
-        clusters: what the stack's clusters are called in the world; some may not be there yet.
+        clusters: what the stack's clusters are called in the simulator; some may not be there yet.
 
     Raises:
         StackBusyError: another run is still at work on this stack.
-        WorldError: a cluster does not come back.
+        SimulatorError: a cluster does not come back.
     """
     clear_stale_lock(home.backend, state.stack)
     cleared = _restore_empty_record(home.backend, state.stack)
@@ -150,7 +150,6 @@ async def _pending_releases(home: Home, clusters: Mapping[str, ClusterPlan]) -> 
 
 
 def _has_pending(backend: Path, stack: str) -> bool:
-    """Whether the stack's state remembers operations that were begun and never finished; asks no engine."""
     file = recorded(backend, stack)
     if not file.exists():
         return False
@@ -197,7 +196,7 @@ def _other_host(lock: Path, host: str) -> str:
 
 
 def _living_holder(lock: Path) -> dict[str, Any] | None:
-    """What the lock says of its holder, if that process is the one that took it and still runs."""
+    """Return the content of a lock if the process that took it still runs."""
     try:
         holder: dict[str, Any] = json.loads(lock.read_text(encoding="utf-8"))
         taken = datetime.fromisoformat(holder["timestamp"]).timestamp()
@@ -213,11 +212,11 @@ def _is_in_a_cluster(resource: Mapping[str, Any]) -> bool:
 
 def _usable(home: Home, clusters: Iterable[str]) -> list[str]:
     """Those of the clusters that are there, once they can be asked: a reboot may have cut the run off."""
-    with WorldClient(home) as world:
-        there = {cluster["name"] for cluster in world.status()["clusters"]}
+    with SimulatorClient(home) as simulator:
+        there = {cluster["name"] for cluster in simulator.status()["clusters"]}
         found = [name for name in clusters if name in there]
         for name in found:
-            world.wait_ready(name)
+            simulator.wait_ready(name)
     return found
 
 

@@ -1,6 +1,6 @@
 """Gives a rehearsed stack its kubeconfigs where it does not take them from $KUBECONFIG.
 
-A stack may name a secret of its own or another stack's output. Both are made here in the rehearsal's own
+A stack may name its own secret or another stack's output. Both are made here in the rehearsal's own
 backend, with the kubeconfig of the simulated cluster, which names a credential helper and holds no secret.
 """
 
@@ -18,8 +18,8 @@ from dra_fleet.model.settings import KubeconfigSecret, StackOutput
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
 from dra_fleet.rehearsal.project import ensure_stack, recorded
+from dra_fleet.rehearsal.simulator.files import write_private
 from dra_fleet.rehearsal.stack_copy import SALT, reference, secret_key
-from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,11 +81,11 @@ def provide_kubeconfigs(
             else:
                 outputs.setdefault(source.output, {})[source.key] = text
     for (project, name), outputs in exports.items():
-        _stand_in(home, pulumi, env, project=project, stack=name, outputs=outputs)
+        _create_exporter(home, pulumi, env, project=project, stack=name, outputs=outputs)
 
 
 def _refuse_shared(clusters: Iterable[ClusterPlan]) -> None:
-    """A source names one kubeconfig, and here every cluster has one of its own."""
+    """Reject a kubeconfig source that several clusters share: here every cluster has its own."""
     taken: dict[tuple[str, str], str] = {}
     for cluster in clusters:
         source = cluster.kubeconfig
@@ -105,7 +105,7 @@ def _refuse_shared(clusters: Iterable[ClusterPlan]) -> None:
 
 
 def one_context(home: Home, cluster: str) -> str:
-    """The kubeconfig of one simulated cluster: its only context is the current one.
+    """Return the kubeconfig of one simulated cluster: its only context is the current one.
 
     Raises:
         RehearsalError: the cluster is not in the rehearsal's kubeconfig.
@@ -122,7 +122,7 @@ def one_context(home: Home, cluster: str) -> str:
     return yaml.safe_dump({**everything, **parts, "current-context": cluster}, sort_keys=False)
 
 
-def _stand_in(
+def _create_exporter(
     home: Home,
     pulumi: Path,
     env: Mapping[str, str],
@@ -135,23 +135,23 @@ def _stand_in(
     directory = home.root / "references" / project / stack
     if not (directory / EXPORTS).exists() and recorded(home.backend, stack, project).exists():
         raise RehearsalError(
-            f"stack {project}/{stack} is another program's in this rehearsal, which would stand in for it; "
+            f"stack {project}/{stack} is another program's in this rehearsal, which would replace it; "
             "adopt the cluster that it makes (`adopt: {name: {stack, output}}`), or rehearse in another "
             "home: DRA_FLEET_HOME=DIRECTORY"
         )
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    wanted = json.dumps(outputs, sort_keys=True)
+    requested = json.dumps(outputs, sort_keys=True)
     exported = directory / EXPORTED
-    if exported.exists() and exported.read_text(encoding="utf-8") == wanted:
+    if exported.exists() and exported.read_text(encoding="utf-8") == requested:
         return
     write_private(directory / "Pulumi.yaml", yaml.safe_dump({"name": project, "runtime": "python"}))
     write_private(directory / f"Pulumi.{stack}.yaml", yaml.safe_dump({"encryptionsalt": SALT}))
     write_private(directory / "__main__.py", PROGRAM)
-    write_private(directory / EXPORTS, wanted)
+    write_private(directory / EXPORTS, requested)
     clear_stale_lock(home.backend, stack)
     ensure_stack(home, pulumi, stack, directory, env, project_name=project)
     _run(pulumi, ["up", "--yes", "--skip-preview", "--stack", stack], directory, env)
-    write_private(exported, wanted)
+    write_private(exported, requested)
 
 
 def _run(

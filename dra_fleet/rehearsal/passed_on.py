@@ -1,6 +1,6 @@
-"""Which of the caller's variables a rehearsal passes on to what it starts; all others stay behind.
+"""Variables of the caller that a rehearsal passes on to the programs that it starts, and no others.
 
-A list of what is needed, because nobody can list where credentials are kept: every tool invents a variable.
+A list of what is needed, because no one can list where credentials are kept: every tool invents a variable.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ PASSED_ON: Final = (
 
 
 def is_passed_on(name: str) -> bool:
-    """Whether what a rehearsal starts sees this variable of the caller."""
+    """Return whether programs of a rehearsal see this variable of the caller."""
     return any(
         name.startswith(known.removesuffix("*")) if known.endswith("*") else name == known
         for row in PASSED_ON
@@ -113,5 +113,5 @@ def outside_variables(variables: Mapping[str, str] = os.environ) -> str:
 
 
 def left_behind(variables: Iterable[str] = os.environ) -> list[str]:
-    """The names of the others, sorted."""
+    """Return the names of the other variables, sorted."""
     return sorted(name for name in variables if not is_passed_on(name))

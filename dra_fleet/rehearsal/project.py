@@ -1,7 +1,7 @@
-"""Which stack file is meant, and the Pulumi project directory it is run from.
+"""Stack file of a command, and the Pulumi project directory for it.
 
 A stack of the project itself (`Pulumi.<stack>.yaml` beside Pulumi.yaml) runs where it is if its file can be
-rehearsed unchanged. Any other stack file, such as one of `examples/`, gets a project directory of its own in
+rehearsed unchanged. Any other stack file, such as one of `examples/`, gets a separate project directory in
 the rehearsal's home whose `main` is the project's program, so that the engine writes nothing beside the file.
 """
 
@@ -21,8 +21,8 @@ from dra_fleet.core.places import PROJECT_FILE, nearest_project, project, stack_
 from dra_fleet.fleet.stack_file import read_written
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.simulator.files import write_private
 from dra_fleet.rehearsal.stack_copy import read_project_file
-from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StackSource:
-    """A stack's name, its file, and the simulated hardware that goes with it."""
+    """A stack's name, its file, and its simulated hardware."""
 
     name: str
     file: Path
@@ -40,7 +40,7 @@ class StackSource:
 
     @property
     def argument(self) -> str:
-        """What a command calls it: its name, or the path of a file that is not the project's own."""
+        """Name of the stack in commands, or the path of a file that is not the project's own."""
         return self.name if self.file == _own_file(self.name) else str(self.file)
 
     def require_hardware(self) -> None:
@@ -57,9 +57,9 @@ class StackSource:
 
 
 def stack_file(stack: str) -> tuple[str, Path]:
-    """A stack's name and file, from its name (`dev`) or a path (`stacks/prod.yaml`).
+    """Return a stack's name and file, from its name (`dev`) or a path (`stacks/prod.yaml`).
 
-    What stands beside it as a catalogue of one's own counts from then on.
+    A custom catalogue next to the file counts from then on.
 
     Raises:
         RehearsalError: there is no such file.
@@ -81,7 +81,7 @@ def stack_file(stack: str) -> tuple[str, Path]:
 
 
 def find_stack(stack: str, *, hardware: Path | None = None) -> StackSource:
-    """Find a stack and where the simulated hardware that goes with it is described.
+    """Find a stack and the description of its simulated hardware.
 
     A stack whose clusters all come from clouds may have no hardware file; one that is named must be there.
 
@@ -96,7 +96,7 @@ def find_stack(stack: str, *, hardware: Path | None = None) -> StackSource:
 
 
 def project_directory(home: Home, source: StackSource) -> Path:
-    """The directory to run `pulumi` in for this stack."""
+    """Return the directory to run `pulumi` in for this stack."""
     fleet, (first, *extended) = read_written(source.file)
     document = cast("stack_copy.Document", first.value)
     as_it_is = not extended and stack_copy.rehearsed(document) == document
@@ -124,14 +124,14 @@ def project_directory(home: Home, source: StackSource) -> Path:
         copied_fleet = directory / "fleet.yaml"
         whole = stack_copy.redirected({"config": {KEY: dict(fleet)}})
         stack_copy.write(whole, copied_fleet)
-        # The rehearsal's language host tells a program nothing of the project's folder.
+        # The rehearsal's language host reports a program nothing of the project's folder.
         rehearsed["config"][KEY] = {"extends": str(copied_fleet)}
     stack_copy.write(rehearsed, file)
     return directory
 
 
 def rehearsed_stack(home: Home, stack: str | None) -> tuple[str, Path] | None:
-    """The name of a rehearsed stack and the directory to run `pulumi` in for it.
+    """Return the name of a rehearsed stack and the directory to run `pulumi` in for it.
 
     Args:
         home: where the rehearsals live.
@@ -147,24 +147,22 @@ def rehearsed_stack(home: Home, stack: str | None) -> tuple[str, Path] | None:
         copy = _copied(home, name)
         return name, copy if copy.is_dir() else project()
     if stack is None and any(home.backend.glob(".pulumi/stacks/*/*.json")):
-        return None  # what is rehearsed is another project's, or nobody said which
+        return None  # what is rehearsed is another project's, or no one said which
     raise RehearsalError(
         f"stack {name} is not rehearsed in {home.root}; run `dra-fleet rehearse up {stack or name}` first"
     )
 
 
 def _copied(home: Home, stack: str) -> Path:
-    """The project of a stack that cannot be rehearsed where its file is."""
     return home.root / "projects" / stack_copy.project_name() / stack
 
 
 def _own_file(stack: str) -> Path:
-    """The file of a stack in the project itself."""
     return project() / f"Pulumi.{stack}.yaml"
 
 
 def recorded(backend: Path, stack: str, project_name: str | None = None) -> Path:
-    """The engine's own record of a stack of this project or another, there once the stack has been made."""
+    """Return the engine's own record of a stack; it exists once the stack has been created."""
     return backend / ".pulumi" / "stacks" / (project_name or stack_copy.project_name()) / f"{stack}.json"
 
 

@@ -1,4 +1,4 @@
-"""What long work tells about itself: steps with a detail line and, where it is known, a count.
+"""Progress of long work: steps with a detail line and, if known, a count.
 
 The command line decides how it looks; see `dra_fleet.cli.progress`.
 """
@@ -20,7 +20,7 @@ VALID: Final = 24 * 3600.0
 
 
 class Step(Protocol):
-    """One piece of work under way."""
+    """A step of work in progress."""
 
     def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
         """Say what is happening now; `done` of `total` where the work can be counted."""
@@ -31,7 +31,7 @@ class Reporter(Protocol):
     """Receives the steps of long work."""
 
     def say(self, line: str) -> None:
-        """Tell a result that stands while the work goes on."""
+        """Report a result that remains while the work continues."""
         ...
 
     def step(self, title: str) -> AbstractContextManager[Step]:
@@ -40,7 +40,7 @@ class Reporter(Protocol):
 
 
 class Silent:
-    """Tells nothing to anyone; for callers that are not a person."""
+    """Reports nothing; for callers that are programs."""
 
     def say(self, line: str) -> None:
         """Show nothing."""
@@ -59,7 +59,7 @@ class _SilentStep:
 
 
 def refusal(file: Path) -> str | None:
-    """The remembered reason, None where there is none or it is too old."""
+    """Return the remembered reason; None if there is none or it is too old."""
     try:
         age = time.time() - file.stat().st_mtime
         return file.read_text() if age < VALID else None

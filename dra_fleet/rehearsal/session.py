@@ -1,4 +1,4 @@
-"""Brings a rehearsal up: tools, world, clusters, one run of the engine, then the wait for devices."""
+"""Sets up a rehearsal: tools, simulator, clusters, one run of the engine, then the wait for devices."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_direc
 from dra_fleet.rehearsal.providers.forking import fork_server
 from dra_fleet.rehearsal.queueing.controller import built
 from dra_fleet.rehearsal.registry import addresses, charts
+from dra_fleet.rehearsal.simulator.client import ensure_running, stop
+from dra_fleet.rehearsal.simulator.files import write_private
+from dra_fleet.rehearsal.simulator.served_by import ANY, ServedBy
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import (
     prepare_clouds,
@@ -47,9 +50,6 @@ from dra_fleet.rehearsal.status import BusyError, StackStatus, connected, ends_o
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain, NoCompilerError
 from dra_fleet.rehearsal.tools.toolset import require_minors
-from dra_fleet.rehearsal.world.client import ensure_running, stop
-from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.rehearsal.world.served_by import ANY, ServedBy
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.registry.archives import Origin
     from dra_fleet.rehearsal.reporting import Reporter
+    from dra_fleet.rehearsal.simulator.hardware_file import Hardware
     from dra_fleet.rehearsal.tools import Toolset
-    from dra_fleet.rehearsal.world.hardware_file import Hardware
 
 
 SIMULATED: Final = "simulated"
@@ -94,7 +94,7 @@ class EngineFailedError(RehearsalError):
 
 @dataclass(frozen=True, kw_only=True)
 class UpReport:
-    """What one `rehearse up` did and where the stack stands."""
+    """Result of one `rehearse up`, with the state of the stack."""
 
     stack: str
     engine: EngineResult
@@ -103,9 +103,9 @@ class UpReport:
     kubernetes_provider: str
     """The provider's origin: `published`, or the version of the Go module that it is built from."""
     charts: Mapping[str, Origin]
-    """What the registry served as each chart and version."""
+    """Origin of each chart and version that the registry served."""
     drivers: Mapping[str, str]
-    """What serves as node plugin of each driver and version: `simulated`, or its own program's path."""
+    """Node plugin of each driver and version: `simulated`, or its own program's path."""
     seconds: float
     timings: tuple[Timing, ...]
 
@@ -124,7 +124,7 @@ def up(
     Args:
         source: the stack file and its hardware.
         home: where the rehearsal lives; made if need be.
-        reporter: told what is under way.
+        reporter: receives the progress.
         wait_seconds: how long workloads may take to get their devices.
         own_schedulers: build the schedulers of the stack's minors first where they are not built.
         programs: what serves as the drivers' node plugins; see `choices`.
@@ -148,9 +148,7 @@ def up(
     proof.require()
     with own_turn(home, timed):
         served, of_drivers = choose_programs(plan, chosen, home, timed)
-        notes, engine, provider = _bring_up(
-            source, plan, hardware, home, timed, own_schedulers=own_schedulers
-        )
+        notes, engine, provider = _set_up(source, plan, hardware, home, timed, own_schedulers=own_schedulers)
     status = asyncio.run(wait_for_devices(plan, home, timed, wait_seconds))
     return UpReport(
         stack=source.name,
@@ -158,7 +156,7 @@ def up(
         status=status,
         notes=(*of_drivers, *notes),
         charts=served_charts(plan, home),
-        drivers=told(plan, served),
+        drivers=inner(plan, served),
         kubernetes_provider=provider,
         seconds=timed.seconds(),
         timings=timed.timings(),
@@ -168,17 +166,17 @@ def up(
 def choose_programs(
     plan: FleetPlan, chosen: Mapping[str, str], home: Home, reporter: Timed
 ) -> tuple[ServedBy, list[str]]:
-    """Build the drivers' own programs where they are chosen, and tell the world; also notes for the user."""
+    """Build the drivers' own programs that are chosen, and return them with notes for the user."""
     with reporter.part("drivers"):
-        served, notes = resolve(plan, chosen, reporter.told)
+        served, notes = resolve(plan, chosen, reporter.inner)
         home.create()
-        if kueue := built(plan, charts.of_modules(home), reporter.told):
+        if kueue := built(plan, charts.of_modules(home), reporter.inner):
             served = replace(served, programs={**served.programs, NAME: kueue})
         served.write(home)
     return served, notes
 
 
-def _bring_up(
+def _set_up(
     source: StackSource,
     plan: FleetPlan,
     hardware: Hardware,
@@ -194,9 +192,9 @@ def _bring_up(
     """
     minors = {cluster.kubernetes for cluster in plan.clusters}
     with reporter.part("tools"):
-        toolset = tools.ensure(reporter.told, minors=minors, schedulers_of=minors if own_schedulers else ())
+        toolset = tools.ensure(reporter.inner, minors=minors, schedulers_of=minors if own_schedulers else ())
     with fork_server(home.pulumi_home, home.root / FORKS_LOG):
-        with reporter.step("world") as step:
+        with reporter.step("simulator") as step:
             step.update("starting")
             ensure_running(home, toolset)
         with started_ahead(plan, home):
@@ -246,7 +244,7 @@ def run_program(
         env = environment(home, toolset)
         directory = project_directory(home, source)
         ensure_stack(home, toolset.pulumi, source.name, directory, env)
-        engine_run.stop_left(home.root / ENGINE_SESSION)  # of a run that was killed: this turn is ours alone
+        engine_run.stop_left(home.root / ENGINE_SESSION)  # of a killed run: this run has the lock
         state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
         cleared = clear_interrupted(home, state, [simulated_name(cluster, home) for cluster in plan.clusters])
         refuse_pending_releases(home, source.argument, plan.clusters)
@@ -302,7 +300,7 @@ async def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seco
 
 
 def _least_copies(cluster: ClusterPlan) -> int:
-    """How many copies run at least once its queues have nothing left to do."""
+    """Return the number of copies that run at least, once the cluster's queues are empty."""
     copies = {item.name: item.copies for item in cluster.workloads}
     return min(sum(copies[name] for name in end) for end in ends_of(cluster))
 
@@ -311,7 +309,7 @@ def bring_down(home: Home, *, remove: bool) -> None:
     """Stop everything of a home; with `remove` delete its clusters, stacks and logs too.
 
     Raises:
-        WorldError: the world does not end.
+        SimulatorError: the simulator does not end.
         HomeUnusableError: what should be removed is no rehearsal's home.
     """
     if not home.root.exists():
@@ -325,7 +323,7 @@ def bring_down(home: Home, *, remove: bool) -> None:
 
 
 def choices(options: Sequence[str], described: Mapping[str, str]) -> Mapping[str, str]:
-    """What serves each driver: `simulated`, `real` or a path; the command line before the hardware file.
+    """Return the plugin of each driver: `simulated`, `real` or a path.
 
     Args:
         options: of the command line: `simulated` or `real` for all drivers, or DRIVER=PATH.
@@ -358,7 +356,7 @@ def resolve(plan: FleetPlan, chosen: Mapping[str, str], reporter: Reporter) -> t
     Args:
         plan: whose releases say the drivers and their versions.
         chosen: from `choices`.
-        reporter: told of what is built.
+        reporter: receives the progress of builds.
 
     Returns:
         What serves, and sentences about drivers for which `real` cannot be had.
@@ -397,7 +395,7 @@ def resolve(plan: FleetPlan, chosen: Mapping[str, str], reporter: Reporter) -> t
 
 
 def runnable(driver: str, program: Path) -> Path:
-    """A driver's program by path, which this machine can run.
+    """Return a driver's program by path, if this machine can run it.
 
     Raises:
         RehearsalError: it is no program for this machine.
@@ -418,8 +416,8 @@ def runnable(driver: str, program: Path) -> Path:
     return program.resolve()
 
 
-def told(plan: FleetPlan, served: ServedBy) -> Mapping[str, str]:
-    """What serves each driver of a plan, in words, by driver and version."""
+def inner(plan: FleetPlan, served: ServedBy) -> Mapping[str, str]:
+    """Describe the plugin of each driver of a plan, by driver and version."""
     return {
         f"{driver} {version}": str(served.program(driver, version) or SIMULATED)
         for driver, version in _releases(plan)
@@ -427,7 +425,7 @@ def told(plan: FleetPlan, served: ServedBy) -> Mapping[str, str]:
 
 
 def _releases(plan: FleetPlan) -> list[tuple[str, str]]:
-    """The drivers whose charts a plan installs, as stack files name them, and the charts' versions."""
+    """Return the drivers whose charts a plan installs, by stack-file name, with the charts' versions."""
     found = {
         (driver.name, item.version)
         for cluster in plan.clusters
@@ -443,7 +441,7 @@ def own_turn(home: Home, reporter: Reporter) -> Generator[None]:
 
     Args:
         home: the rehearsal; its directory is made if need be.
-        reporter: told when another run is at work.
+        reporter: is notified if another run is at work.
 
     Raises:
         HomeUnusableError: the home cannot be made.

@@ -15,7 +15,7 @@ from dra_fleet.core.findings.errors import KEY
 from dra_fleet.core.places import PROJECT_FILE, project
 from dra_fleet.core.yaml_text import Unreadable, read_documents
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.simulator.files import write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,12 +44,12 @@ _NAMESPACE = KEY.partition(":")[0]
 
 
 def project_name() -> str:
-    """What the project is called; the keys of its stack files keep their own namespace."""
+    """Return the project's name; the keys of its stack files keep their own namespace."""
     return str(read_project_file(project() / PROJECT_FILE)["name"])
 
 
 def read(file: Path) -> Document:
-    """A stack file with its comments and the way its values are written.
+    """Read a stack file with its comments and the way its values are written.
 
     It has been validated before: see `dra_fleet.model.read_stack_file`.
     """
@@ -62,16 +62,16 @@ def write(document: Document, file: Path) -> None:
 
 
 def text(document: Document) -> str:
-    """A stack file's text."""
+    """Return a stack file's text."""
     written = StringIO()
     _yaml().dump(document, written)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
     return written.getvalue()
 
 
 def rehearsed(document: Document) -> Document:
-    """The stack file for a rehearsal; equal to the original where that can be rehearsed as it is.
+    """Return the stack file for a rehearsal; equal to the original if that can be rehearsed unchanged.
 
-    Secrets of real accounts are left out and the encryption salt is the rehearsal's. Contexts are those of
+    Secrets of real accounts are omitted and the encryption salt is the rehearsal's. Contexts are those of
     the rehearsal's kubeconfig, and references name the stack that `reference` says.
     """
     changed = redirected(document)
@@ -83,7 +83,7 @@ def rehearsed(document: Document) -> Document:
 
 
 def redirected(document: Document) -> Document:
-    """The file that holds the fleet, with the rehearsal's kubeconfigs where the fleet stands in it."""
+    """Return the fleet's file with the rehearsal's kubeconfigs."""
     changed = copy.deepcopy(document)
     fleet = changed["config"][KEY]
     if isinstance(fleet, Mapping):
@@ -96,9 +96,9 @@ def redirected(document: Document) -> Document:
 
 
 def reference(stack: str) -> tuple[str, str]:
-    """Project and stack that stand in for a referenced stack.
+    """Project and stack that replace a referenced stack.
 
-    A stack of this very project gets a project of its own: its name may be that of a rehearsed stack.
+    A stack of this very project gets a separate project: its name may be that of a rehearsed stack.
     """
     named, name = named_stack(stack)
     return (f"{named}-reference" if named == project_name() else named), name
@@ -111,7 +111,7 @@ def named_stack(stack: str) -> tuple[str, str]:
 
 
 def secret_key(key: str) -> str:
-    """A secret's full configuration key."""
+    """Return a secret's full configuration key."""
     return key if ":" in key else f"{_NAMESPACE}:{key}"
 
 
@@ -151,7 +151,7 @@ def _holds_secret(value: object) -> bool:
 
 
 def read_project_file(file: Path) -> dict[str, Any]:
-    """What the file holds, with a name and a runtime.
+    """Read the project file and check that it has a name and a runtime.
 
     https://www.pulumi.com/docs/iac/concepts/projects/project-file/
 
@@ -161,12 +161,12 @@ def read_project_file(file: Path) -> dict[str, Any]:
     try:
         documents = read_documents(str(file), file.read_bytes())
     except Unreadable as problem:
-        raise ProjectFileError(problem.told(file)) from None
+        raise ProjectFileError(problem.message(file)) from None
     except OSError as problem:
         raise ProjectFileError(f"{file}: cannot be read: {problem.strerror}") from None
     content = documents[0].value if len(documents) == 1 else None
-    held = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    settings = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
     for key, kinds, example in (("name", str, "gpu-fleet"), ("runtime", (str, dict), "python")):
-        if not isinstance(held.get(key), kinds):
+        if not isinstance(settings.get(key), kinds):
             raise ProjectFileError(f"{file}: names no {key}; fix: write one, such as `{key}: {example}`")
-    return held
+    return settings

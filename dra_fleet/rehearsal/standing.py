@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from dra_fleet.clusters.preflight import expectations, preflight
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.access import connect
-from dra_fleet.rehearsal.clouds.account import world_name
+from dra_fleet.rehearsal.clouds.account import simulator_name
 from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.environment import network
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.registry import addresses
-from dra_fleet.rehearsal.world.client import WorldClient
-from dra_fleet.rehearsal.world.hardware_file import Hardware
+from dra_fleet.rehearsal.simulator.client import SimulatorClient
+from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import StackSource
     from dra_fleet.rehearsal.reporting import Reporter, Step
+    from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware, InstalledChart
     from dra_fleet.rehearsal.tools import Toolset
-    from dra_fleet.rehearsal.world.hardware_file import ClusterHardware, InstalledChart
 
 
 TIMEOUT = "300s"
@@ -44,7 +44,7 @@ POLL_SECONDS = 0.2
 
 
 def read_hardware(plan: FleetPlan, source: StackSource) -> Hardware:
-    """The stack's simulated hardware; none where no cluster stands before the run and no file describes any.
+    """Return the stack's simulated hardware; empty without existing clusters and without a hardware file.
 
     Raises:
         RehearsalError: the file is missing though a cluster needs it, or it is wrong.
@@ -55,7 +55,7 @@ def read_hardware(plan: FleetPlan, source: StackSource) -> Hardware:
 
 
 def refuse_mismatch(plan: FleetPlan, hardware: Hardware, source: StackSource) -> None:
-    """Check that each cluster that stands before the run has simulated hardware of its own minor.
+    """Check that each existing cluster has simulated hardware of its own Kubernetes version.
 
     Raises:
         RehearsalError: naming every cluster that has not.
@@ -99,8 +99,8 @@ def start_clusters(
 
 def _start(home: Home, name: str, hardware: Hardware) -> None:
     described = hardware.clusters[name]
-    with WorldClient(home) as world:
-        world.create_cluster(
+    with SimulatorClient(home) as simulator:
+        simulator.create_cluster(
             name,
             version=described.kubernetes,
             hardware=described.model_dump(mode="json", by_alias=True, exclude_defaults=True),
@@ -114,17 +114,17 @@ async def machines_joined(home: Home, hardware: Hardware, clusters: list[str], s
         home: where the clusters run.
         hardware: their machines.
         clusters: their names.
-        step: told how many have joined.
+        step: receives the number of joined nodes.
     """
-    wanted = {name: {host.name for host in hardware.clusters[name].hosts()} for name in clusters}
-    total, joined = sum(map(len, wanted.values())), Counter[str]()
+    requested = {name: {host.name for host in hardware.clusters[name].hosts()} for name in clusters}
+    total, joined = sum(map(len, requested.values())), Counter[str]()
     clock = asyncio.get_running_loop().time
     newest = clock()
     while joined.total() < total and clock() - newest < JOINED_WITHIN:
         for name in clusters:
             async with connect(home, name) as api:
                 nodes = (await api.list("v1", "Node"))["items"]
-            there = len(wanted[name] & {node["metadata"]["name"] for node in nodes})
+            there = len(requested[name] & {node["metadata"]["name"] for node in nodes})
             if there > joined[name]:
                 joined[name], newest = there, clock()
         step.update("joined", done=joined.total(), total=total)
@@ -200,7 +200,7 @@ def _install(home: Home, helm: Path, cluster: str, item: InstalledChart) -> None
 
 
 def standing_clusters(plan: FleetPlan) -> list[ClusterPlan]:
-    """The stack's clusters that are there before the program runs: no cloud is asked for them."""
+    """Return the stack's clusters that exist before the program runs: no cloud creates them."""
     return [cluster for cluster in plan.clusters if cluster.kubeconfig]
 
 
@@ -211,15 +211,15 @@ def started_ahead(plan: FleetPlan, home: Home) -> Generator[None]:
     They come up while the engine and the program do, which are busy with one processor. What the program has
     not asked for by the end, because something was refused, is removed.
     """
-    with WorldClient(home) as world:
+    with SimulatorClient(home) as simulator:
         try:
             for cluster in plan.clusters:
                 made = not cluster.kubeconfig and cluster.adopts is None
-                if made and not (home.clusters / world_name(cluster.name)).exists():
-                    world.start_ahead(cluster.cloud, cluster.name, cluster.kubernetes)
+                if made and not (home.clusters / simulator_name(cluster.name)).exists():
+                    simulator.start_ahead(cluster.cloud, cluster.name, cluster.kubernetes)
             yield
         finally:
-            world.drop_ahead()
+            simulator.drop_ahead()
 
 
 def prepare_clouds(plan: FleetPlan, hardware: Hardware, home: Home) -> list[str]:
@@ -229,7 +229,7 @@ def prepare_clouds(plan: FleetPlan, hardware: Hardware, home: Home) -> list[str]
         plugin = providers.cloud_plugin(cloud)
         providers.install(home.pulumi_home, Path(sys.executable), plugin)
         install_helper_of(home, cloud)
-        with WorldClient(home) as world:
-            world.configure_cloud(cloud, {"limits": hardware.limits_of(cloud)})
+        with SimulatorClient(home) as simulator:
+            simulator.configure_cloud(cloud, {"limits": hardware.limits_of(cloud)})
         notes.append(f"cloud {cloud} is simulated by the plugin {plugin.name} {plugin.version}")
     return notes

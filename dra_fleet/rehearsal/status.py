@@ -1,4 +1,4 @@
-"""Where a rehearsed stack stands: per cluster its pools and workloads, and why one waits."""
+"""State of a rehearsed stack: pools and workloads per cluster, and the reason why one waits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BusyError(RehearsalError):
 
 
 class ClusterJson(AllocationJson):
-    """One cluster: its version, what its pools and workloads hold, and which plugins do not run."""
+    """A cluster: its version, the devices in use, and the plugins that do not run."""
 
     kubernetes: str
     plugins_not_started: list[str]
@@ -51,7 +51,10 @@ class ClusterJson(AllocationJson):
 
 
 class StatusJson(TypedDict):
-    """Whether all copies hold their devices, or wait in their queue to the end, and each cluster by name."""
+    """State of a stack.
+
+    Whether all copies have their devices, or wait in their queue to the end, by cluster.
+    """
 
     all_allocated: bool
     clusters: dict[str, ClusterJson]
@@ -59,7 +62,7 @@ class StatusJson(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
-    """One cluster: the version it reports, and what it holds.
+    """A cluster: the version that it reports, and its allocated devices.
 
     Attributes:
         kubernetes: The version.
@@ -78,7 +81,7 @@ class ClusterStatus:
 
     @property
     def complete(self) -> bool:
-        """Whether all copies hold their devices, but for those that queues let wait to the end."""
+        """True if all copies have their devices, except those that queues let wait to the end."""
         waiting = self.allocation.waiting
         return not waiting or (
             waiting == self.allocation.queued
@@ -109,21 +112,21 @@ class StackStatus:
 
     @property
     def all_allocated(self) -> bool:
-        """Whether all copies hold their devices at once, but for those that queues let wait to the end."""
+        """True if all copies have their devices at once, except those that queues let wait to the end."""
         return all(cluster.complete for cluster in self.clusters.values())
 
     @property
     def complete(self) -> bool:
-        """Whether all is allocated and every node plugin runs."""
+        """True if all devices are allocated and every node plugin runs."""
         return self.all_allocated and not self.plugins_not_started
 
     @property
     def plugins_not_started(self) -> list[str]:
-        """What is told of node plugins that do not run, with their clusters."""
+        """Messages about node plugins that do not run, with their clusters."""
         return [
-            f"cluster {name}: {told}"
+            f"cluster {name}: {reported}"
             for name, cluster in self.clusters.items()
-            for told in cluster.plugins_not_started
+            for reported in cluster.plugins_not_started
         ]
 
     @property
@@ -136,7 +139,7 @@ class StackStatus:
         ]
 
     def as_json(self) -> StatusJson:
-        """The documented shape of `rehearse status --json`."""
+        """Return the documented shape of `rehearse status --json`."""
         return {
             "all_allocated": self.all_allocated,
             "clusters": {name: _cluster_json(cluster) for name, cluster in self.clusters.items()},
@@ -151,7 +154,7 @@ async def read_status(plan: FleetPlan, home: Home) -> StackStatus:
 
 @asynccontextmanager
 async def connected(plan: FleetPlan, home: Home) -> AsyncGenerator[ConnectedStack]:
-    """Connections to the clusters of a plan that are kept for as long as somebody looks at them.
+    """Keep connections to the clusters of a plan open within the context.
 
     Raises:
         NothingRunsError: a cluster was never started.
@@ -174,14 +177,14 @@ class ConnectedStack:
     clusters: tuple[tuple[ClusterPlan, KubeApi], ...]
 
     async def status(self) -> StackStatus:
-        """What every cluster holds, at about the same moment."""
+        """Return the allocations of every cluster, at about the same moment."""
         found = await asyncio.gather(*(_read_cluster(cluster, api) for cluster, api in self.clusters))
         return StackStatus(
             clusters={cluster.name: one for (cluster, _), one in zip(self.clusters, found, strict=True)}
         )
 
     async def count_ready(self) -> int:
-        """How many pods of workloads run, as their Jobs count them: little to read, also of thousands."""
+        """Return the number of running workload pods, as their Jobs count them, without reading the pods."""
         return sum(await asyncio.gather(*(_count_ready(cluster, api) for cluster, api in self.clusters)))
 
 
@@ -196,7 +199,7 @@ async def _read_cluster(cluster: ClusterPlan, api: KubeApi) -> ClusterStatus:
         version = await api.version()
         workloads = {item.name: (item.namespace, item.copies) for item in cluster.workloads}
         queues = {item.name: item.queue for item in cluster.workloads if item.queue is not None}
-        state = await read_state(api, queues=bool(queues), wanted=workloads)
+        state = await read_state(api, queues=bool(queues), requested=workloads)
         pools = {pool.name: pool.labels for pool in cluster.pools}
         allocation = allocation_of(state, pools=pools, workloads=workloads, queues=queues)
         namespaces = {release.namespace for release in cluster.releases}
@@ -205,7 +208,7 @@ async def _read_cluster(cluster: ClusterPlan, api: KubeApi) -> ClusterStatus:
         kubernetes=version["gitVersion"],
         allocation=allocation,
         ends=ends_of(cluster),
-        plugins_not_started=tuple(told for told in plugins if told),
+        plugins_not_started=tuple(reported for reported in plugins if reported),
         other_pods_pending=tuple(other_pods_pending(state, workloads)),
     )
 
@@ -227,14 +230,14 @@ def other_pods_pending(state: ClusterState, workloads: Mapping[str, tuple[str, i
 
 
 def ends_of(cluster: ClusterPlan) -> tuple[frozenset[str], ...]:
-    """The sets of a cluster's workloads that its queues may come to run."""
+    """Return the possible final sets of running workloads of a cluster's queues."""
     always = frozenset(item.name for item in cluster.workloads if item.queue is None)
     return tuple(always | end for end in admissions(cluster.queues, cluster.workloads).ends)
 
 
 @contextmanager
 def _asked(cluster: ClusterPlan) -> Generator[None]:
-    """That a cluster does not answer is said by its name."""
+    """Name the cluster in the error if it does not answer."""
     try:
         yield
     except httpx2.TimeoutException:
@@ -248,7 +251,7 @@ def _asked(cluster: ClusterPlan) -> Generator[None]:
 
 
 def plugin_not_started(pod: Object) -> str:
-    """What to say of a pod of node plugins that is not ready or publishes nothing; nothing of others."""
+    """Return a message for a node plugin's pod that is not ready or publishes nothing; empty for others."""
     refused = pod["metadata"].get("annotations", {}).get(REFUSED)
     if is_ready(pod) and not refused:
         return ""
@@ -264,7 +267,7 @@ def plugin_not_started(pod: Object) -> str:
 
 
 def devices_by_node(workload: WorkloadAllocation) -> dict[str, list[str]]:
-    """The devices a workload holds, per node, in order."""
+    """Return the devices allocated to a workload, per node, in order."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for pod in workload.pods:
         found[pod.node or "no node"] += [item.device for item in pod.devices]

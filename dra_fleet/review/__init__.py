@@ -1,1 +1,1 @@
-"""The review of a stack: what a preview would do, judged and told so that a person can approve it."""
+"""The review of a stack: what a preview would do, checked and presented so that a person can approve it."""

@@ -16,7 +16,7 @@ from dra_fleet.fleet.outlook import known_minors, outlook
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.proof.prove import prove
-from dra_fleet.review import findings as judged
+from dra_fleet.review import findings as checked
 from dra_fleet.review.changes import Changes
 from dra_fleet.review.findings import findings
 from dra_fleet.review.fitting import OWN, cost, matrices, workloads
@@ -79,7 +79,7 @@ def fleet_of(settings: Mapping[str, Any]) -> Fleet:
 
 
 def previewed_fleet(preview: Preview) -> Mapping[str, Any] | None:
-    """The fleet that the engine was given; None where its events hold none or a part, or a secret instead."""
+    """Return the fleet that the engine got; None if its events have none, only a part, or a secret."""
     text = preview.config.get(KEY, "")
     if not text or text == MASK:
         return None
@@ -105,7 +105,7 @@ class Known:
 
 
 def make_review(known: Known) -> Review:
-    """The whole review. It asks nobody and reads no clock: the same inputs always give the same review."""
+    """Return the whole review. The same inputs always give the same review: it reads no clock."""
     preview, fleet, was, running = known.preview, known.fleet, known.was, known.running
     plan = fleet.plan
     offers = [offered(cluster) for cluster in plan.clusters] if plan else []
@@ -114,14 +114,15 @@ def make_review(known: Known) -> Review:
         offers,
         PoolContext(was=was, running=running, actions=changes.pool_actions(), maps=_maps(offers, running)),
     )
-    told, blast = changes.told(), changes.blast()
+    shown, blast = changes.shown(), changes.blast()
     found = findings(preview, fleet.proof, fleet.invalid, plan.warnings if plan else ())
     ran = _engine(preview)
     money = cost(plan, was, running) if plan else _NO_COST
     copies = workloads(plan, fleet.proof, was.proof, running) if plan and fleet.proof else ()
     run = versions(plan, was, preview.started.date()) if plan else ()
     shared = sharing(fleet.settings, plan) if fleet.settings and plan else ()
-    reached = exposure(plan, _secret_keys(preview)) if plan else ()
+    secrets = tuple(sorted(key for key, value in preview.config.items() if value == MASK))
+    reached = exposure(plan, secrets) if plan else ()
     review = Review(
         stack=known.stack,
         owner=plan.owner if plan else "",
@@ -130,16 +131,16 @@ def make_review(known: Known) -> Review:
         against=was.source,
         plan=known.plan_command,
         origin=known.origin,
-        verdict=judged.verdict(
+        verdict=checked.verdict(
             [
-                *judged.engine_reasons(ran, found),
-                *judged.change_reasons(told, blast, clusters=len(plan.clusters) if plan else 0),
-                *judged.fleet_reasons(copies, run, shared, reached),
-                *judged.cost_reasons(money, _bought(plan, money)),
+                *checked.engine_reasons(ran, found),
+                *checked.change_reasons(shown, blast, clusters=len(plan.clusters) if plan else 0),
+                *checked.fleet_reasons(copies, run, shared, reached),
+                *checked.cost_reasons(money, _bought(plan, money)),
             ]
         ),
         totals=_totals(found_pools, copies, plan, preview),
-        changes=told,
+        changes=shown,
         blast=blast,
         matrices=matrices(fleet.proof, was.proof) if fleet.proof else (),
         workloads=copies,
@@ -197,10 +198,6 @@ def _engine(preview: Preview) -> Engine:
     )
 
 
-def _secret_keys(preview: Preview) -> tuple[str, ...]:
-    return tuple(sorted(key for key, value in preview.config.items() if value == MASK))
-
-
 def _bought(plan: FleetPlan | None, money: Cost) -> int:
     """Nodes of unknown price that the change adds at most, without machines that are there already."""
     clouds = {cluster.name: cluster.cloud for cluster in (plan.clusters if plan else ())}
@@ -246,8 +243,8 @@ def exposure(plan: FleetPlan, secret_keys: tuple[str, ...]) -> tuple[Exposure, .
 
 def _cluster(cluster: ClusterPlan) -> Iterator[Exposure]:
     name = cluster.name
-    for told in clouds.named(cluster.cloud).exposure(cluster.settings):
-        yield Exposure(cluster=name, subject=told.subject, text=told.text, level=told.level)
+    for shown in clouds.named(cluster.cloud).exposure(cluster.settings):
+        yield Exposure(cluster=name, subject=shown.subject, text=shown.text, level=shown.level)
     yield from _privileged(name, {item.name: item.labels for item in cluster.namespaces})
     for release in cluster.releases:
         text = f"{release.name} runs privileged pods in namespace {release.namespace}, as device drivers do"
@@ -303,7 +300,7 @@ def _workloads(settings: FleetSettings) -> Iterator[Shared]:
 
 
 def uses(proof: Proof) -> tuple[Use, ...]:
-    """What one copy of each workload asks for, gets and strands on each pool that takes it."""
+    """Return the resources that one copy of each workload asks for, gets and strands on each pool."""
     return tuple(
         Use(
             cluster=item.cluster,
@@ -380,7 +377,7 @@ def _all(
     )
     yield from _of_pools(pools)
     yield Unchecked(
-        what="changes that somebody made by hand",
+        what="changes that someone made by hand",
         why="a preview compares with the state, not with the clouds",
         how=f"dra-fleet drift {stack}",
     )
@@ -408,7 +405,7 @@ def _of_pools(pools: Sequence[Pool]) -> Iterator[Unchecked]:
 
 
 def versions(plan: FleetPlan, was: Was, today: dt.date) -> tuple[Version, ...]:
-    """The versions of every cluster, those that end first in front.
+    """Return the versions of every cluster, sorted by end of support.
 
     Args:
         plan: The stack.

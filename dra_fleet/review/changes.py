@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def rolls_nodes(steps: Iterable[EngineStep]) -> bool:
-    """Whether an update of a pool replaces its nodes."""
+    """Return whether an update of a pool replaces its nodes."""
     return any(
         path == prefix or path.startswith((f"{prefix}.", f"{prefix}["))
         for step in steps
@@ -41,7 +41,7 @@ def rolls_nodes(steps: Iterable[EngineStep]) -> bool:
 
 
 def users_of(owner: Owner, *plans: FleetPlan | None) -> tuple[str, ...]:
-    """The workloads that use what may change under them, as it will be or as it was, in order of names."""
+    """Return the workloads that use a changing resource, before or after the change, sorted by name."""
     found: set[str] = set()
     for plan in plans:
         for cluster in plan.clusters if plan else ():
@@ -77,16 +77,16 @@ _DONE: dict[Action, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSubject:
-    """What a sentence is about.
+    """Subject of a sentence.
 
     Attributes:
         owner: The thing.
         action: What becomes of it.
         fields: The inputs that change.
         loss: What is lost.
-        plan: Its cluster as it will be, None where it goes.
+        plan: Its cluster as it will be, None if it is deleted.
         was: Its cluster as it was, None where that is not known.
-        nodes: How many nodes of a pool run, None where nobody asked.
+        nodes: How many nodes of a pool run, None where no one asked.
     """
 
     owner: Owner
@@ -99,7 +99,7 @@ class SentenceSubject:
 
 
 def sentence(subject: SentenceSubject) -> str:
-    """What changes and whom it hits."""
+    """Describe the change and the workloads that it affects."""
     match subject.owner.kind:
         case "pool":
             return _pool(subject)
@@ -113,7 +113,7 @@ def sentence(subject: SentenceSubject) -> str:
 
 
 def weight(subject: SentenceSubject) -> Weight:
-    """How much a change can break."""
+    """Return the possible damage of a change."""
     kind, action = subject.owner.kind, subject.action
     if action == "delete" or (action == "replace" and kind not in ("template", "class", "other")):
         return "destructive"
@@ -123,10 +123,12 @@ def weight(subject: SentenceSubject) -> Weight:
 
 
 def details(subject: SentenceSubject) -> tuple[str, ...]:
-    """What else to know about a change of this sort."""
+    """Return further facts about a change of this kind."""
     kind, action = subject.owner.kind, subject.action
     if kind == "driver" and action in ("update", "replace"):
-        return ("running pods keep their devices; pods that start meanwhile wait for the driver's pods",)
+        return (
+            "running pods keep their devices; pods that start in the meantime wait for the driver's pods",
+        )
     if kind == "driver" and action == "delete":
         return (
             "its devices vanish from the cluster, and pods that still hold some cannot be stopped cleanly",
@@ -167,7 +169,7 @@ _OPERATIONS: Mapping[str, Action] = {
 _STRENGTH: Mapping[Action, int] = {"none": 0, "update": 1, "create": 2, "delete": 3, "replace": 4}
 
 _VALUES = 3
-"""Values of a change that are told in its details."""
+"""Values of a change that are reported in its details."""
 
 _WEIGHT = {"destructive": 0, "disruptive": 1, "ordinary": 2}
 
@@ -208,14 +210,14 @@ class Changes:
         self._lost = {owner: self._loss(owner) for owner in grouped}
 
     def pool_actions(self) -> dict[tuple[str, str], Action]:
-        """What becomes of pools that are resources of the stack."""
+        """Return the action on each pool that is a resource of the stack."""
         return {
             (owner.cluster, owner.name): action
             for owner, action in self.actions.items()
             if owner.kind == "pool"
         }
 
-    def told(self) -> tuple[Change, ...]:
+    def shown(self) -> tuple[Change, ...]:
         """Every change, those that break most first."""
         found = [self._change(owner, steps) for owner, steps in self._grouped.items()]
         found += self._only_declared()
@@ -224,7 +226,7 @@ class Changes:
         )
 
     def blast(self) -> BlastRadius:
-        """What is replaced or deleted, or changes while others use it, and who loses devices by all of it."""
+        """Return replaced and deleted resources, changes of resources in use, and the lost devices."""
         items = tuple(
             self._blast(owner, steps)
             for owner, steps in self._grouped.items()
@@ -328,11 +330,11 @@ class Changes:
     def _particulars(self, owner: Owner, steps: Mapping[str, Sequence[EngineStep]]) -> tuple[str, ...]:
         found = [step for group in steps.values() for step in group]
         if owner.kind == "class" and self.actions[owner] in ("update", "replace"):
-            told = (
+            shown = (
                 asked_before_and_after(found),
                 matched_before_and_after(found, self._offers.get(owner.cluster)),
             )
-            return tuple(text for text in told if text)
+            return tuple(text for text in shown if text)
         if owner.kind == "pool" and rolls_nodes(found):
             return ("the cloud changes it by new nodes, one after the other",)
         return ()
@@ -373,7 +375,7 @@ class Changes:
 
 
 def _action(owner: Owner, steps: Mapping[str, Sequence[EngineStep]]) -> Action:
-    """The strongest step of what an owner is made of; of a cluster only of the cluster itself.
+    """Return the strongest step on an owner's resources; for a cluster only that of the cluster itself.
 
     A pool whose nodes are replaced one after the other is replaced, whatever the engine calls it.
     """
@@ -388,7 +390,6 @@ def _firsts(steps: Mapping[str, Sequence[EngineStep]]) -> list[EngineStep]:
 
 
 def _resource(steps: Sequence[EngineStep]) -> ResourceChange:
-    """One resource; of a replacement's three steps, the one that has the differences."""
     step = next((item for item in steps if item.operation == "replace"), steps[0])
     old: object = (step.old or {}).get("inputs")
     new: object = (step.new or {}).get("inputs")
@@ -403,15 +404,14 @@ def _resource(steps: Sequence[EngineStep]) -> ResourceChange:
 
 
 def _values(resources: Sequence[ResourceChange]) -> tuple[str, ...]:
-    """The first values that change, before and after."""
-    told = dict.fromkeys(
+    shown = dict.fromkeys(
         f"{last_name(item.path)} {item.before or 'nothing'} -> {item.after or 'nothing'}"
         for resource in resources
         if resource.operation in ("update", "replace")
         for item in resource.properties
         if item.path not in NAMED_BY_ITSELF
     )
-    return tuple(told)[:_VALUES]
+    return tuple(shown)[:_VALUES]
 
 
 def _property(path: str, kind: str, old: object, new: object) -> PropertyChange:
@@ -420,7 +420,7 @@ def _property(path: str, kind: str, old: object, new: object) -> PropertyChange:
 
 
 def _rolled_by(pool_type: str) -> Iterator[str]:
-    """The inputs of a type of pool that its cloud changes by new nodes."""
+    """Yield the inputs of a pool type that its cloud changes by new nodes."""
     for resources in all_resources():
         for form in resources.pools:
             if form.types.fullmatch(pool_type):
@@ -491,23 +491,23 @@ def _planned(subject: SentenceSubject) -> PoolPlan | None:
 def _pool_change(subject: SentenceSubject, was: WasPool | None, plan: PoolPlan | None) -> str:
     if subject.action == "delete":
         return "it goes"
-    told: list[str] = []
+    shown: list[str] = []
     if was is not None and plan is not None and before_words(was, plan):
         if was.machine_name != plan.machine.name:
-            told.append(f"machine type changes from {was.machine_name} to {plan.machine.name}")
+            shown.append(f"machine type changes from {was.machine_name} to {plan.machine.name}")
         if (was.min_nodes, was.max_nodes) != (plan.min_nodes, plan.max_nodes):
-            told.append(
+            shown.append(
                 f"{node_range(was.min_nodes, was.max_nodes)} "
                 f"becomes {node_range(plan.min_nodes, plan.max_nodes)}"
             )
         if was.layout is not None and was.layout != layout_text(plan.sharing):
             now = layout_text(plan.sharing) or "whole devices"
-            told.append(f"partitions change from {was.layout or 'whole devices'} to {now}")
+            shown.append(f"partitions change from {was.layout or 'whole devices'} to {now}")
         if was.advertise is not None and was.advertise != plan.advertise:
-            told.append(f"advertise changes from {was.advertise} to {plan.advertise}")
+            shown.append(f"advertise changes from {was.advertise} to {plan.advertise}")
     elif subject.fields:
-        told.append(f"{', '.join(subject.fields)} {'changes' if len(subject.fields) == 1 else 'change'}")
-    return ", ".join(told)
+        shown.append(f"{', '.join(subject.fields)} {'changes' if len(subject.fields) == 1 else 'change'}")
+    return ", ".join(shown)
 
 
 def _gone(subject: SentenceSubject, was: WasPool | None) -> str:

@@ -31,7 +31,7 @@ _OF_RELEASES: Final = ("values", "status.version", "status.chart", "status.statu
 
 
 class PropertyJson(TypedDict):
-    """One property: its value in the state and in the cluster or cloud."""
+    """A property with its value in the state and in the cluster or cloud."""
 
     path: str
     declared: str
@@ -39,7 +39,7 @@ class PropertyJson(TypedDict):
 
 
 class DriftJson(TypedDict):
-    """One resource that was changed by hand."""
+    """A resource that was changed by hand."""
 
     cluster: str
     kind: str

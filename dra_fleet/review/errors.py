@@ -1,4 +1,4 @@
-"""What keeps a review from being made."""
+"""Errors that prevent a review."""
 
 from dra_fleet.core.findings.errors import ExpectedError
 

@@ -1,4 +1,4 @@
-"""Reads what the streaming events of a preview say that a review tells."""
+"""Reads what the streaming events of a preview say that a review reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEVER = dt.datetime.fromtimestamp(0, dt.UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class EngineStep:
-    """One step of the engine on one resource.
+    """A step of the engine on one resource.
 
     Attributes:
         urn: The resource.
@@ -29,7 +29,7 @@ class EngineStep:
         operation: The engine's word: same, create, update, replace, create-replacement, delete …
         parent: Its parent's URN, empty for the stack.
         old: What the state holds of it, None where it is new.
-        new: What the program asks for, None where it goes.
+        new: What the program asks for, None if it is deleted.
         diff: Per property path how it changes (`update`, `add-replace`, …).
         keys: The properties that make it a replacement.
     """
@@ -50,13 +50,13 @@ class EngineStep:
 
     @property
     def is_protected(self) -> bool:
-        """Whether the engine refuses to delete it."""
+        """True if the engine refuses to delete the resource."""
         return bool((self.old or {}).get("protect"))
 
 
 @dataclass(kw_only=True)
 class Preview:
-    """What one preview said. `result` is empty where its events end before the engine's summary."""
+    """Result of one preview. `result` is empty if its events end before the engine's summary."""
 
     stack: str = ""
     started: dt.datetime = _NEVER
@@ -135,7 +135,6 @@ def engine_step(metadata: Mapping[str, Any]) -> EngineStep:
 
 
 def _type_in(urn: str) -> str:
-    """The type of a resource, which stands in its URN behind those of its parents."""
     return urn.split("::", 3)[2].rpartition("$")[2]
 
 

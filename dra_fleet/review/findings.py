@@ -1,4 +1,4 @@
-"""What was found wrong, gravest first: by policies, by the proof, in the stack file, by the engine."""
+"""Findings, gravest first: by policies, by the proof, in the stack file, by the engine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _DOUBTFUL = ("possible", "unknown")
 _GRAVE = ("critical", "high")
 
 _SUBJECT = re.compile(rf"(?:{KEY})?[^:\n]*")
-"""What a sentence is about: the words before its first colon, or a path of the stack file, which has one."""
+"""Subject of a sentence: the words before its first colon, or a path of the stack file, which has one."""
 
 _FIX = re.compile(r"\bfix: (?P<fix>.+)", re.IGNORECASE | re.DOTALL)
 
@@ -78,9 +78,11 @@ def findings(
     found += _settings(invalid) if invalid else ()
     found += _proof(proof) if proof else ()
     found += [_sentence("settings", "medium", text) for text in warnings]
-    told = " ".join(item.message for item in found)
+    sentence = " ".join(item.message for item in found)
     found += [
-        _engine(text) for text in preview.errors if not text.startswith(_EXIT) and not _is_told(text, told)
+        _engine(text)
+        for text in preview.errors
+        if not text.startswith(_EXIT) and not _is_reported(text, sentence)
     ]
     ordered = sorted(found, key=lambda item: (_ORDER[item.severity], item.level != _MANDATORY))
     return tuple(dict.fromkeys(ordered))
@@ -105,7 +107,7 @@ def _policy(violation: ReportedViolation) -> Finding:
 
 
 def fix_of(message: str) -> str:
-    """What a message says after `fix:`, to the end of it; empty where it says none."""
+    """Return the text after `fix:` in a message; empty without it."""
     found = _FIX.search(message)
     return " ".join(found["fix"].split()) if found else ""
 
@@ -163,14 +165,14 @@ def _engine(text: str) -> Finding:
     )
 
 
-def _is_told(error: str, told: str) -> bool:
-    """Whether an error of the program only repeats the text of the settings or the proof."""
+def _is_reported(error: str, sentence: str) -> bool:
+    """Return whether an error of the program only repeats the text of the settings or the proof."""
     lines = [line.strip() for line in error.splitlines()[1:] if line.strip()]
-    return bool(lines) and lines[0] in told
+    return bool(lines) and lines[0] in sentence
 
 
 def verdict(reasons: Iterable[Reason]) -> Verdict:
-    """The gravest of all reasons; without any, nothing stands against it."""
+    """Return the gravest of all reasons; without any, approve."""
     ordered = sorted(dict.fromkeys(reasons), key=lambda item: -_GRAVITY[item.decision])
     if not ordered:
         text = "nothing that runs is touched, every claim finds its devices, and no rule is violated"
@@ -180,7 +182,7 @@ def verdict(reasons: Iterable[Reason]) -> Verdict:
 
 
 def engine_reasons(engine: Engine, findings: Sequence[Finding]) -> Iterator[Reason]:
-    """What the preview itself and the findings say."""
+    """Yield the reasons of the preview itself and of the findings."""
     mandatory = [item for item in findings if item.level == "mandatory"]
     for item in mandatory:
         yield _refuse(_headline(item), "findings")
@@ -189,7 +191,7 @@ def engine_reasons(engine: Engine, findings: Sequence[Finding]) -> Iterator[Reas
     elif engine.result != _SUCCEEDED and not mandatory:
         yield _refuse("the preview failed", "engine")
     if not engine.packs:
-        yield _person("no policy pack judged this preview", "findings")
+        yield _person("no policy pack checked this preview", "findings")
     grave = [
         item
         for item in findings
@@ -218,7 +220,7 @@ def fleet_reasons(
     sharing: Sequence[Shared],
     exposure: Sequence[Exposure],
 ) -> Iterator[Reason]:
-    """What of the fleet as it will be a person should see."""
+    """Yield the reasons of the future fleet that require approval."""
     for item in workloads:
         if item.word in _DOUBTFUL and not item.accepted:
             yield _person(f"workload {item.name} is {item.word}: {item.reason}", "workloads")
@@ -267,9 +269,9 @@ def _partly(money: Money) -> str:
 
 
 def _headline(item: Finding) -> str:
-    """The first line of what is wrong, after the rule or the part of the stack file that it is about."""
+    """Return the first line of a finding, without its rule or part of the stack file."""
     about = item.subject.removeprefix(f"{KEY}.") if item.subject.startswith(KEY) else item.rule
-    return f"{about}: {next(iter(item.told.strip().splitlines()), '')}"
+    return f"{about}: {next(iter(item.sentence.strip().splitlines()), '')}"
 
 
 def _refuse(text: str, section: str) -> Reason:

@@ -25,7 +25,7 @@ _Key = tuple[str, str, str]
 
 
 def matrices(proof: Proof, before: Proof | None) -> tuple[Matrix, ...]:
-    """One matrix per cluster that has claims. Pools that answer every claim alike share a column."""
+    """Return one matrix per cluster with claims. Pools with equal answers share a column."""
     was = _cells(before) if before else {}
     clusters = dict.fromkeys(item.cluster for item in proof.claims)
     return tuple(
@@ -99,7 +99,7 @@ def _matched(requests: Mapping[str, int]) -> int:
 def workloads(
     plan: FleetPlan, proof: Proof, before: Proof | None, running: Running | None
 ) -> tuple[Workload, ...]:
-    """The verdict on each workload; those that do not certainly fit come first."""
+    """Return the verdict on each workload; those that do not certainly fit come first."""
     namespaces = {
         (c.name, item.name): item.namespace for c in plan.clusters for item in (*c.workloads, *c.demand)
     }
@@ -136,7 +136,7 @@ def _running(item: WorkloadProof, running: Running | None) -> int | None:
 
 
 def cost(plan: FleetPlan, was: Was, running: Running | None) -> Cost:
-    """The cost of every pool that is or was, and the sums.
+    """Return the cost of every pool, before and after, and the sums.
 
     Nodes now are those that run, where the clusters were asked, else the least nodes as it was. After the
     change a pool has as many nodes as now, within its new bounds.
@@ -222,7 +222,7 @@ def _basis(was: Was, running: Running | None) -> str:
 
 def _unknown(plan: FleetPlan, found: Sequence[PoolCost]) -> tuple[str, ...]:
     clouds = {cluster.name: cluster.cloud for cluster in plan.clusters}
-    told: list[str] = []
+    reported: list[str] = []
     for item in found:
         if item.machine and item.price is None:
             why = (
@@ -230,13 +230,13 @@ def _unknown(plan: FleetPlan, found: Sequence[PoolCost]) -> tuple[str, ...]:
                 if clouds.get(item.cluster) == OWN
                 else "the catalogue knows no public price"
             )
-            told.append(f"pool {item.pool} of cluster {item.cluster}, machine {item.machine}: {why}")
+            reported.append(f"pool {item.pool} of cluster {item.cluster}, machine {item.machine}: {why}")
         if item.machine_before not in ("", item.machine) and item.price_before is None:
-            told.append(
+            reported.append(
                 f"pool {item.pool} of cluster {item.cluster} as it was, machine {item.machine_before}: "
                 "no price is known"
             )
-    return tuple(told)
+    return tuple(reported)
 
 
 def _not_counted(clusters: Sequence[ClusterPlan]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Who holds which device of which node: as it runs now, or after one possible order of arrival."""
+"""User of each device of each node: as it runs now, or after one possible order of arrival."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Held = dict[str, str]
 def running_map(offer: Offered, running: Running) -> dict[str, tuple[Node, ...]]:
     """By pool the nodes that run and who holds their devices.
 
-    Devices that are not predicted but held are shown too; a pool that was not asked about has no nodes.
+    Devices in use that are not predicted are shown too; a pool that was not asked about has no nodes.
     """
     asked = running.clusters[offer.cluster.name]
     holders = running.holders(offer.cluster.name)
@@ -71,8 +71,8 @@ def _devices(predicted: Mapping[str, str], holders: Mapping[str, tuple[str, str]
 def example_map(offer: Offered) -> dict[str, tuple[Node, ...]]:
     """By pool its most nodes, filled by the workloads in the order in which the stack names them.
 
-    A pod takes the first node that has room for it, as one order of arrival; the proof, not this, tells what
-    holds in every order. Nodes that end up alike and stand together are one with `times`.
+    A pod takes the first node that it fits on, as one order of arrival; the proof, not this, reports
+    what holds in every order. Nodes that end up alike and stand together are one with `times`.
     """
     filled = [[Held() for _ in range(group.most)] for group in offer.groups]
     _fill(offer, filled)
@@ -95,8 +95,8 @@ def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
     states = [[packing.empty(number) for _ in nodes] for number, nodes in enumerate(filled)]
     for number, pod_set in enumerate(pod_sets):
         left = pod_set.copies
-        for group, judged in enumerate(suitability[number]):
-            if judged.barrier or judged.doubt or judged.error is not None:
+        for group, checked in enumerate(suitability[number]):
+            if checked.barrier or checked.doubt or checked.error is not None:
                 continue
             for node in range(len(states[group]) if left else 0):
                 left = _fill_node(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def read_against(against: str, stack_file: Path) -> Was:
-    """The fleet as another file or revision has it.
+    """Read the fleet from another file or revision.
 
     Args:
         against: A file's path, or a revision such as `main` or `HEAD~1`.
@@ -51,14 +51,14 @@ def read_against(against: str, stack_file: Path) -> Was:
 
 
 class Holders(Protocol):
-    """Who holds devices now."""
+    """Source of the devices' current users."""
 
     def begin(self, plans: tuple[FleetPlan, ...]) -> None:
         """Ask ahead, with what will be asked in all likelihood."""
         ...
 
     def read(self, plans: tuple[FleetPlan, ...], was: Was) -> Running | None:
-        """Who holds devices, given the stack's plans and how it was; None where nobody is asked."""
+        """Return the devices' current users for the stack's plans; None if no cluster was asked."""
         ...
 
 
@@ -72,14 +72,14 @@ class Seen:
 
 
 class Gathering:
-    """What one review is made of."""
+    """Inputs of one review."""
 
     def __init__(self, asked: ReviewRequest, holders: Holders) -> None:
         """Read the stack file.
 
         Args:
             asked: What is reviewed.
-            holders: Tells who holds devices.
+            holders: Source of the users of devices.
         """
         self._asked = asked
         self._holders = holders
@@ -89,7 +89,7 @@ class Gathering:
             self._written = invalid
 
     def seen(self, source: RunningPreview | Path) -> Seen:
-        """Follow a preview to its end, and do meanwhile what needs none of it; or read one that was saved.
+        """Follow a preview to its end and do other work in the meantime; or read one that was saved.
 
         Raises:
             ReviewError: Something cannot be read, or the engine ended without a preview.
@@ -127,7 +127,7 @@ class Gathering:
             origin: Where it was made.
 
         Raises:
-            ReviewError: It cannot be told who holds devices.
+            ReviewError: It is unknown who holds devices.
         """
         fleet, was = seen.fleet, seen.was
         given = previewed_fleet(seen.preview)
@@ -150,7 +150,7 @@ class Gathering:
         )
 
     def texts(self) -> tuple[StackText, ...]:
-        """The files that the fleet stands in, for the places of findings."""
+        """Return the files that contain the fleet, for the places of findings."""
         own = self._asked.file
         near = next((item for item in own.parents if (item / ".git").exists()), own.parent)
 
@@ -185,7 +185,6 @@ def _was(read: Callable[[], Mapping[str, Any]], source: str) -> Was:
 
 
 def _show(revision: str, stack_file: Path) -> str | None:
-    """The file at a revision; None where the revision has no such file."""
     known = _git(stack_file.parent, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     if known.returncode != 0:
         raise ReviewError(

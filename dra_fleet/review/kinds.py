@@ -26,7 +26,7 @@ _WORDS = {"gpu": "GPU", "mig": "MIG", "vgpu": "vGPU", "imex-channel": "IMEX chan
 
 
 def device_kind(device: NodeDevice) -> str:
-    """A short name of what a device is: `GPU`, `MIG 1g.5gb`; its driver where its type is not known."""
+    """Return a short name of a device's kind: `GPU`, `MIG 1g.5gb`; its driver if the type is unknown."""
     attributes = device.seen.get("attributes", {})
     kind, profile = _text(attributes, "type"), _text(attributes, "profile")
     word = _WORDS.get(kind, kind) or device.driver.partition(".")[0]
@@ -34,7 +34,7 @@ def device_kind(device: NodeDevice) -> str:
 
 
 def device_kinds(group: NodeGroup) -> tuple[DeviceKind, ...]:
-    """The devices of one node by sort, in the order in which they are published."""
+    """Return the devices of one node by kind, in the order in which they are published."""
     counts: Counter[str] = Counter()
     first: dict[str, NodeDevice] = {}
     for device in group.shape.devices:
@@ -68,12 +68,12 @@ def _amount(capacity: Mapping[str, Any], name: str) -> str:
 
 
 def total(kinds: Sequence[DeviceKind]) -> int:
-    """How many devices a node has."""
+    """Return the number of a node's devices."""
     return sum(kind.count for kind in kinds)
 
 
 def grouped(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Changes of one text on several clusters become one, with all their clusters, losses and steps."""
+    """Merge changes of equal text on several clusters, with all their clusters, losses and steps."""
     alike: dict[tuple[str, ...], list[Change]] = {}
     for item in changes:
         alike.setdefault((item.weight, item.action, item.kind, item.text, *item.details), []).append(item)
@@ -103,13 +103,13 @@ def ranged(least: int, most: int, noun: str) -> str:
 
 
 def short_list(names: tuple[str, ...] | list[str], most: int = 5) -> str:
-    """Some names and how many more there are."""
+    """List some names and the number of the others."""
     left = len(names) - most
     return ", ".join(names[:most]) + (f" and {left} more" if left > 0 else "")
 
 
 def value_at(value: object, path: str) -> object | None:
-    """The value at a path; None where there is none."""
+    """Return the value at a path; None if there is none."""
     for index, quoted, name in _PART.findall(path):
         if isinstance(value, list) and index:
             items = cast("list[object]", value)
@@ -122,12 +122,12 @@ def value_at(value: object, path: str) -> object | None:
 
 
 def fields_of(steps: Sequence[EngineStep]) -> list[str]:
-    """The properties that change, by their last names, in order; without what the engine names by itself."""
+    """Return the changing properties by their last names, in order, without the engine's own."""
     paths = dict.fromkeys(path for step in steps for path in step.diff)
     return [last_name(path) for path in paths if path not in NAMED_BY_ITSELF]
 
 
 def last_name(path: str) -> str:
-    """The last name in a path."""
+    """Return the last name in a path."""
     names = [quoted or name for _, quoted, name in _PART.findall(path) if quoted or name]
     return names[-1] if names else path

@@ -1,9 +1,9 @@
-"""Which running claims lose their devices by what the engine would do.
+"""Running claims that lose their devices by the engine's steps.
 
-Exactly, where the running pods are known; else as far as the stack's own declarations tell.
+Exactly, where the running pods are known; else as far as the stack's own declarations report.
 
-A pod loses its devices when its node goes, when it is deleted with its workload, claim, namespace or cluster.
-It keeps them when a driver is updated, a DeviceClass or a ResourceClaimTemplate changes or goes:
+A pod loses its devices when its node is deleted, or the pod with its workload, claim, namespace or cluster.
+It keeps them when a driver is updated, a DeviceClass or a ResourceClaimTemplate changes or is deleted:
 https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/.
 """
 
@@ -27,7 +27,7 @@ ENDING = ("replace", "delete")
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """What one change takes away. `claims` None: it cannot be told how many."""
+    """Loss by one change. `claims` None: unknown number."""
 
     claims: int | None = 0
     workloads: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Losses:
                 self._workloads.update({(cluster.name, item.name): item for item in cluster.workloads})
 
     def of(self, owner: Owner, action: str) -> Loss:
-        """What is lost when an owner's resources are replaced or deleted; nothing for other actions."""
+        """Return the loss when an owner's resources are replaced or deleted; none for other actions."""
         if action not in ENDING or owner.kind not in ("cluster", "pool", "workload", "claim", "namespace"):
             return NOTHING
         if self._running is not None and owner.cluster in self._running.clusters:
@@ -75,7 +75,7 @@ class Losses:
         )
 
     def claims(self, pods: tuple[LostPod, ...]) -> int:
-        """How many claims so many pods hold: one each, but one for all that share one."""
+        """Return the number of the pods' claims: one each, but one for all that share a claim."""
         own = [pod for pod in pods if not self._is_shared(pod.cluster, pod.workload)]
         shared = {
             (pod.cluster, self._workloads[pod.cluster, pod.workload].claim)

@@ -13,21 +13,21 @@ from dra_fleet.core.findings.engine_events import SECRET, SIGNATURE, UNKNOWNS
 
 MASK = "[secret]"
 UNKNOWN = "known after apply"
-"""What stands for a value that the engine does not know before the operation, in the engine's own words."""
+"""Placeholder for a value that the engine does not know before the operation, as the engine writes it."""
 _NAMES = re.compile(
     r"(?i)(password|passphrase|secret$|secretkey|token$|kubeconfig|privatekey|private_key|clientkey"
     r"|client-key-data|accesskey|apikey|api_key|connectionstring|credential)"
 )
-_TOLD = re.compile(r"(?i)(?<=client-key-data: )\S+|(?<=password: )\S+|(?<=token: )\S{16,}")
-"""What a text calls a secret."""
+_REPORTED = re.compile(r"(?i)(?<=client-key-data: )\S+|(?<=password: )\S+|(?<=token: )\S{16,}")
+"""Secrets by their labels in a text."""
 _LONGEST = 160
 """Characters of a value that are shown."""
 _CONTEXT = 40
-"""How many of them stand before the first that differs."""
+"""Number of equal characters shown before the first difference."""
 
 
 def is_marked(value: object) -> bool:
-    """Whether the engine marked a value as secret."""
+    """Return whether the engine marked a value as secret."""
     return isinstance(value, dict) and cast("dict[str, Any]", value).get(SIGNATURE) == SECRET
 
 
@@ -46,7 +46,7 @@ def change_shown(before: object, after: object, path: str) -> tuple[str, str]:
 
 
 def _cut(text: str, start: int) -> str:
-    """The text from `start` on, with an ellipsis for what is left out on either side."""
+    """Return the text from `start` on, with an ellipsis for omitted text on either side."""
     head = "…" if start else ""
     rest = text[start:]
     room = _LONGEST - len(head)
@@ -78,8 +78,8 @@ def _masked(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 @lru_cache(maxsize=32_768)
 def scrub(text: str) -> str:
-    """A text with everything masked that looks like a key or a token; a review says most texts many times."""
-    return _TOLD.sub(MASK, without_credentials(text, MASK))
+    """Mask everything in a text that looks like a key or a token; results are cached."""
+    return _REPORTED.sub(MASK, without_credentials(text, MASK))
 
 
 def scrub_all(value: Any) -> Any:  # noqa: ANN401 - any JSON

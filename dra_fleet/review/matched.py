@@ -1,4 +1,4 @@
-"""What a DeviceClass asks for and how many devices it matches, before and after its selectors change."""
+"""Selectors of a DeviceClass and its number of matching devices, before and after a change."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _EQUALS = re.compile(r"""[^!?()'"]*(?:\[\s*['"][^'"]+['"]\s*\][^!?()'"]*)+==\s*(
 
 
 def asked_before_and_after(steps: Sequence[EngineStep]) -> str:
-    """What of a class's selectors changes, such as `memory.min 70Gi -> 60Gi`; empty where nothing does.
+    """Describe the change of a class's selectors, such as `memory.min 70Gi -> 60Gi`; empty without one.
 
-    Bounds and what attributes must be are told in the stack file's own words, other clauses as they are.
+    Bounds and what attributes must be are reported in the stack file's own words, other clauses as they are.
 
     Args:
         steps: The engine's steps on the class.
@@ -60,16 +60,16 @@ class _Terms:
     others: Sequence[str]
 
     @classmethod
-    def of(cls, told: Sequence[str], *, without: Sequence[str]) -> _Terms:
-        """The clauses that are not among others, nor have the same words as one of them."""
+    def of(cls, reported: Sequence[str], *, without: Sequence[str]) -> _Terms:
+        """Return the clauses that are not among others, nor have the same words as one of them."""
         same = {_term(clause) for clause in without}
-        left = [clause for clause in told if clause not in without]
+        left = [clause for clause in reported if clause not in without]
         terms = {clause: term for clause in left if (term := _term(clause)) and term not in same}
         return cls(named=dict(terms.values()), others=[clause for clause in left if clause not in terms])
 
 
 def _term(clause: str) -> tuple[str, str] | None:
-    """The name and value of a clause in a stack file; None where it has none there."""
+    """Return the name and value of a clause in a stack file; None if it has none there."""
     found = asked(clause)
     if found.only_driver:
         return "driver", found.only_driver
@@ -88,11 +88,11 @@ def _term(clause: str) -> tuple[str, str] | None:
 
 
 def matched_before_and_after(steps: Sequence[EngineStep], offered: Offered | None) -> str:
-    """What a class matched on the nodes as they will be, and what it will, as one sentence; empty if unknown.
+    """Describe the devices on the future nodes that a class matches before and after; empty if unknown.
 
     Args:
         steps: The engine's steps on the class.
-        offered: What its cluster offers, None where the cluster goes.
+        offered: What its cluster offers, None if the cluster is deleted.
     """
     step = _changed(steps)
     if step is None or offered is None or not offered.groups:
@@ -103,7 +103,7 @@ def matched_before_and_after(steps: Sequence[EngineStep], offered: Offered | Non
     )
     total = sum(len(group.shape.devices) * group.most for group in offered.groups)
     changed = [
-        f"pool {group.pool} {_told(before[group.pool])}, then {_told(after[group.pool])} "
+        f"pool {group.pool} {_reported(before[group.pool])}, then {_reported(after[group.pool])} "
         f"of {len(group.shape.devices)} on a node"
         for group in offered.groups
         if before[group.pool] != after[group.pool]
@@ -113,7 +113,7 @@ def matched_before_and_after(steps: Sequence[EngineStep], offered: Offered | Non
 
 
 def _changed(steps: Sequence[EngineStep]) -> EngineStep | None:
-    """The step that has the selectors of before and after."""
+    """Return the step that has the selectors of before and after."""
     return next((item for item in steps if item.old and item.new and _expressions(item.old)), None)
 
 
@@ -125,7 +125,7 @@ def _expressions(state: Mapping[str, object]) -> list[str]:
 
 
 def _matched(name: str, state: Mapping[str, object], group: NodeGroup, placements: Placements) -> int | None:
-    """Devices of a node; None where it hangs on a value that nobody can know yet, or cannot be told."""
+    """Devices of a node; None where it depends on a value that no one can know yet, or is unknown."""
     ask = Ask(
         name=name,
         class_name=name,
@@ -140,7 +140,7 @@ def _matched(name: str, state: Mapping[str, object], group: NodeGroup, placement
     return len(found.certain) if found.certain == found.maybe else None
 
 
-def _told(count: int | None) -> str:
+def _reported(count: int | None) -> str:
     return "an unknown number" if count is None else str(count)
 
 

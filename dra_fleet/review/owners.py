@@ -23,11 +23,11 @@ _PARTS: Mapping[str, Kind] = {
     "kubernetes:batch/v1:Job": "workload",
     "kubernetes:core/v1:Namespace": "namespace",
 }
-"""What lives in a cluster of ours."""
+"""Kinds of resources in a cluster of the stack."""
 
 
 class Owner(NamedTuple):
-    """What a resource belongs to. `cluster` is empty for what belongs to none."""
+    """Owner of a resource. `cluster` is empty for a resource of no cluster."""
 
     kind: Kind
     cluster: str
@@ -42,7 +42,7 @@ class Owners:
         self._known: dict[str, Owner] = {}
 
     def of(self, step: EngineStep) -> Owner:
-        """The owner of a step's resource."""
+        """Return the owner of a step's resource."""
         if step.urn not in self._known:
             self._known[step.urn] = self._find(step)
         return self._known[step.urn]
@@ -64,7 +64,6 @@ class Owners:
 
 
 def _part(step: EngineStep, platform: EngineStep) -> Owner:
-    """What a cloud's own resource is to its cluster."""
     cluster = platform.name
     name = step.name.removeprefix(f"{cluster}-")
     if step is platform or CLUSTERS.fullmatch(step.type):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolContext:
-    """What is known beside the plan: how it was, what runs, what the engine does, the map by cluster."""
+    """Context of a pool: its earlier state, running nodes, engine steps, the map by cluster."""
 
     was: Was
     running: Running | None
@@ -77,7 +77,7 @@ def _pool(offer: Offered, plan: PoolPlan, groups: Sequence[NodeGroup], context: 
 
 
 def nodes_now(running: Running | None, cluster: str, pool: str) -> int | None:
-    """How many nodes of a pool run; None where nobody asked."""
+    """Return how many nodes of a pool run; None if no cluster was asked."""
     asked = running.clusters.get(cluster) if running else None
     if asked is None:
         return None
@@ -86,17 +86,17 @@ def nodes_now(running: Running | None, cluster: str, pool: str) -> int | None:
 
 
 def before_words(before: WasPool, plan: PoolPlan) -> str:
-    """How a pool was where that differs from the plan; empty where it does not."""
-    told: list[str] = []
+    """Describe a pool's earlier state where it differs from the plan; empty without a difference."""
+    reported: list[str] = []
     if before.machine_name != plan.machine.name:
-        told.append(f"machine type {before.machine_name}")
+        reported.append(f"machine type {before.machine_name}")
     if (before.min_nodes, before.max_nodes) != (plan.min_nodes, plan.max_nodes):
-        told.append(f"{node_range(before.min_nodes, before.max_nodes)}")
+        reported.append(f"{node_range(before.min_nodes, before.max_nodes)}")
     if before.layout is not None and before.layout != layout_text(plan.sharing):
-        told.append(f"partitions {before.layout}" if before.layout else "whole devices")
+        reported.append(f"partitions {before.layout}" if before.layout else "whole devices")
     if before.advertise is not None and before.advertise != plan.advertise:
-        told.append(f"advertise {before.advertise}")
-    return ", ".join(told)
+        reported.append(f"advertise {before.advertise}")
+    return ", ".join(reported)
 
 
 def node_range(least: int, most: int) -> str:

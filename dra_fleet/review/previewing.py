@@ -27,15 +27,15 @@ _STEP: Final = '"resourcePreEvent"'
 
 @dataclass(frozen=True, kw_only=True)
 class PreviewCommand:
-    """What to preview and where.
+    """Preview command of the engine.
 
     Attributes:
         pulumi: The engine's command line.
         stack: The stack.
         directory: The Pulumi project.
         config_file: The stack file, where it is not the project's own.
-        plan: Where the update plan goes.
-        policy_packs: Policy packs that judge.
+        plan: The file of the update plan.
+        policy_packs: Policy packs that check.
         environment: All variables.
     """
 
@@ -78,14 +78,14 @@ class EngineCommand(Protocol):
 
 
 class RunningEngine:
-    """An engine that was started; other work can be done meanwhile, within its context."""
+    """An engine that was started; other work can be done in the meantime, within its context."""
 
     def __init__(self, command: EngineCommand, on_step: Callable[[int], None]) -> None:
         """Start it.
 
         Args:
             command: What to run.
-            on_step: Told how many resources were looked at.
+            on_step: Receives the number of processed resources.
 
         Raises:
             ReviewError: The engine cannot be started.

@@ -1,4 +1,4 @@
-"""One wish to review: which stack, compared with what, from which events, written where.
+"""Request for a review: stack, comparison, events, output.
 
 It imports little: the engine is started by it, and all else is imported while the engine starts.
 """
@@ -25,7 +25,7 @@ ENGINE = "pulumi"
 
 
 class ReviewStep(Protocol):
-    """A step under way, that is told where it is."""
+    """A step under way, that is reported where it is."""
 
     def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
         """Say where it is."""
@@ -34,7 +34,7 @@ class ReviewStep(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewRequest:
-    """What is reviewed.
+    """A request for a review.
 
     Attributes:
         name: The stack.
@@ -43,7 +43,7 @@ class ReviewRequest:
         out: Where the files go.
         against: What it is compared with, empty for nothing.
         events: Saved events; None runs the engine.
-        packs: Policy packs that judge.
+        packs: Policy packs that check.
     """
 
     name: str
@@ -72,7 +72,7 @@ class ReviewRequest:
             NoProjectError: There is no project.
         """
         is_path = stack.endswith((".yaml", ".yml"))
-        # Saved events and a file of its own need no project.
+        # Saved events and a separate file need no project.
         folder = (directory or (Path() if is_path and events else project())).resolve()
         file = Path(stack).resolve() if is_path else folder / f"Pulumi.{stack}.yaml"
         if not file.is_file():
@@ -142,11 +142,10 @@ class ReviewRequest:
 
     @property
     def _has_own_name(self) -> bool:
-        """Whether the engine finds the stack file by the stack's name."""
         return self.file == self.directory / f"Pulumi.{self.name}.yaml"
 
     def _prepare(self) -> Path:
-        """Make the folder, remove an earlier plan, and return where the new one goes."""
+        """Make the folder, remove an earlier plan, and return the file of the new one."""
         try:
             self.out.mkdir(parents=True, exist_ok=True)
             (self.out / PLAN).unlink(missing_ok=True)

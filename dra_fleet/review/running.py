@@ -1,4 +1,4 @@
-"""Who holds which devices now: what the clusters answered, or what was saved of it."""
+"""Current users of devices, from the clusters' answers or a saved file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Saved(BaseModel):
 
 
 class SavedDevice(_Saved):
-    """One device as an allocation names it; `pool` is the slice's."""
+    """A device as an allocation names it; `pool` is the slice's."""
 
     driver: str
     pool: str
@@ -52,21 +52,21 @@ class UndeclaredPod(_Saved):
 
 
 class RunningPool(_Saved):
-    """How many nodes a pool has, and their names."""
+    """Number and names of a pool's nodes."""
 
     nodes: int
     node_names: tuple[str, ...]
 
 
 class RunningCluster(_Saved):
-    """One cluster at the moment when it was asked. `others` None: they were not asked for."""
+    """State of one cluster when it was asked. `others` None: not asked for."""
 
     pools: dict[str, RunningPool]
     workloads: dict[str, RunningWorkload]
     others: tuple[UndeclaredPod, ...] | None = None
 
     def pool_of(self) -> dict[str, str]:
-        """The pool of each node."""
+        """Return the pool of each node."""
         return {node: name for name, pool in self.pools.items() for node in pool.node_names}
 
 

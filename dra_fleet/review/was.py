@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class WasPool:
-    """A pool as it was. `machine` None: the catalogue does not know it. `advertise` None: nobody tells."""
+    """A pool as it was. `machine` None: the catalogue does not know it. `advertise` None: no one reports."""
 
     machine_name: str
     machine: Machine | None
@@ -144,6 +144,6 @@ def _mapping(cluster: Object, key: str) -> dict[str, Object]:
 
 
 def layout_text(sharing: object) -> str:
-    """How a pool's devices are divided, such as `1g.5gb x 7`; empty for whole devices."""
+    """Describe the division of a pool's devices, such as `1g.5gb x 7`; empty for whole devices."""
     layout = cast("Mapping[str, int]", getattr(sharing, "layout", None) or {})
     return ", ".join(f"{profile} x {count}" for profile, count in layout.items())

@@ -34,7 +34,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, kw_only=True)
 class StackText:
-    """A file that the reviewed fleet stands in.
+    """A file that contains the reviewed fleet.
 
     Attributes:
         path: Its path in its repository.
@@ -83,7 +83,7 @@ _CHANGE = SarifRule(
 
 
 def write_review(review: Review, directory: Path, stack: Sequence[StackText]) -> dict[str, Path]:
-    """Write every format; returns the files by format. `stack`: the files that the fleet stands in."""
+    """Write every format; returns the files by format. `stack`: the files that contain the fleet."""
     texts = {
         "html": ("index.html", render_page(review)),
         "markdown": ("review.md", render_markdown(review)),
@@ -100,7 +100,7 @@ def write_review(review: Review, directory: Path, stack: Sequence[StackText]) ->
 
 
 def render_sarif(review: Review, stack: Sequence[StackText]) -> str:
-    """The whole log.
+    """Return the SARIF log of a review.
 
     Args:
         review: What was found.
@@ -165,7 +165,7 @@ def _change(item: Change, stack_file: str) -> SarifResult:
 
 
 def place_of(path: str, texts: Sequence[StackText]) -> tuple[str, int]:
-    """The file, and the line in it from 1, of a setting, or of the nearest part of its path that there is.
+    """Return the file and the line, from 1, of a setting or of its nearest existing parent.
 
     Args:
         path: The path as errors of settings name it, such as `dra-fleet:fleet.clusters.lab`; anything else is

@@ -100,7 +100,7 @@ pulumi.export(
     "kubeconfig",
     pulumi.Output.secret(
         pulumi.Output.all(
-            cluster.endpoint, cluster.certificate_authority.apply(lambda told: told.data or "")
-        ).apply(lambda told: kubeconfig(*told))
+            cluster.endpoint, cluster.certificate_authority.apply(lambda reported: reported.data or "")
+        ).apply(lambda reported: kubeconfig(*reported))
     ),
 )

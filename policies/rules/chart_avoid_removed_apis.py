@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find charts whose driver needs an API that a known or planned Kubernetes version removes."""
     del settings
     installed = release(resource) or rendered(resource)
@@ -50,5 +50,5 @@ RULE = ResourceRule(
     severity="medium",
     standard="advisory",
     types=re.compile(f"{INSTALLED_TYPES.pattern}|{RENDERED_TYPES.pattern}"),
-    judge=judge,
+    check=check,
 )

@@ -23,7 +23,7 @@ GATES: Final = "featureGates"
 EXCLUDES: Final = "excludes"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find pairs of gates that the driver refuses; a gate that is not given has the chart's default."""
     del settings
     installed = release(resource)
@@ -33,10 +33,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     version = installed.driver_version
     conflicts = driver.gate_conflicts if version is None else driver.gate_conflicts_in(version.version)
     for conflict in conflicts:
-        yield from _judge(resource, installed, conflict)
+        yield from _check(resource, installed, conflict)
 
 
-def _judge(resource: Resource, installed: ChartRelease, conflict: GateConflict) -> Iterator[Finding]:
+def _check(resource: Resource, installed: ChartRelease, conflict: GateConflict) -> Iterator[Finding]:
     gate, other = conflict.gate, conflict.other
     if not _is_on(installed, gate):
         return
@@ -58,7 +58,7 @@ def _judge(resource: Resource, installed: ChartRelease, conflict: GateConflict) 
 
 
 def _is_on(installed: ChartRelease, gate: str) -> bool | None:
-    """Whether a gate is on; None if nothing tells."""
+    """Return True if a gate is on; None if unknown."""
     given = installed.value(f"{GATES}.{gate}")
     if not given.absent:
         return given.flag
@@ -76,5 +76,5 @@ RULE = ResourceRule(
     link="https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/main/pkg/featuregates/featuregates.go",
     severity="high",
     types=RELEASE_TYPES,
-    judge=judge,
+    check=check,
 )

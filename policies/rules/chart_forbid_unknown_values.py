@@ -1,9 +1,9 @@
 """The values given to a chart are values that it has, of their types.
 
-Helm ignores a key that a chart does not know without a word: `resources-computeDomains.enabled` for
-`resources.computeDomains.enabled` leaves on what was meant to be off. Judged for the versions of charts that
-the catalogue knows; what a chart leaves free, such as an affinity, is not looked into. Files with values are
-read where they are at hand and unchanged; one that is not is told as unknown.
+Helm ignores a key that a chart does not know silently: `resources-computeDomains.enabled` for
+`resources.computeDomains.enabled` leaves on what was meant to be off. Checked for the versions of charts
+that the catalogue knows; values without a fixed form, such as an affinity, are not checked. Files with
+values are read if they exist and are unchanged; otherwise they are reported as unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Finding, Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find keys that the chart's version lacks, and values of a wrong type."""
     del settings
     installed = release(resource)
@@ -44,5 +44,5 @@ RULE = ResourceRule(
     link="https://helm.sh/docs/chart_template_guide/values_files/",
     severity="high",
     types=RELEASE_TYPES,
-    judge=judge,
+    check=check,
 )

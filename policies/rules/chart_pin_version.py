@@ -1,4 +1,4 @@
-"""The charts that give out GPUs are installed in one exact version.
+"""The charts that advertise GPUs are installed in one exact version.
 
 Without a version, or with a range, Helm takes the newest one of the moment: the same program installs another
 driver next week, on production before anyone has tried it.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find charts without an exact version."""
     del settings
     installed = release(resource)
@@ -48,5 +48,5 @@ RULE = ResourceRule(
     link="https://helm.sh/docs/helm/helm_install/",
     severity="high",
     types=RELEASE_TYPES,
-    judge=judge,
+    check=check,
 )

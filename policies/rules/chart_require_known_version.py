@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find charts of DRA drivers and of the GPU Operator of a version that is not in the catalogue."""
     del settings
     installed = release(resource) or rendered(resource)
@@ -38,18 +38,19 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
         return
     if installed.is_pinned:
         in_chart = installed.version.absent and installed.version_text
-        told = installed.chart if in_chart else installed.version
-        why = "" if told.absent else ", which is not in the catalogue"
+        reported = installed.chart if in_chart else installed.version
+        why = "" if reported.absent else ", which is not in the catalogue"
         yield Finding(
             resource,
-            told,
-            f"is {told.shown}{why}, so the values of {installed.chart_name} are judged by {nearest.version}",
+            reported,
+            f"is {reported.shown}{why}, "
+            f"so the values of {installed.chart_name} are checked by {nearest.version}",
             ", ".join(installed.known_versions),
             "use one of these, or compare the values with the chart's own values.yaml",
         )
     if RELEASE_TYPES.fullmatch(resource.type):
         for found in unknown_values(resource, installed, nearest):
-            yield replace(found, problem=f"{found.problem} (judged by {nearest.version})")
+            yield replace(found, problem=f"{found.problem} (checked by {nearest.version})")
 
 
 RULE = ResourceRule(
@@ -63,5 +64,5 @@ RULE = ResourceRule(
     severity="low",
     standard="advisory",
     types=re.compile(f"{INSTALLED_TYPES.pattern}|{RENDERED_TYPES.pattern}"),
-    judge=judge,
+    check=check,
 )

@@ -1,6 +1,6 @@
 """No class or claim sets a field that its cluster drops.
 
-The API server removes fields whose feature gate is off before it validates, without a word: the claim is
+The API server removes fields whose feature gate is off before it validates, silently: the claim is
 stored without them and allocates something else than was asked for.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "claim-forbid-dropped-fields"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find fields whose feature gate is off in the minor that stores them."""
     minors = Minors(stack, settings)
     known = kubernetes_facts()
@@ -34,11 +34,11 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         kind = resource.type.rpartition(":")[2].removesuffix("Patch")
         for path, name in GATED_FIELDS[kind]:
             gate = known.gate(name)
-            for field in _fields(resource, path):
-                yield from _judge(resource, field, gate, minors)
+            for field in resource.properties.every(*_steps(path)):
+                yield from _check(resource, field, gate, minors)
 
 
-def _judge(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) -> Iterator[Finding]:
+def _check(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) -> Iterator[Finding]:
     if not field.possible:
         return
     minor = minors.of(resource)
@@ -59,10 +59,6 @@ def _judge(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) 
         yield Finding(resource, field, problem, f"a cluster of {since}", fix)
 
 
-def _fields(resource: Resource, path: str) -> list[Value]:
-    return resource.properties.every(*_steps(path))
-
-
 @cache
 def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.replace("[]", ".*").split("."))
@@ -78,5 +74,5 @@ RULE = StackRule(
     link="https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/",
     severity="high",
     parameters=(KUBERNETES,),
-    judge=judge,
+    check=check,
 )

@@ -29,14 +29,14 @@ HEALTH: Final = frozenset(key for driver in drivers.known() for key in driver.fa
 ALLOWED: Final = "tolerations of other taints, each by its key"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find tolerations that cover a health taint."""
     namespaces = settings.texts(NAMESPACES.name)
     tolerations = [item for request in requests(resource) for item in request.value.get("tolerations").items]
     if tolerations and namespaces and _is_in(resource, namespaces):
         return
     for toleration in tolerations:
-        yield from _judge(resource, toleration)
+        yield from _check(resource, toleration)
 
 
 def _is_in(resource: Resource, namespaces: tuple[str, ...]) -> bool:
@@ -44,7 +44,7 @@ def _is_in(resource: Resource, namespaces: tuple[str, ...]) -> bool:
     return namespace.unknown or (namespace.text or "default") in namespaces
 
 
-def _judge(resource: Resource, toleration: Value) -> Iterator[Finding]:
+def _check(resource: Resource, toleration: Value) -> Iterator[Finding]:
     key = toleration.get("key")
     if key.unknown or (key.text and key.text not in HEALTH):
         return
@@ -64,5 +64,5 @@ RULE = ResourceRule(
     severity="medium",
     types=CLAIM_TYPES,
     parameters=(NAMESPACES,),
-    judge=judge,
+    check=check,
 )

@@ -1,7 +1,7 @@
 """Claims with adminAccess are allowed in listed namespaces only.
 
 A request with adminAccess gets devices that are in use by others. The API server lets it into namespaces with
-the label resource.kubernetes.io/admin-access=true only; whoever can label a namespace can lift that.
+the label resource.kubernetes.io/admin-access=true only; users who can label a namespace can lift that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMESPACES = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find requests with adminAccess outside the listed namespaces."""
     namespaces = settings.texts(NAMESPACES.name)
     for request in requests(resource):
@@ -35,11 +35,11 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             namespace = namespace_of(resource)
             if namespace.unknown or (namespace.text or "default") in namespaces:
                 continue
-            told = namespace.shown if namespace.given else "'default'"
+            reported = namespace.shown if namespace.given else "'default'"
             yield Finding(
                 resource,
                 access,
-                f"is true in the namespace {told}",
+                f"is true in the namespace {reported}",
                 f"adminAccess in {', '.join(namespaces) or 'no namespace'}",
                 f"leave adminAccess out, or list the namespace in {NAMESPACES.name} of {NAME}",
             )
@@ -56,5 +56,5 @@ RULE = ResourceRule(
     severity="high",
     types=CLAIM_TYPES,
     parameters=(NAMESPACES,),
-    judge=judge,
+    check=check,
 )

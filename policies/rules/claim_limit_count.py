@@ -28,7 +28,7 @@ MOST: Final = Parameter(
 )
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find requests for more devices than allowed."""
     classes = stack.of(CLASS_TYPES)
     for resource in stack.of(CLAIM_TYPES):
@@ -66,5 +66,5 @@ RULE = StackRule(
     link="https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/",
     severity="low",
     parameters=(MOST,),
-    judge=judge,
+    check=check,
 )

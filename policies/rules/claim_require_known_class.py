@@ -27,7 +27,7 @@ ELSEWHERE: Final = Parameter(
 )
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find class names that neither the program nor a chart of it provides."""
     claims = stack.of(CLAIM_TYPES)
     if not claims:
@@ -73,5 +73,5 @@ RULE = StackRule(
     standard="advisory",
     production="mandatory",
     parameters=(ELSEWHERE,),
-    judge=judge,
+    check=check,
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STABLE: Final = "v1"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find resources of a version that is not v1."""
     del settings
     match = VERSIONED_TYPES.fullmatch(resource.type)
@@ -45,5 +45,5 @@ RULE = ResourceRule(
     link="https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
     severity="high",
     types=VERSIONED_TYPES,
-    judge=judge,
+    check=check,
 )

@@ -29,7 +29,7 @@ OWN: Final = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find classes under a chart's name."""
     name = resource.get("metadata", "name")
     if name.text is None or name.text in settings.texts(OWN.name):
@@ -56,5 +56,5 @@ RULE = ResourceRule(
     severity="medium",
     types=CLASS_TYPES,
     parameters=(OWN,),
-    judge=judge,
+    check=check,
 )

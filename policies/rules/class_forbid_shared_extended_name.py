@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find names that another class of the same cluster already answers."""
     del settings
     homes = Homes(stack)
@@ -36,12 +36,12 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         extended = resource.get("spec", "extendedResourceName")
         if extended.text is None:
             continue
-        for other, told in owners.get(extended.text, []):
+        for other, reported in owners.get(extended.text, []):
             if homes.together(resource, other) and not homes.undecided(resource, other):
                 yield Finding(
                     resource,
                     extended,
-                    f"is {extended.shown}, which {told} answers too",
+                    f"is {extended.shown}, which {reported} answers too",
                     "one class for each extended resource name of a cluster",
                     "choose another name, or leave it out",
                 )
@@ -57,5 +57,5 @@ RULE = StackRule(
     fix="Choose another extended resource name.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource",
     severity="medium",
-    judge=judge,
+    check=check,
 )

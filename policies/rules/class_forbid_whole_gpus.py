@@ -47,12 +47,12 @@ _SHOWN: Final = 3
 _ALLOWED: Final[Mapping[Fleet, str]] = {
     "divided": "partitions only, because it is meant for MIG",
     "whole": "partitions only, because it is meant for MIG",
-    "untold": "one of both, because nothing of the program tells whether its GPUs are divided",
+    "untold": "one of both, because nothing of the program reports whether its GPUs are divided",
 }
 _FIX: Final = f"add {' or '.join(each.is_partition for each in dividable())} to the selector"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find classes, then requests, that are meant for partitions and select whole GPUs."""
     mixed = settings.texts(MIXED.name)
     fleet = _fleet(stack)
@@ -66,16 +66,16 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         classes[name] = own
         is_named = names_partitions(name)
         meant: Fleet = "divided" if is_named else fleet
-        finding = _judge(resource, resource.get("spec", "selectors"), own, meant)
+        finding = _check(resource, resource.get("spec", "selectors"), own, meant)
         if finding is not None:
             wide.add(name)
             yield finding
     for resource in stack.of(CLAIM_TYPES):
-        yield from _judge_claim(resource, classes, {*wide, *mixed}, fleet)
+        yield from _check_claim(resource, classes, {*wide, *mixed}, fleet)
 
 
 def advises(stack: Stack, settings: Settings) -> bool:
-    """Whether nothing of a program tells whether there are partitions."""
+    """Return True if nothing in a program reports whether there are partitions."""
     del settings
     return _fleet(stack) == "untold"
 
@@ -87,7 +87,7 @@ def prepare(resource: Resource) -> None:
 
 
 def _fleet(stack: Stack) -> Fleet:
-    """Whether the GPUs of a program are divided; looks at its pools only where a selector takes both."""
+    """Return whether the GPUs of a program are divided; read its pools only if a selector selects both."""
     if divides(stack):
         return "divided"
     own = {name for name, _ in _chart_classes()}
@@ -97,8 +97,8 @@ def _fleet(stack: Stack) -> Fleet:
         return "divided"
     if meant or all(what == "none" for _, what in taken) or any(what == "unjudged" for _, what in taken):
         return "whole"
-    told = any(pool.has_gpus for resource in stack.of(POOL_TYPES) for pool in pools(resource))
-    return "whole" if told else "untold"
+    reported = any(pool.has_gpus for resource in stack.of(POOL_TYPES) for pool in pools(resource))
+    return "whole" if reported else "untold"
 
 
 def _taken(expressions: tuple[str, ...]) -> Taken | Literal["unjudged"]:
@@ -109,7 +109,7 @@ def _taken(expressions: tuple[str, ...]) -> Taken | Literal["unjudged"]:
 
 
 def _selections(stack: Stack) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What classes, by their names, and requests select, as far as it is known."""
+    """Yield the known selections of classes, by their names, and of requests."""
     classes: dict[str, list[str]] = dict(_chart_classes())
     for resource in stack.of(CLASS_TYPES):
         own = _known(selectors(resource.get("spec")))
@@ -124,19 +124,19 @@ def _selections(stack: Stack) -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield "", (*classes.get(asked, ()), *own)
 
 
-def _judge_claim(
-    resource: Resource, classes: Mapping[str, list[str]], told: set[str], fleet: Fleet
+def _check_claim(
+    resource: Resource, classes: Mapping[str, list[str]], reported: set[str], fleet: Fleet
 ) -> Iterator[Finding]:
     for request in requests(resource):
         asked = request.value.get("deviceClassName").text
         own = _known(selectors(request.value))
-        if asked is None or asked in told or own is None:
+        if asked is None or asked in reported or own is None:
             continue
         expressions = [*classes.get(asked, ()), *own]
         if expressions and names_partitions(_name(resource)):
             finding = _named(resource, request.value, expressions)
         elif own:
-            finding = _judge(resource, request.value.get("selectors"), expressions, fleet)
+            finding = _check(resource, request.value.get("selectors"), expressions, fleet)
         else:
             continue  # what it has of its class alone is the class's
         if finding is not None:
@@ -161,14 +161,14 @@ def _named(resource: Resource, request: Value, expressions: Sequence[str]) -> Fi
     )
 
 
-def _judge(resource: Resource, place: Value, expressions: Sequence[str], fleet: Fleet) -> Finding | None:
+def _check(resource: Resource, place: Value, expressions: Sequence[str], fleet: Fleet) -> Finding | None:
     try:
         reached = known_whole_taken(tuple(expressions), dividable(), divided=fleet != "whole")
     except CelUnsupported as problem:
         return Finding(
             resource,
             place,
-            f"cannot be judged: {problem}",
+            f"cannot be checked: {problem}",
             "selectors that can be evaluated here, because they may select whole GPUs",
             f"write them in another way, or list the class in the parameter {MIXED.name}",
         )
@@ -185,7 +185,7 @@ def _judge(resource: Resource, place: Value, expressions: Sequence[str], fleet: 
 
 
 def _known(expressions: Sequence[Value]) -> list[str] | None:
-    """The texts; None if one is unknown, which is noted."""
+    """Return the texts; None if one is unknown, which is noted."""
     found = [expression.text for expression in expressions]
     return None if None in found else [text for text in found if text is not None]
 
@@ -211,7 +211,7 @@ RULE = StackRule(
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-gpus.html",
     severity="high",
     parameters=(MIXED,),
-    judge=judge,
+    check=check,
     advises=advises,
     prepare=prepare,
 )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SHOWN: Final = 2
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find classes without a selector, and those that select devices of several drivers."""
     del settings
     place = resource.get("spec", "selectors")
@@ -66,5 +66,5 @@ RULE = ResourceRule(
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#deviceclass",
     severity="high",
     types=CLASS_TYPES,
-    judge=judge,
+    check=check,
 )

@@ -1,7 +1,7 @@
-"""A cluster has no accounts of its own beside the cloud's identities.
+"""A cluster has no local accounts beside the cloud's identities.
 
-AKS issues a certificate with all rights to whoever may list the cluster's admin credentials, GKE a client
-certificate or legacy roles where asked to. None of them can be taken back from a person who leaves.
+AKS issues a certificate with all rights to users who may list the cluster's admin credentials, GKE a client
+certificate or legacy roles on request. None of them can be taken back from a person who leaves.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
-    """Find clusters with accounts of their own."""
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find clusters with local accounts."""
     del settings
     cloud = declared_by(resource.type)
     for fault in cloud.local_accounts(resource) if cloud is not None else ():
@@ -38,5 +38,5 @@ RULE = ResourceRule(
     standard="advisory",
     production="mandatory",
     types=CLUSTERS,
-    judge=judge,
+    check=check,
 )

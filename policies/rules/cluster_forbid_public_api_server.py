@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find clusters whose API server every address may reach."""
     del settings
     cloud = declared_by(resource.type)
@@ -38,5 +38,5 @@ RULE = ResourceRule(
     standard="advisory",
     production="mandatory",
     types=CLUSTERS,
-    judge=judge,
+    check=check,
 )

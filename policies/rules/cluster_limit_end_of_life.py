@@ -29,13 +29,13 @@ DAYS = Parameter(
 )
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find control planes on a minor whose support has ended or is about to end."""
     for resource in stack.of(VERSIONED):
-        yield from _judge(resource, settings)
+        yield from _check(resource, settings)
 
 
-def _judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def _check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     latest = settings.today + dt.timedelta(days=settings.number(DAYS.name))
     for field in FIELDS:
         if not field.required or not field.types.fullmatch(resource.type):
@@ -55,7 +55,7 @@ def _judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 
 
 def _end(resource: Resource, minor: str) -> dt.date | None:
-    """The last day of support for a minor on a cluster; None if nothing says it."""
+    """Return the last day of support for a minor on a cluster; None if unknown."""
     cloud = declared_by(resource.type)
     own = None if cloud is None or cloud.support is None else cloud.support.end(resource, minor)
     upstream = FACTS.minor(minor)
@@ -74,5 +74,5 @@ RULE = StackRule(
     standard="advisory",
     production="mandatory",
     parameters=(TODAY, DAYS),
-    judge=judge,
+    check=check,
 )

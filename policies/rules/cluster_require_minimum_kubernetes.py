@@ -1,6 +1,6 @@
 """A cluster runs a Kubernetes that serves resource.k8s.io/v1.
 
-It judges what a program asks for, in each cloud's own words; it asks no cloud which versions it offers. A
+It checks what a program asks for, in each cloud's own words; it asks no cloud which versions it offers. A
 node pool without a version takes its cluster's, so only a control plane must name one. In a program that
 surely has no accelerators, nothing depends on it yet, and what it finds is advice.
 """
@@ -30,16 +30,16 @@ REASON = f"claims of devices need resource.k8s.io/v1, which is served from {FLOO
 ALLOWED = f"{FLOOR} or newer ({REASON})"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find the versions of resources that are too old, unreadable or missing."""
     del settings
     for resource in stack.of(VERSIONED):
         for field in FIELDS:
             for version in field.values(resource):
-                yield from _judge(resource, version, field.otherwise)
+                yield from _check(resource, version, field.otherwise)
 
 
-def _judge(resource: Resource, version: Value, otherwise: str) -> Iterator[Finding]:
+def _check(resource: Resource, version: Value, otherwise: str) -> Iterator[Finding]:
     if version.unknown:
         return
     if version.absent:
@@ -64,6 +64,6 @@ RULE = StackRule(
     severity="critical",
     parameters=(EVERYWHERE,),
     production_parameters={EVERYWHERE.name: True},
-    judge=judge,
+    check=check,
     advises=needs_none,
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find managed clusters that are not protected."""
     del settings
     if not resource.protect:
@@ -42,5 +42,5 @@ RULE = ResourceRule(
     standard="disabled",
     production="mandatory",
     types=CLUSTERS,
-    judge=judge,
+    check=check,
 )

@@ -1,6 +1,6 @@
 """A cluster that names a patch of its minor names one without a known defect in allocating devices.
 
-A version that names only the minor leaves the patch to the cloud, and is not judged here. In a program that
+A version that names only the minor leaves the patch to the cloud, and is not checked here. In a program that
 surely has no accelerators, nothing allocates devices, and what it finds is advice.
 """
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 FACTS = kubernetes_facts()
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find versions whose patch is older than the first safe one of their minor."""
     del settings
     for resource in stack.of(VERSIONED):
-        yield from _judge(resource)
+        yield from _check(resource)
 
 
-def _judge(resource: Resource) -> Iterator[Finding]:
+def _check(resource: Resource) -> Iterator[Finding]:
     for field in FIELDS:
         if field.written is not None:
             continue  # a node image's release: its patch is the kubelet's, the defects are the scheduler's
@@ -60,6 +60,6 @@ RULE = StackRule(
     severity="high",
     parameters=(EVERYWHERE,),
     production_parameters={EVERYWHERE.name: True},
-    judge=judge,
+    check=check,
     advises=needs_none,
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEFAULT: Final = "default"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find releases of a driver that land in `default`."""
     del settings
     installed = release(resource)
@@ -51,5 +51,5 @@ RULE = ResourceRule(
     link="https://kubernetes.io/docs/concepts/security/pod-security-standards/",
     severity="medium",
     types=RELEASE_TYPES,
-    judge=judge,
+    check=check,
 )

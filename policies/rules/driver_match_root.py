@@ -1,7 +1,7 @@
-"""A DRA driver looks for the GPU driver where it is.
+"""A DRA driver searches the GPU driver's path.
 
-Whoever installs the GPU driver decides where: the node's image on the host, the GPU Operator and GKE's
-installer below a folder of their own. With another `nvidiaDriverRoot` the plugin finds no library and
+The component that installs the GPU driver sets the path: the node's image on the host, the GPU Operator and
+GKE's installer below separate folders. With another `nvidiaDriverRoot` the plugin finds no library and
 publishes no devices.
 """
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find drivers whose root is not that of a pool they serve."""
     del settings
     for operator in operators(stack):
-        yield from _judge_mount(operator)
+        yield from _check_mount(operator)
     drivers = [found for found in advertisers(stack) if found.replaces_plugin]
     if not drivers:
         return
@@ -42,11 +42,11 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         key = "" if installed is None or installed.installs is None else installed.installs.resources.root
         if installed is not None and key:
             served = [pool for pool in pools if nodes.chosen(driver, pool)]
-            for told, root in _roots(stack, driver, served, nodes):
-                yield from _judge(installed, key, told, root)
+            for reported, root in _roots(stack, driver, served, nodes):
+                yield from _check(installed, key, reported, root)
 
 
-def _judge(installed: ChartRelease, key: str, told: str, root: str) -> Iterator[Finding]:
+def _check(installed: ChartRelease, key: str, reported: str, root: str) -> Iterator[Finding]:
     value = installed.value(key)
     if value.unknown:
         return
@@ -55,13 +55,14 @@ def _judge(installed: ChartRelease, key: str, told: str, root: str) -> Iterator[
         yield Finding(
             installed.resource,
             value,
-            f"is {value.shown}, and {told} has the GPU driver in {root}, so no devices are published there",
+            f"is {value.shown}, and {reported} has the GPU driver in {root}, "
+            "so no devices are published there",
             root,
             f'set {key}: "{root}"',
         )
 
 
-def _judge_mount(operator: InstalledOperator) -> Iterator[Finding]:
+def _check_mount(operator: InstalledOperator) -> Iterator[Finding]:
     value = operator.release.value(operator.kind.root)
     if not value.unknown and value.text and not looks_elsewhere(value.text, [HOST]):
         yield Finding(
@@ -70,14 +71,14 @@ def _judge_mount(operator: InstalledOperator) -> Iterator[Finding]:
             f"is {value.shown}, which {operator.kind.title} mounts at that path into its own pods: no "
             "container starts with a mount on its root, so its pods and all that wait for them never do",
             operator.kind.default_root,
-            f"remove {operator.kind.root}, also where the host brings the GPU driver",
+            f"remove {operator.kind.root}, also if the host has the GPU driver",
         )
 
 
 def _roots(
     stack: Stack, driver: Advertiser, served: Sequence[NodePool], nodes: Nodes
 ) -> Iterator[tuple[str, str]]:
-    """Who says where the GPU driver is, and where."""
+    """Yield the owners and the paths of the GPU driver."""
     near = [each for each in operators(stack) if nodes.homes.together(driver.resource, each.resource)]
     seen: set[str] = set()
     for pool in served:
@@ -91,7 +92,7 @@ def _roots(
 
 
 def _root_of(pool: NodePool, near: list[InstalledOperator], nodes: Nodes) -> str | None:
-    """Where the GPU driver is on a pool's nodes; None if nothing tells."""
+    """Return the path of the GPU driver on a pool's nodes; None if unknown."""
     root = pool.cloud.gpu_driver_root(pool)
     if root != "":
         return root
@@ -108,5 +109,5 @@ RULE = StackRule(
     fix="Set nvidiaDriverRoot to where the pool's image or installer puts the GPU driver.",
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-intro-install.html",
     severity="high",
-    judge=judge,
+    check=check,
 )

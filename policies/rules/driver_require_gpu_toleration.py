@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find releases of drivers whose plugin does not tolerate the taint of nodes with their devices.
 
     If the program declares the pools that the plugin serves, driver-tolerate-pool-taints checks their taints.
@@ -35,10 +35,10 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         found = release(resource)
         plugin = None if found is None else driver_plugin(found)
         if found is not None and (plugin is None or not nodes.served(plugin)):
-            yield from _judge(resource, found)
+            yield from _check(resource, found)
 
 
-def _judge(resource: Resource, found: ChartRelease) -> Iterator[Finding]:
+def _check(resource: Resource, found: ChartRelease) -> Iterator[Finding]:
     driver = found.installs
     if driver is None or not driver.resources.node_taint:
         return
@@ -48,7 +48,7 @@ def _judge(resource: Resource, found: ChartRelease) -> Iterator[Finding]:
         return  # noted
     version = found.driver_version
     if version is None and given.absent:
-        return  # a version that nobody knows: what it tolerates is not guessed
+        return  # a version that is unknown: what it tolerates is not guessed
     default = () if version is None else version.plugin_tolerations
     effective = tolerations(given) if given.given else [Toleration.of(each) for each in default]
     if not any(toleration.may_tolerate(taint) for toleration in effective):
@@ -63,11 +63,11 @@ def _judge(resource: Resource, found: ChartRelease) -> Iterator[Finding]:
 
 
 def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | None:
-    """The release with the toleration added to those it has."""
+    """Return the release with the toleration added to those it has."""
     found = release(resource)
     driver = None if found is None else found.installs
     del settings
-    if found is None or driver is None or not list(_judge(resource, found)):
+    if found is None or driver is None or not list(_check(resource, found)):
         return None
     if found.values.path != ("values",) or resource.get("valueYamlFiles").possible:
         return None  # given in a text or a file, which is left as it is
@@ -78,12 +78,12 @@ def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | Non
     if values is None or plugin is None or not isinstance(own, list):
         return None  # what is secret or of another type is left as it is
     added = {"key": driver.resources.node_taint, "operator": "Exists", "effect": "NoSchedule"}
-    told = {**plugin, "tolerations": [*cast("list[object]", own), added]}
-    return {**resource.read(), "values": {**values, section: told} if section else told}
+    reported = {**plugin, "tolerations": [*cast("list[object]", own), added]}
+    return {**resource.read(), "values": {**values, section: reported} if section else reported}
 
 
 def _copy(value: object) -> dict[str, object] | None:
-    """A copy of a map, an empty one of nothing, None of anything else."""
+    """Return a copy of a map, an empty one for nothing, None for anything else."""
     if value is None:
         return {}
     return dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else None
@@ -99,6 +99,6 @@ RULE = StackRule(
     link="https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra",
     severity="medium",
     standard="advisory",
-    judge=judge,
+    check=check,
     remedy=remedy,
 )

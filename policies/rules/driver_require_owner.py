@@ -1,7 +1,7 @@
 """The GPU driver of a node has one owner: the cloud, the node's image, an installer or the GPU Operator.
 
-With two they load different versions of one kernel module; with none no GPU is ever found. AKS installs a
-driver unless told not to, and so does GKE; the GPU Operator does by default.
+With two they load different versions of one kernel module; with none no GPU is ever found. AKS, GKE and the
+GPU Operator install a driver by default.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EXTERNAL: Final = Parameter(
 DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v1:DaemonSet")
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools with two owners of the GPU driver, or with none."""
     external = settings.texts(EXTERNAL.name)
     installed = operators(stack)
@@ -56,11 +56,11 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         if not any(homes.together(resource, each) for each in involved):
             continue
         for pool in pools(resource):
-            judged = pool.has_gpus and pool.name not in external
-            choice = pool.cloud.gpu_driver_owner(pool) if judged else None
+            checked = pool.has_gpus and pool.name not in external
+            choice = pool.cloud.gpu_driver_owner(pool) if checked else None
             if choice is not None:
                 near = [each for each in daemons if homes.together(resource, each.resource)]
-                yield from _judge(pool, choice, installer_for(pool, installed, homes), near)
+                yield from _check(pool, choice, installer_for(pool, installed, homes), near)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +72,12 @@ class Installer:
     where: RequiredNodeAffinity
 
     def reaches(self, pool: NodePool, choice: GpuDriverOwner) -> bool:
-        """Whether it may run on a pool's nodes, which carry the label of who else installs a driver there."""
+        """Return True if it may run on a pool's nodes, which carry the label of another installer there."""
         labels = pool_labels(pool, discovered=True)
         return self.where.may_match(lambda key: "default" if key == choice.label else labels(key))
 
 
-def _judge(
+def _check(
     pool: NodePool, choice: GpuDriverOwner, operator: InstalledOperator | None, near: Sequence[Installer]
 ) -> Iterator[Finding]:
     if choice.owner and operator is not None:
@@ -137,5 +137,5 @@ RULE = StackRule(
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/microsoft-aks.html",
     severity="high",
     parameters=(EXTERNAL,),
-    judge=judge,
+    check=check,
 )

@@ -1,7 +1,7 @@
 """A DRA driver's plugin tolerates the taints of the pools it serves, those that clouds add among them.
 
 The plugin is a DaemonSet. On a node whose taint it does not tolerate it does not run, publishes nothing, and
-the pods that would tolerate the taint wait for devices that nobody announces.
+the pods that would tolerate the taint wait for devices that no one announces.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 ALLOWED: Final = "a toleration for every taint of the pools that the driver serves"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find taints of pools that the plugin of the driver of their devices does not tolerate."""
     del settings
     plugins = driver_plugins(stack)
     nodes = Nodes(stack)
     for plugin in plugins:
         for pool in nodes.served(plugin):
-            yield from _judge(plugin, pool)
+            yield from _check(plugin, pool)
 
 
-def _judge(plugin: DriverPlugin, pool: NodePool) -> Iterator[Finding]:
+def _check(plugin: DriverPlugin, pool: NodePool) -> Iterator[Finding]:
     given = plugin.tolerated.given
     key = ".".join(str(step) for step in given.path[1:])
     taints = (*declared_taints(pool), *added_taints(pool))
@@ -58,5 +58,5 @@ RULE = StackRule(
     fix="Add the missing toleration to the chart's values; Helm replaces lists, so repeat the others.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",
     severity="high",
-    judge=judge,
+    check=check,
 )

@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 _PROFILE: Final = re.compile(r"(?:all-)?(?P<name>\d+g\.\d+gb)(?P<media>[.+]me)?")
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools that ask for partitions which their GPUs do not have."""
     del settings
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
-            told = [value for value in asked(stack, pool) if value.given]
-            for machine in pool.known_machines(stack) if told else []:
-                for value in told:
-                    yield from _judge(pool, value, machine)
+            reported = [value for value in asked(stack, pool) if value.given]
+            for machine in pool.known_machines(stack) if reported else []:
+                for value in reported:
+                    yield from _check(pool, value, machine)
 
 
-def _judge(pool: NodePool, value: Value, machine: Machine) -> Iterator[Finding]:
+def _check(pool: NodePool, value: Value, machine: Machine) -> Iterator[Finding]:
     layouts = _layouts(machine)
     if layouts is None:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
         return
     by_label = value.path[-1] in [dividing.label for dividing in dividable()]
-    told = drivers.traits(machine)
-    if not layouts or told.divisible is False or (not by_label and told.divided_by_cloud is False):
+    reported = drivers.traits(machine)
+    if not layouts or reported.divisible is False or (not by_label and reported.divided_by_cloud is False):
         yield from _finding(pool, value, f"the {machine.gpu} of {machine.name} cannot be divided there")
         return
     match = _PROFILE.fullmatch(value.text or "")
@@ -60,7 +60,7 @@ def _judge(pool: NodePool, value: Value, machine: Machine) -> Iterator[Finding]:
 
 
 def _layouts(machine: Machine) -> Mapping[str, int] | None:
-    """The partitions of a machine's GPUs; None where no driver knows such GPUs."""
+    """Return the partitions of a machine's GPUs; None if no driver knows such GPUs."""
     found = (dividing.layouts(machine.gpu or "") for dividing in dividable())
     return next((layouts for layouts in found if layouts is not None), None)
 
@@ -84,5 +84,5 @@ RULE = StackRule(
     fix="Remove the partitions, or choose a machine whose GPU supports MIG.",
     link="https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-gpus.html",
     severity="medium",
-    judge=judge,
+    check=check,
 )

@@ -48,7 +48,7 @@ def _findings(stack: Stack, installed: ChartRelease, each: Dividable) -> Iterato
 
 
 def _wants(stack: Stack) -> bool:
-    """Whether a class, a claim or its class is named for partitions."""
+    """Return True if a class, a claim or its class is named for partitions."""
     names = [resource.get("metadata", "name").peek for resource in stack.of(SELECTING_TYPES)]
     for resource in stack.of(CLAIM_TYPES):
         names += [request.value.get("deviceClassName").peek for request in requests(resource)]
@@ -69,5 +69,5 @@ RULE = StackRule(
     fix="Label the pool's nodes with a MIG layout, or remove the strategy.",
     link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html",
     severity="medium",
-    judge=find,
+    check=find,
 )

@@ -1,7 +1,7 @@
 """Namespaces admit claims with adminAccess only where the policy config lists them.
 
-The label resource.kubernetes.io/admin-access opens a namespace to claims that are given devices which others
-are using; whoever sets it gives that right to everybody who may create claims there.
+The label resource.kubernetes.io/admin-access allows claims in a namespace to get devices that are in use; it
+gives that right to all users who may create claims there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMESPACES: Final = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find the label on a namespace that is not listed."""
     label = resource.get("metadata", "labels", LABEL)
     if label.text != "true":
@@ -56,5 +56,5 @@ RULE = ResourceRule(
     severity="high",
     types=re.compile(r"kubernetes:core/v1:Namespace(Patch)?"),
     parameters=(NAMESPACES,),
-    judge=judge,
+    check=check,
 )

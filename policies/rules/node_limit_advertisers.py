@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pairs of advertisers, one of them a DRA driver, on the same pool or nowhere kept apart."""
     del settings
     installed = advertisers(stack)
@@ -37,15 +37,15 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         if first.driver is not second.driver or first.kind != "dra":
             continue
         if nodes.homes.together(first.resource, second.resource):
-            yield from _judge_pair(first, second, pools, nodes)
+            yield from _check_pair(first, second, pools, nodes)
     for pool in pools:
         chosen_by = [each for each in drivers if nodes.has_gpus(pool, each) and nodes.chosen(each, pool)]
         plugin = pool.cloud.device_plugin(stack, pool) if chosen_by else None
         if plugin is not None:
-            yield from _judge_pool(pool, plugin, [each for each in chosen_by if nodes.tolerated(each, pool)])
+            yield from _check_pool(pool, plugin, [each for each in chosen_by if nodes.tolerated(each, pool)])
 
 
-def _judge_pair(
+def _check_pair(
     driver: Advertiser, other: Advertiser, pools: Sequence[NodePool], nodes: Nodes
 ) -> Iterator[Finding]:
     pair = (driver, other)
@@ -60,22 +60,22 @@ def _judge_pair(
     yield Finding(
         other.resource,
         other.at,
-        f"lets {other.title} give out the GPUs of {where} beside {driver.title} ({driver.resource.name}), "
-        "so one GPU goes to two pods",
+        f"lets {other.title} advertise the GPUs of {where} beside {driver.title} ({driver.resource.name}), "
+        "so two pods get the same GPU",
         "one advertiser for the GPUs of a node",
         other.off,
     )
 
 
-def _judge_pool(
+def _check_pool(
     pool: NodePool, plugin: CloudDevicePlugin, drivers: Sequence[Advertiser]
 ) -> Iterator[Finding]:
     if drivers:
         yield Finding(
             pool.resource,
             plugin.at,
-            f"lets {plugin.title} give out the GPUs of the pool {pool.name} beside {drivers[0].title} "
-            f"({drivers[0].resource.name}), so one GPU goes to two pods",
+            f"lets {plugin.title} advertise the GPUs of the pool {pool.name} beside {drivers[0].title} "
+            f"({drivers[0].resource.name}), so two pods get the same GPU",
             "one advertiser for the GPUs of a node",
             plugin.off,
         )
@@ -90,5 +90,5 @@ RULE = StackRule(
     fix="Disable the device plugin on the DRA driver's pools, or use different pools.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/",
     severity="critical",
-    judge=judge,
+    check=check,
 )

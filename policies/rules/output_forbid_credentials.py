@@ -1,9 +1,9 @@
-"""What a stack exports shows no credential in clear.
+"""The outputs of a stack show no credential in clear.
 
 State, previews and every stack that refers to this one carry exported values; only a value marked secret is
-encrypted there. Values are judged by what they hold: a kubeconfig whose users get their credentials from an
-exec plugin holds none. One that is not known yet is judged at the update; anything else that is not known is
-judged by its name and its mark alone.
+encrypted there. Values are checked by what they hold: a kubeconfig whose users get their credentials from an
+exec plugin holds none. One that is not known yet is checked at the update; anything else that is not known is
+checked by its name and its mark alone.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ KUBECONFIG = re.compile(r"(?i).*kube_?-?configs?(_?-?(raw|json|yaml|base64|b64|v
 ALLOWED = "credentials marked secret, or none at all"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find exported values that hold or are named like credentials and are not secret."""
     del settings
     for root in stack.of(ROOT):
         for name, output in root.outputs.entries:
             _note_kubeconfigs(output, name)
-            held = next(credentials(output, name), None)
-            if held is not None:
+            found = next(credentials(output, name), None)
+            if found is not None:
                 problem = (
                     "is exported in clear under a credential's name"
-                    if held.named
-                    else f"is exported in clear and holds a credential ({held.what})"
+                    if found.named
+                    else f"is exported in clear and holds a credential ({found.what})"
                 )
                 fix = f'export("{name}", pulumi.Output.secret(…)), or give credentials by an exec plugin'
-                yield Finding(root, held.at, problem, ALLOWED, fix)
+                yield Finding(root, found.at, problem, ALLOWED, fix)
 
 
 def _note_kubeconfigs(output: Value, name: str) -> None:
-    """Note kubeconfigs that are neither known nor secret: what they hold is not told yet."""
+    """Note kubeconfigs that are neither known nor secret: what they hold is not reported yet."""
     for value in output.leaves():
         names = [step for step in value.path if isinstance(step, str)] or [name]
         if not value.secret and any(map(KUBECONFIG.fullmatch, names)):
@@ -60,6 +60,6 @@ RULE = StackRule(
     fix="Mark the exported value secret, or export a kubeconfig whose credentials come from an exec plugin.",
     link="https://www.pulumi.com/docs/iac/concepts/secrets/",
     severity="critical",
-    judged_at_update=True,
-    judge=judge,
+    checked_at_update=True,
+    check=check,
 )

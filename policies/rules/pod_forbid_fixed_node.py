@@ -1,7 +1,7 @@
 """A pod with claims does not name its node.
 
-`nodeName` goes round the scheduler, and it is the scheduler that allocates devices: the pod waits on its node
-for a claim that nobody allocates.
+`nodeName` bypasses the scheduler, which allocates devices: the pod waits on its node for a claim that is
+never allocated.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
-    """Find pods with claims and a node of their own choice."""
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find pods with claims that set their node."""
     del settings
     for spec in pod_specs(resource):
         node = spec.value.get("nodeName") if spec.claims else None
@@ -43,5 +43,5 @@ RULE = ResourceRule(
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#pre-scheduled-pods",
     severity="medium",
     types=POD_TYPES,
-    judge=judge,
+    check=check,
 )

@@ -31,11 +31,11 @@ GATE: Final = kubernetes_facts().gate("DRAExtendedResource")
 LIMITS: Final = [
     plugin.limits for driver in drivers.known() if (plugin := driver.resources.device_plugin) is not None
 ]
-"""What device plugins advertise."""
+"""Devices that device plugins advertise."""
 ALLOWED: Final = f"a limit that a DeviceClass maps, from Kubernetes {GATE.on_from}"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find GPU limits of pods in clusters where a DRA driver has the GPUs and nothing answers the limit."""
     found = advertisers(stack)
     served_by = [
@@ -55,10 +55,10 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         classes = [each for each in stack.of(WHOLE_CLASS_TYPES) if homes.together(pod, each)]
         for limit in limits:
             answer = next(_answering(str(limit.path[-1]), near, classes), None)
-            yield from _judge(pod, limit, answer, None if answer is None else minors.of(pod))
+            yield from _check(pod, limit, answer, None if answer is None else minors.of(pod))
 
 
-def _judge(pod: Resource, limit: Value, answer: str | None, minor: str | None) -> Iterator[Finding]:
+def _check(pod: Resource, limit: Value, answer: str | None, minor: str | None) -> Iterator[Finding]:
     name = str(limit.path[-1])
     if answer is None:
         problem = "is asked for, and no DeviceClass answers it"
@@ -75,7 +75,7 @@ def _judge(pod: Resource, limit: Value, answer: str | None, minor: str | None) -
 
 
 def _of_clouds(stack: Stack) -> Iterator[Resource]:
-    """The pools whose nodes come with the cloud's own device plugin."""
+    """Yield the pools whose nodes have the cloud's own device plugin."""
     for resource in stack.of(POOL_TYPES):
         if any(pool.has_gpus and pool.cloud.device_plugin(stack, pool) for pool in pools(resource)):
             yield resource
@@ -112,5 +112,5 @@ RULE = StackRule(
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource",
     severity="high",
     parameters=(KUBERNETES,),
-    judge=judge,
+    check=check,
 )

@@ -1,6 +1,6 @@
 """Every claim of a pod is used by a container of it.
 
-A claim that no container names is allocated and held all the same: the GPU is paid for and nobody sees it.
+A claim that no container names is allocated all the same: the GPU is paid for and not used.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find claims that no container uses."""
     del settings
     if resource.type.endswith("Patch"):
-        return  # its containers are those of what it patches, with which it is judged
+        return  # its containers are those of what it patches, with which it is checked
     for spec in pod_specs(resource):
-        yield from _judge(resource, spec)
+        yield from _check(resource, spec)
 
 
-def _judge(resource: Resource, spec: PodSpec) -> Iterator[Finding]:
+def _check(resource: Resource, spec: PodSpec) -> Iterator[Finding]:
     claims = [(claim, claim.get("name").text) for claim in spec.claims]
     if not claims:
         return
@@ -55,5 +55,5 @@ RULE = ResourceRule(
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#workloads",
     severity="medium",
     types=POD_TYPES,
-    judge=judge,
+    check=check,
 )

@@ -1,6 +1,6 @@
-"""A pool of AKS with Azure's managed GPU profile is not in a cluster whose GPUs a DRA driver gives out.
+"""A pool of AKS with Azure's managed GPU profile is not in a cluster whose GPUs a DRA driver advertises.
 
-The profile brings Azure's own device plugin and metrics exporter: both advertise the same GPUs.
+The profile installs Azure's own device plugin and metrics exporter: both advertise the same GPUs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find managed GPU profiles beside a DRA driver."""
     del settings
     drivers = [found for found in advertisers(stack) if found.replaces_plugin]
@@ -30,18 +30,18 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     for plugins in managed if drivers else []:
         for resource in stack.of(plugins.types):
             beside = [each for each in drivers if homes.together(resource, each.resource)]
-            yield from _judge(resource, plugins, beside)
+            yield from _check(resource, plugins, beside)
 
 
-def _judge(resource: Resource, plugins: ManagedPlugins, beside: Sequence[Advertiser]) -> Iterator[Finding]:
+def _check(resource: Resource, plugins: ManagedPlugins, beside: Sequence[Advertiser]) -> Iterator[Finding]:
     for mode in plugins.places(resource):
         if mode.text == plugins.on and beside:
             yield Finding(
                 resource,
                 mode,
-                f"is {mode.shown}, so {plugins.owner}'s device plugin gives out the GPUs beside "
+                f"is {mode.shown}, so {plugins.owner}'s device plugin advertises the GPUs beside "
                 f"{beside[0].title} ({beside[0].resource.name})",
-                f"{plugins.off} where a DRA driver gives out the GPUs",
+                f"{plugins.off} where a DRA driver advertises the GPUs",
                 f'set {mode.path[-1]}: "{plugins.off}"',
             )
 
@@ -55,5 +55,5 @@ RULE = StackRule(
     fix="Set managementMode of the pool's GPU profile to Unmanaged.",
     link="https://learn.microsoft.com/azure/aks/aks-managed-gpu-nodes",
     severity="high",
-    judge=judge,
+    check=check,
 )

@@ -1,8 +1,8 @@
 """A pool for DRA keeps a node, unless the autoscaler knows which devices its first node would have.
 
 An autoscaler adds a node if it expects the waiting pod to fit there. Of an empty pool it must guess the
-devices: many expect none, some know a few accelerators and no partitions. Where it expects none, the claim
-waits for a node that never comes.
+devices: many expect none, some know a few accelerators and no partitions. If it expects none, the claim
+waits for a node that is never created.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools that may be empty and would stay so."""
     del settings
     drivers = [found for found in advertisers(stack) if found.replaces_plugin]
@@ -52,5 +52,5 @@ RULE = StackRule(
     fix="Keep at least one node in the pool.",
     link="https://github.com/kubernetes/autoscaler/issues/7799",
     severity="medium",
-    judge=judge,
+    check=check,
 )

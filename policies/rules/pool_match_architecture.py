@@ -1,7 +1,7 @@
-"""A pool's node image, and the GPU driver that there is for it, are built for the processor of its machines.
+"""A pool's node image, and the GPU driver for it, are built for the architecture of its machines.
 
-Where a pool names the image itself, a node with one for another processor never starts. Elsewhere the image
-follows the machine, but a cloud may build its GPU driver for some images and processors only.
+If a pool names an image for another architecture, its nodes never start. Otherwise the image follows the
+machine, but a cloud may build its GPU driver only for some images and architectures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools whose image is not for their machines, or has no GPU driver for them."""
     del settings
     for resource in stack.of(POOL_TYPES):
@@ -32,7 +32,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
 
 
 def _is_installed(stack: Stack, pool: NodePool) -> bool:
-    """Whether an operator installs the GPU driver on a pool's nodes."""
+    """Return True if an operator installs the GPU driver on a pool's nodes."""
     return installer_for(pool, operators(stack), Homes(stack)) is not None
 
 
@@ -45,5 +45,5 @@ RULE = StackRule(
     fix="Choose the image of the same family for the machine's CPU architecture.",
     link="https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami.html",
     severity="high",
-    judge=judge,
+    check=check,
 )

@@ -1,8 +1,8 @@
-"""A GKE pool with one of the labels that prepare its GPUs for DRA has all of them, and no driver of GKE's.
+"""A GKE pool with one of the labels that prepare its GPUs for DRA has all of them, and no driver from GKE.
 
 GKE's own device plugin is off, the DRA driver's plugin finds the node, the autoscaler knows that claims use
-the GPUs; and the driver comes from the installer's DaemonSet. With a part of it, pods wait or devices are
-given out twice. Pools without any of the labels are not judged here.
+the GPUs, and the installer's DaemonSet installs the driver. If a part is missing, pods wait or devices are
+advertised twice. Pools without any of the labels are not checked here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find pools with a part of what DRA needs."""
     del settings
     for pool in pools(resource):
@@ -51,7 +51,7 @@ def _labels(resource: Resource, pool: NodePool, needed: Mapping[str, str]) -> It
 
 
 def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | None:
-    """The pool with the labels it lacks; who installs the driver is not changed."""
+    """Return the pool with the labels it lacks; the driver's installer is not changed."""
     del settings
     original = resource.read()
     inputs = original
@@ -65,7 +65,7 @@ def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | Non
 
 
 def _with(inputs: object, path: tuple[str | int, ...], labels: Mapping[str, str]) -> Mapping[str, object]:
-    """A copy with labels added to the map at a path."""
+    """Return a copy with labels added to the map at a path."""
     return cast("Mapping[str, object]", _added(inputs, path, labels))
 
 
@@ -98,6 +98,6 @@ RULE = ResourceRule(
     link="https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra",
     severity="high",
     types=any_of(_of_pools_for_dra),
-    judge=judge,
+    check=check,
     remedy=remedy,
 )

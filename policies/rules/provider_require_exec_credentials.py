@@ -29,7 +29,7 @@ FIX: Final = (
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find kubeconfigs that hold a credential."""
     del settings
     kubeconfig = resource.get("kubeconfig")
@@ -42,19 +42,19 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             return  # paths, as in KUBECONFIG
         yield Finding(resource, kubeconfig, "is no kubeconfig that can be read", ALLOWED, FIX)
         return
-    held = sorted({told for user in users for told in _held(user)})
-    if held:
-        yield Finding(resource, kubeconfig, f"holds a credential ({', '.join(held)})", ALLOWED, FIX)
+    found = sorted({reported for user in users for reported in _credentials_of(user)})
+    if found:
+        yield Finding(resource, kubeconfig, f"holds a credential ({', '.join(found)})", ALLOWED, FIX)
 
 
-def _held(user: Mapping[str, Any]) -> Iterator[str]:
+def _credentials_of(user: Mapping[str, Any]) -> Iterator[str]:
     yield from (key for key in ALWAYS if user.get(key))
     rest = {key: value for key, value in user.items() if key not in ALWAYS}
-    yield from (held.what for held in credentials(Value(rest, (), {}), "user"))
+    yield from (found.what for found in credentials(Value(rest, (), {}), "user"))
 
 
 def _users(text: str) -> list[Mapping[str, Any]] | None:
-    """The users of a kubeconfig; None if it is none."""
+    """Return the users of a kubeconfig; None if the text is not a kubeconfig."""
     try:
         read = next((each.value for each in read_documents("", text.encode())), None)
     except (Unreadable, UnicodeError):
@@ -81,7 +81,7 @@ RULE = ResourceRule(
     fix="Use a kubeconfig whose users get their credentials from an exec plugin.",
     link="https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins",
     severity="high",
-    judged_at_update=True,
+    checked_at_update=True,
     types=re.compile(r"pulumi:providers:kubernetes"),
-    judge=judge,
+    check=check,
 )

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 KNOWN: Final = tuple(entry.minor for entry in kubernetes_facts().minors)
 NEWEST: Final = KNOWN[-1]
-"""Judges where no cluster says its minor; it knows every function that an older one knows."""
+"""The minor of checks for clusters without a known minor; it has every function of older ones."""
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find expressions that the API server would refuse."""
     minors = Minors(stack, settings)
     for resource in stack.of(SELECTING_TYPES):
@@ -37,11 +37,11 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
             minor = minor if minor in KNOWN else NEWEST
             reason = _refusal(expression, minor)
             if reason is not None:
-                told = "" if selector.secret else f": {reason}"  # it quotes the expression
+                reported = "" if selector.secret else f": {reason}"  # it quotes the expression
                 yield Finding(
                     resource,
                     selector,
-                    f"is refused by Kubernetes {minor}{told}",
+                    f"is refused by Kubernetes {minor}{reported}",
                     "an expression that compiles to true or false there",
                     "correct the expression",
                 )
@@ -67,5 +67,5 @@ RULE = StackRule(
     link="https://kubernetes.io/docs/reference/using-api/cel/",
     severity="high",
     parameters=(KUBERNETES,),
-    judge=judge,
+    check=check,
 )

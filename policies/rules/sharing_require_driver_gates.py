@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GATES: Final = "featureGates"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find configurations for which a driver of the same cluster has the gate off."""
     del settings
     homes = Homes(stack)
@@ -34,10 +34,10 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
             gate = facts.sharing_gates.get(strategy.text or "")
             for installed in releases:
                 if gate and installed.driver is facts and homes.together(resource, installed.resource):
-                    yield from _judge(resource, strategy.place, gate, installed, homes)
+                    yield from _check(resource, strategy.place, gate, installed, homes)
 
 
-def _judge(
+def _check(
     resource: Resource, place: str, gate: str, installed: ChartRelease, homes: Homes
 ) -> Iterator[Finding]:
     value = installed.value(f"{GATES}.{gate}")
@@ -67,5 +67,5 @@ RULE = StackRule(
     fix="Set the strategy's feature gate in the chart's values.",
     link="https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu",
     severity="high",
-    judge=judge,
+    check=check,
 )

@@ -1,7 +1,7 @@
-"""What shares a GPU between pods isolates their memory and faults.
+"""Sharing of a GPU between pods isolates their memory and faults.
 
 Time-slicing and MPS do neither: a pod that allocates too much ends its neighbours, and an error in one
-context ends all of them. They suit experiments, and are a choice to be made by name. The rule reads them in
+context ends all of them. They suit experiments, and must be allowed by name. The rule reads them in
 classes and claims, in the configuration of device plugins (ConfigMaps and values of charts), and in pools.
 """
 
@@ -48,7 +48,7 @@ _POOL_LABELS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find configurations that choose a strategy without isolation."""
     if resource.name in settings.texts(ACCEPTED.name):
         return
@@ -89,8 +89,8 @@ def _of_plugin(value: Value) -> str:
 
 
 def _strategy(config: object, below: str) -> str:
-    held = _mapping(config).get(below) if below else config
-    return next((name for name in _PLUGIN_STRATEGIES if _mapping(held).get(name)), "")
+    value = _mapping(config).get(below) if below else config
+    return next((name for name in _PLUGIN_STRATEGIES if _mapping(value).get(name)), "")
 
 
 def _of_pool(value: Value) -> str:
@@ -121,5 +121,5 @@ RULE = ResourceRule(
     production="mandatory",
     types=_TYPES,
     parameters=(ACCEPTED,),
-    judge=judge,
+    check=check,
 )

@@ -22,7 +22,7 @@ VERSIONED: Final = re.compile(r".*-([0-9a-f]{7,}|v\d+)")
 """A name that changes with its content."""
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find templates of a fixed name whose replacement would meet themselves."""
     del settings
     name = resource.get("metadata", "name")
@@ -49,5 +49,5 @@ RULE = ResourceRule(
     severity="medium",
     needs_options=True,
     types=TEMPLATE_TYPES,
-    judge=judge,
+    check=check,
 )

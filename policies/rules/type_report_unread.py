@@ -1,7 +1,7 @@
-"""What may hold clusters, pools or workloads, and no rule reads, is said.
+"""Resources that may contain clusters, pools or workloads, and that no rule reads, are reported.
 
-The other rules know resources by their types. Of a type that none of them knows they say nothing, and a gate
-that passes would seem to have judged it.
+The other rules know resources by their types. They report nothing about other types, so a gate that passes
+would seem to have checked them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INSTALLING: Final = (
 )
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find resources of such types."""
     checked = settings.texts(RESOURCES.name)
     for resource, what in unread(stack):
@@ -77,5 +77,5 @@ RULE = StackRule(
     standard="advisory",
     production="mandatory",
     parameters=(RESOURCES,),
-    judge=judge,
+    check=check,
 )

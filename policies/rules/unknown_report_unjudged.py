@@ -1,7 +1,7 @@
 """Names the unknown values that stop nothing at preview, so that none passes silently.
 
-These are the values that the policy config accepts by name, and those that their rule judges when they are
-known, before the resource is made. It judges nothing itself: the runner of the rules reports under its name.
+These are the values that the policy config accepts by name, and those that their rule checks when they are
+known, before the resource is made. It checks nothing itself: the runner of the rules reports under its name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Finding, Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterable[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterable[Finding]:
     """Find nothing."""
     del resource, settings
     return ()
@@ -32,5 +32,5 @@ RULE = ResourceRule(
     severity="low",
     standard="advisory",
     types=re.compile(r"(?!)"),
-    judge=judge,
+    check=check,
 )

@@ -1,4 +1,4 @@
-"""Whatever stands where in a file, findings are told and nothing is raised."""
+"""Whatever stands where in a file, findings are reported and nothing is raised."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def loops(depth: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "output"),
     [
         ("true && " * 1_400 + "true", "may not be more than 10240 bytes, got 11204"),
         (loops(6), "too complex, exceeds cost limit"),
@@ -43,9 +43,9 @@ def loops(depth: int) -> str:
     ],
     ids=["long", "loops", "doubled", "pairs", "open", "types"],
 )
-def test_what_a_server_refuses_is_told_where_it_stands(expression: str, told: str) -> None:
+def test_what_a_server_refuses_is_reported_where_it_stands(expression: str, output: str) -> None:
     found = findings(selecting(expression))
-    assert any(line.startswith("6:13: error: DeviceClass big ") and told in line for line in found), found
+    assert any(line.startswith("6:13: error: DeviceClass big ") and output in line for line in found), found
 
 
 @pytest.mark.parametrize("expression", [loops(4), loops(5), "(" * 2_000 + "true" + ")" * 2_000])
@@ -60,7 +60,7 @@ def test_regular_expressions_that_look_endless_end() -> None:
     assert "matches 0 of" in found
 
 
-def test_thousands_of_broken_objects_in_one_document_are_told_one_by_one() -> None:
+def test_thousands_of_broken_objects_in_one_document_are_reported_one_by_one() -> None:
     item = "- {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: b_}, spec: {a: 1}}\n"
     count = 400
     text = "apiVersion: v1\nkind: List\nitems:\n" + item * count
@@ -68,7 +68,7 @@ def test_thousands_of_broken_objects_in_one_document_are_told_one_by_one() -> No
     assert {finding.line for finding in found} == set(range(4, 4 + count))
 
 
-def test_thousands_of_unknown_keys_are_told_one_by_one() -> None:
+def test_thousands_of_unknown_keys_are_reported_one_by_one() -> None:
     head = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec:\n  devices: {}\n"
     count = 2_000
     found = findings(head + "".join(f"  key{number}: 1\n" for number in range(count)))

@@ -11,13 +11,13 @@ GOOD = (RECIPES / "s2" / "corrected-values.yaml").read_text()
 OLD = "nvidia-dra-driver-gpu@25.8.1"
 
 
-def told(text: str, chart: str = OLD) -> list[str]:
+def output(text: str, chart: str = OLD) -> list[str]:
     return [line.partition(f"{chart.replace('@', ' ')} ")[2] for line in value_findings(text, STACK, chart)]
 
 
 @pytest.mark.parametrize("chart", [OLD, "nvidia-dra-driver-gpu@25.12.0", "dra-driver-nvidia-gpu@0.5.0"])
 def test_the_good_values_pass(chart: str) -> None:
-    assert told(GOOD, chart) == []
+    assert output(GOOD, chart) == []
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_the_good_values_pass(chart: str) -> None:
         ),
     ],
 )
-def test_each_break_is_told(old: str, new: str, begin: str) -> None:
+def test_each_break_is_reported(old: str, new: str, begin: str) -> None:
     assert old in GOOD
-    [line] = told(GOOD.replace(old, new))
+    [line] = output(GOOD.replace(old, new))
     assert line.startswith(begin)
 
 
@@ -57,27 +57,27 @@ def test_an_affinity_for_other_nodes_leaves_the_pool_without_devices() -> None:
         "nvidia.com/mig.config.state, operator: In, values: [success]",
         "agentpool, operator: In, values: [cpu]",
     )
-    lines = told(changed)
+    lines = output(changed)
     assert lines[0].startswith("kubeletPlugin.affinity: keeps the plugin from the nodes of pool mig")
 
 
-def test_an_unknown_chart_or_version_is_told() -> None:
+def test_an_unknown_chart_or_version_is_reported() -> None:
     [line] = value_findings("{}", STACK, "gpu-driver@1.0.0")
     assert "chart 'gpu-driver' is no known driver's chart" in line
     [line] = value_findings("{}", STACK, "nvidia-dra-driver-gpu@25")
     assert "has no known version '25'; allowed: 25.3.2, 25.8.1, 25.12.0" in line
 
 
-def test_values_of_a_version_between_known_ones_are_judged_by_the_one_before_it_and_stop_nothing() -> None:
+def test_values_of_a_version_between_known_ones_are_checked_by_the_one_before_it_and_stop_nothing() -> None:
     found = value_findings("noSuchKey: 1\n", STACK, "nvidia-dra-driver-gpu@25.9.0")
-    (told,) = [line for line in found if "[chart-version]" in line]
-    assert "chart version 25.9.0 is not known to this program: values, defaults, feature gates" in told
-    assert "are judged by 25.8.1, the newest known before it" in told
+    (output,) = [line for line in found if "[chart-version]" in line]
+    assert "chart version 25.9.0 is not known to this program: values, defaults, feature gates" in output
+    assert "are checked by 25.8.1, the newest known before it" in output
     (refused,) = [line for line in found if "noSuchKey" in line]
     assert ": warning: " in refused
 
 
-def test_a_value_in_a_list_is_told_where_it_stands() -> None:
+def test_a_value_in_a_list_is_reported_where_it_stands() -> None:
     text = "logVerbosity: '4'\nimagePullSecrets:\n- {name: regcred}\n- other\n"
-    (told,) = [line for line in value_findings(text) if "imagePullSecrets" in line]
-    assert told.startswith("4:3: error: values of dra-driver-nvidia-gpu 0.5.0 imagePullSecrets[1]: ")
+    (output,) = [line for line in value_findings(text) if "imagePullSecrets" in line]
+    assert output.startswith("4:3: error: values of dra-driver-nvidia-gpu 0.5.0 imagePullSecrets[1]: ")

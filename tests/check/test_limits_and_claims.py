@@ -19,8 +19,8 @@ def limited(count: int) -> str:
 def test_limits_are_answered_by_a_device_plugin_s_pool_as_far_as_one_node_has_gpus() -> None:
     plugin = cluster("hgx-h100-8", kubernetes="1.35", advertise="device-plugin")
     assert on(limited(8), lab=plugin) == []
-    [told] = on(limited(9), lab=plugin)
-    assert "asks for 9 devices by nvidia.com/gpu on one node, where at most 8 match" in told
+    [output] = on(limited(9), lab=plugin)
+    assert "asks for 9 devices by nvidia.com/gpu on one node, where at most 8 match" in output
 
 
 def test_limits_are_answered_on_pools_of_either_kind() -> None:
@@ -34,8 +34,8 @@ def test_limits_are_answered_on_pools_of_either_kind() -> None:
     assert on(limited(8), lab=both) == []
     both["pools"]["gpus"]["machine"] = "pcie-t4-1"
     assert on(limited(4), lab=both) == []
-    [told] = on(limited(5), lab=both)
-    assert "asks for 5 devices of class gpu.nvidia.com on one node, where at most 4 match" in told
+    [output] = on(limited(5), lab=both)
+    assert "asks for 5 devices of class gpu.nvidia.com on one node, where at most 4 match" in output
 
 
 def test_operator_may_advertise_the_pools_that_say_so() -> None:
@@ -52,5 +52,5 @@ def test_driver_must_stay_off_the_pools_of_a_device_plugin() -> None:
     own = ValuesFile(
         chart="dra-driver-nvidia-gpu", version="0.5.0", name="v", data=b"gpuResourcesEnabledOverride: true\n"
     )
-    [told] = [str(item) for item in check(plan, [], [own])]
-    assert "lets the plugin start on pool gpus, whose devices a device plugin gives out" in told
+    [output] = [str(item) for item in check(plan, [], [own])]
+    assert "lets the plugin start on pool gpus, whose devices a device plugin advertises" in output

@@ -1,4 +1,4 @@
-"""One file that passes, broken in one place at a time; manifest_rules.yaml holds what is told then."""
+"""One file that passes, broken in one place at a time; manifest_rules.yaml holds what is reported then."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def test_the_good_file_passes() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_each_break_is_told(case: dict[str, Any]) -> None:
+def test_each_break_is_reported(case: dict[str, Any]) -> None:
     assert case["old"] in GOOD
     assert findings(GOOD.replace(case["old"], case["new"], 1)) == case["told"]

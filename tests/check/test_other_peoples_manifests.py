@@ -1,5 +1,5 @@
-# ruff: noqa: E501 - messages and YAML are written as they are told
-"""Manifests that others wrote for their clusters: what is theirs to know is doubted, what cannot work is told."""
+# ruff: noqa: E501 - messages and YAML are written as they are reported
+"""Third-party manifests: what only their cluster knows is a warning, what cannot work is an error."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ def limits(text: str, requests: str = "", **pod_fields: str) -> str:
 @pytest.mark.parametrize(
     "name", ["gaudi.intel.com", "qat.intel.com", "mrdma.google.com", "neuron.aws.com", "dra.memory", "fpga"]
 )
-def test_a_class_of_a_driver_that_nobody_here_knows_is_doubted(name: str) -> None:
-    [told] = on(template("one", exactly("dev", name)) + pod("one"), lab=H100)
+def test_a_class_of_a_driver_that_is_unknown_is_doubted(name: str) -> None:
+    [output] = on(template("one", exactly("dev", name)) + pod("one"), lab=H100)
     assert (
-        f"warning: ResourceClaimTemplate one spec.spec.devices.requests[0].exactly.deviceClassName: cannot be judged: it is no class of the stack, its drivers or the files; another driver may install it; got: {name}"
-        in told
+        f"warning: ResourceClaimTemplate one spec.spec.devices.requests[0].exactly.deviceClassName: cannot be checked: it is no class of the stack, its drivers or the files; another driver may install it; got: {name}"
+        in output
     )
 
 
 def test_a_class_like_a_known_one_is_doubted_with_the_known_name() -> None:
-    [told] = on(template("one", exactly("gpu", "gpu.nvida.com")), lab=H100)
-    assert " warning: " in told
-    assert "did you mean gpu.nvidia.com?" in told
+    [output] = on(template("one", exactly("gpu", "gpu.nvida.com")), lab=H100)
+    assert " warning: " in output
+    assert "did you mean gpu.nvidia.com?" in output
 
 
 def test_a_class_of_a_known_driver_that_the_stack_lacks_is_an_error_with_the_driver() -> None:
-    [told] = on(
+    [output] = on(
         template("one", exactly("gpu", "gpu.nvidia.com")),
         lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}}),
     )
-    assert " error: " in told
-    assert "fix: add nvidia to the cluster's drivers" in told
+    assert " error: " in output
+    assert "fix: add nvidia to the cluster's drivers" in output
 
 
-def test_an_unknown_class_does_not_end_the_judging_of_the_other_requests() -> None:
-    told = on(
+def test_an_unknown_class_does_not_end_the_checking_of_the_other_requests() -> None:
+    output = on(
         template(
             "two", exactly("nic", "nic.example.org") + ", " + exactly("gpu", "gpu.nvidia.com", ", count: 9")
         ),
         lab=H100,
     )
-    assert [line.rpartition("[")[2] for line in told] == ["class-not-judged]", "not-enough-devices]"]
+    assert [line.rpartition("[")[2] for line in output] == ["class-not-judged]", "not-enough-devices]"]
 
 
 NIC = class_("nic", "device.driver == 'dra.net'")
@@ -68,10 +68,10 @@ def test_dranet_is_not_aws_s_alone() -> None:
         "rdma",
         "device.driver == 'dra.net' && device.attributes['dra.net'].rdma == true && has(device.attributes['gce.dra.net'].block)",
     )
-    [told] = on(text + template("nics", exactly("nic", "rdma", ", count: 2")), lab=H100)
+    [output] = on(text + template("nics", exactly("nic", "rdma", ", count: 2")), lab=H100)
     assert (
-        "warning: DeviceClass rdma spec.selectors[0].cel.expression: cannot be judged: what driver dra.net publishes cannot be predicted"
-        in told
+        "warning: DeviceClass rdma spec.selectors[0].cel.expression: cannot be checked: what driver dra.net publishes cannot be predicted"
+        in output
     )
 
 
@@ -82,17 +82,17 @@ def test_a_network_card_is_the_pod_s_and_no_container_needs_to_name_it() -> None
         for line in on(NIC + template("nic", exactly("nic", "nic")) + untaken, lab=H100)
         if "no container" in line
     ] == []
-    [told] = on(template("nic", exactly("gpu", "gpu.nvidia.com")) + untaken, lab=H100)
-    assert "no container takes claim own" in told
+    [output] = on(template("nic", exactly("gpu", "gpu.nvidia.com")) + untaken, lab=H100)
+    assert "no container takes claim own" in output
 
 
 def test_gpus_by_their_extended_resource_go_with_a_claim_of_network_cards() -> None:
     text = NIC + template("nic", exactly("nic", "nic")) + pod("nic", ", limits: {nvidia.com/gpu: 1}")
     assert [line for line in on(text, lab=H100) if "second claim" in line] == []
-    [told] = on(
+    [output] = on(
         template("g", exactly("gpu", "gpu.nvidia.com")) + pod("g", ", limits: {nvidia.com/gpu: 1}"), lab=H100
     )
-    assert "makes a second claim, of class gpu.nvidia.com, besides the pod's own" in told
+    assert "makes a second claim, of class gpu.nvidia.com, besides the pod's own" in output
 
 
 @pytest.mark.parametrize("version", ["0.4.0", "0.4.1", "0.5.0"])
@@ -101,12 +101,12 @@ def test_every_gpu_has_a_bus_id_from_0_4_0_on(version: str) -> None:
         "bus",
         "device.driver == 'gpu.nvidia.com' && device.attributes['resource.kubernetes.io'].pciBusID.startsWith('0000')",
     )
-    told = on(text, lab=cluster("hgx-h100-8", drivers={"nvidia": {"version": version}}))
-    assert [line for line in told if "has no pciBusID" in line] == []
+    output = on(text, lab=cluster("hgx-h100-8", drivers={"nvidia": {"version": version}}))
+    assert [line for line in output if "has no pciBusID" in line] == []
 
 
 @pytest.mark.parametrize(
-    ("toleration", "told"),
+    ("toleration", "output"),
     [
         ("{effect: NoSchedule}", "[0]: is refused: a toleration without a key must have operator Exists"),
         ("{key: nvidia.com/gpu, operator: Exist}", "[0].operator: is refused: is no operator; got: Exist"),
@@ -122,9 +122,9 @@ def test_every_gpu_has_a_bus_id_from_0_4_0_on(version: str) -> None:
     ],
     ids=["no key", "operator", "value", "effect", "seconds"],
 )
-def test_a_toleration_that_the_server_refuses_is_told(toleration: str, told: str) -> None:
+def test_a_toleration_that_the_server_refuses_is_reported(toleration: str, output: str) -> None:
     found = on(limits("nvidia.com/gpu: 1", tolerations=f"[{toleration}]"), lab=TAINTED)
-    assert [line for line in found if f"error: Pod p spec.tolerations{told}" in line] != []
+    assert [line for line in found if f"error: Pod p spec.tolerations{output}" in line] != []
 
 
 def test_a_toleration_for_some_seconds_is_taken() -> None:
@@ -151,8 +151,8 @@ def test_a_claim_for_one_cluster_and_a_pod_for_the_other_run_nowhere() -> None:
 def test_a_pod_read_from_a_cluster_has_its_node() -> None:
     text = template("g", exactly("gpu", "gpu.nvidia.com"))
     there = pod("g").replace("spec:\n", "spec:\n  nodeName: gpu-1\n")
-    [told] = on(text + there, lab=H100)
-    assert "the pod would never start" in told
+    [output] = on(text + there, lab=H100)
+    assert "the pod would never start" in output
     assert on(text + there + "status: {phase: Running}\n", lab=H100) == []
 
 
@@ -163,11 +163,11 @@ def test_templates_of_one_name_in_two_namespaces_are_two() -> None:
     text = at("a", template("t", exactly("gpu", "gpu.nvidia.com"))) + at(
         "b", template("t", exactly("gpus", "gpu.nvidia.com", ", count: 9"))
     )
-    told = on(
+    output = on(
         text + at("a", pod("t", "").replace("{name: own}]}}", "{name: own, request: gpu}]}}")), lab=H100
     )
-    assert [line.split(": ")[1:2] for line in told] == [["error"]]
-    assert "asks for 9 devices" in told[0]
+    assert [line.split(": ")[1:2] for line in output] == [["error"]]
+    assert "asks for 9 devices" in output[0]
 
 
 def test_the_nearest_device_meets_the_most_clauses_of_class_and_request_together() -> None:
@@ -182,8 +182,8 @@ def test_the_nearest_device_meets_the_most_clauses_of_class_and_request_together
         "device.driver == 'gpu.nvidia.com' && device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('79Gi')) >= 0",
     )
     hopper = "selectors: [{cel: {expression: \"device.attributes['gpu.nvidia.com'].architecture == 'Ampere' && device.attributes['gpu.nvidia.com'].productName == 'none'\"}}]"
-    [told] = on(large + template("a", exactly("gpu", "large", f", {hopper}")), lab=both)
-    assert "is not true on gpu-0 of pool old (productName NVIDIA A100-SXM4-80GB)" in told
+    [output] = on(large + template("a", exactly("gpu", "large", f", {hopper}")), lab=both)
+    assert "is not true on gpu-0 of pool old (productName NVIDIA A100-SXM4-80GB)" in output
 
 
 def test_a_clause_of_the_class_is_called_the_class_s() -> None:
@@ -198,10 +198,10 @@ def test_a_clause_of_the_class_is_called_the_class_s() -> None:
         "nodeSelector": {"example.com/pool": "old"},
     }
     only = "selectors: [{cel: {expression: \"device.attributes['gpu.nvidia.com'].productName == 'NVIDIA H100 80GB HBM3'\"}}]"
-    [told] = on(old + template("a", exactly("gpu", "old", f", {only}")), lab=mixed)
+    [output] = on(old + template("a", exactly("gpu", "old", f", {only}")), lab=mixed)
     assert (
         "matches 0 of 16 devices of the fleet's nodes: class old: `device.attributes['gpu.nvidia.com'].architecture == 'Ampere'`"
-        in told
+        in output
     )
 
 
@@ -221,9 +221,9 @@ POD = "{spec: {resourceClaims: [{name: own, resourceClaimTemplateName: missing}]
 def test_pods_are_found_wherever_a_kind_holds_them(kind: str) -> None:
     version, name = kind.split()
     text = f"apiVersion: {version}\nkind: {name}\nmetadata: {{name: j}}\nspec: {{{JOBS[kind].format(template=POD)}}}\n"
-    [told] = on(text, lab=H100)
-    assert f"error: {name} j spec." in told
-    assert "is no ResourceClaimTemplate of the stack or of the files checked; got: missing" in told
+    [output] = on(text, lab=H100)
+    assert f"error: {name} j spec." in output
+    assert "is no ResourceClaimTemplate of the stack or of the files checked; got: missing" in output
 
 
 def test_a_machine_takes_its_claims_by_its_devices() -> None:
@@ -232,56 +232,57 @@ def test_a_machine_takes_its_claims_by_its_devices() -> None:
         "  resourceClaims: [{name: own, resourceClaimTemplateName: g}]\n"
         "  domain: {devices: {gpus: [{name: gpu, claimName: own, requestName: gpus}]}}\n"
     )
-    [told] = on(template("g", exactly("gpu", "gpu.nvidia.com")) + machine, lab=H100)
+    [output] = on(template("g", exactly("gpu", "gpu.nvidia.com")) + machine, lab=H100)
     assert (
-        "spec.domain.devices.gpus[0].requestName: is no request of claim g; got: gpus; allowed: gpu" in told
+        "spec.domain.devices.gpus[0].requestName: is no request of claim g; got: gpus; allowed: gpu" in output
     )
 
 
 @pytest.mark.parametrize(
     ("version", "severity"), [("v1alpha3", "warning"), ("v1beta2", "warning"), ("v1", "error")]
 )
-def test_device_taint_rules_are_judged_by_what_the_minor_serves(version: str, severity: str) -> None:
+def test_device_taint_rules_are_checked_by_what_the_minor_serves(version: str, severity: str) -> None:
     rule = f"apiVersion: resource.k8s.io/{version}\nkind: DeviceTaintRule\nmetadata: {{name: r}}\nspec: {{taint: {{key: a, effect: NoSchedule}}}}\n"
-    [told] = on(rule, lab=H100)
-    assert f"{severity}: DeviceTaintRule r apiVersion: is " in told
+    [output] = on(rule, lab=H100)
+    assert f"{severity}: DeviceTaintRule r apiVersion: is " in output
 
 
 def test_a_name_of_an_extended_resource_belongs_to_one_class() -> None:
     second = class_("mine", "device.driver == 'gpu.nvidia.com'").replace(
         "spec: {", "spec: {extendedResourceName: nvidia.com/gpu, "
     )
-    [told] = on(second, lab=H100)
+    [output] = on(second, lab=H100)
     assert (
-        "warning: DeviceClass mine spec.extendedResourceName: is the name of class gpu.nvidia.com too" in told
+        "warning: DeviceClass mine spec.extendedResourceName: is the name of class gpu.nvidia.com too"
+        in output
     )
 
 
-def test_more_gpus_than_a_node_has_are_told() -> None:
-    [told] = on(limits("nvidia.com/gpu: 16"), lab=H100)
-    assert "asks for 16 devices of class gpu.nvidia.com on one node, where at most 8 match" in told
+def test_more_gpus_than_a_node_has_are_reported() -> None:
+    [output] = on(limits("nvidia.com/gpu: 16"), lab=H100)
+    assert "asks for 16 devices of class gpu.nvidia.com on one node, where at most 8 match" in output
 
 
 def test_limits_and_requests_of_an_extended_resource_are_the_same() -> None:
-    [told] = on(limits("nvidia.com/gpu: 2", "nvidia.com/gpu: 1"), lab=H100)
-    assert "must be the same in limits and requests; got: limits 2, requests 1" in told
+    [output] = on(limits("nvidia.com/gpu: 2", "nvidia.com/gpu: 1"), lab=H100)
+    assert "must be the same in limits and requests; got: limits 2, requests 1" in output
 
 
 def test_an_implicit_class_must_be_there() -> None:
     prefix = "deviceclass.resource.kubernetes.io/"
     assert on(limits(f"{prefix}gpu.nvidia.com: 1"), lab=H100) == []
-    [told] = on(limits(f"{prefix}gpus: 1"), lab=H100)
-    assert "warning: Pod p spec.containers[0].resources.limits" in told
-    assert "is no class of the stack" in told
+    [output] = on(limits(f"{prefix}gpus: 1"), lab=H100)
+    assert "warning: Pod p spec.containers[0].resources.limits" in output
+    assert "is no class of the stack" in output
 
 
 def test_a_domain_needs_a_driver_that_serves_domains() -> None:
-    [told] = on(DOMAIN % "", lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}}))
-    assert "has no NVIDIA driver on this cluster, whose controller makes ComputeDomains" in told
+    [output] = on(DOMAIN % "", lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}}))
+    assert "has no NVIDIA driver on this cluster, whose controller makes ComputeDomains" in output
     assert on(DOMAIN % "", lab=cluster("hgx-h100-8", drivers={})) == []
     served = nvidia(resources={"computeDomains": {"enabled": True}})
-    [told] = on(
+    [output] = on(
         (DOMAIN % "").replace("channel: {", "channel: {allocationMode: Some, "),
         lab=cluster("hgx-h100-8", drivers=served),
     )
-    assert "spec.channel.allocationMode: " in told
+    assert "spec.channel.allocationMode: " in output

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, ISC004 - messages are written as they are told
+# ruff: noqa: E501, ISC004 - messages are written as they are reported
 """The published recipes are caught with exactly their traps, and their corrected forms pass."""
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_s2_as_published_has_five_traps() -> None:
             "error",
             3,
             "resources-computeDomains",
-            "is no value of chart 25.8.1; Helm would ignore it without a word",
+            "is no value of chart 25.8.1; Helm would ignore it silently",
         ),
     ]
 

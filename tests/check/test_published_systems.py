@@ -1,5 +1,5 @@
-# ruff: noqa: E501 - messages and YAML are written as they are told
-"""Systems that were published: what their recipes get wrong is told, and their corrected forms pass.
+# ruff: noqa: E501 - messages and YAML are written as they are reported
+"""Systems that were published: what their recipes get wrong is reported, and their corrected forms pass.
 
 The recipes of the vGPU, MIG, size and ACK systems are files: test_published_recipes.py.
 """
@@ -54,23 +54,23 @@ def test_s2_s_operator_values_make_no_partitions() -> None:
     assert operator(published.replace("single", "none"), gpuDriver="operator") == []
 
 
-def test_s3_s_time_slicing_by_the_operator_advertises_what_dra_gives_away() -> None:
-    [told] = operator("devicePlugin: {config: {name: time-slicing}}\n", gpuDriver="operator")
-    assert "devicePlugin.enabled: would advertise the GPUs of gpus, which the DRA driver publishes" in told
+def test_s3_s_time_slicing_by_the_operator_advertises_what_dra_allocates() -> None:
+    [output] = operator("devicePlugin: {config: {name: time-slicing}}\n", gpuDriver="operator")
+    assert "devicePlugin.enabled: would advertise the GPUs of gpus, which the DRA driver publishes" in output
 
 
 def test_s3_s_operator_does_not_install_a_driver_beside_the_host_s() -> None:
-    [told] = operator("devicePlugin: {enabled: false}\n")
-    assert "driver.enabled: contradicts pool gpus (gpuDriver: host): two owners of one GPU driver" in told
+    [output] = operator("devicePlugin: {enabled: false}\n")
+    assert "driver.enabled: contradicts pool gpus (gpuDriver: host): two owners of one GPU driver" in output
     assert operator("devicePlugin: {enabled: false}\ndriver: {enabled: false}\n") == []
 
 
-def test_an_unknown_key_or_version_of_the_operator_is_told() -> None:
+def test_an_unknown_key_or_version_of_the_operator_is_reported() -> None:
     values = "devicePlugin: {enabled: false}\ndriver: {enabled: false}\nmigs: {strategy: single}\n"
-    [told] = operator(values)
-    assert "v:3:1: error: values of gpu-operator v25.10.0 migs: is no value of chart v25.10.0" in told
-    [told] = operator("{}", "v1.0.0")
-    assert "chart gpu-operator has no known version 'v1.0.0'; allowed: v25.10.0" in told
+    [output] = operator(values)
+    assert "v:3:1: error: values of gpu-operator v25.10.0 migs: is no value of chart v25.10.0" in output
+    [output] = operator("{}", "v1.0.0")
+    assert "chart gpu-operator has no known version 'v1.0.0'; allowed: v25.10.0" in output
 
 
 GENERATIONS = class_(
@@ -98,11 +98,11 @@ def test_s4_s_one_manifest_for_clusters_with_different_gpus_passes_on_each() -> 
     assert on(GENERATIONS + template("any", FALLBACK) + pod("any"), **both) == []
 
 
-def test_s4_s_type_that_no_cluster_has_is_told() -> None:
-    told = on(GENERATIONS + template("any", FALLBACK), new=cluster("hgx-h100-8"))
-    assert len(told) == 1
-    assert "error: DeviceClass ampere" in told[0]
-    assert "architecture == 'Ampere'` is not true on gpu-0 of pool gpus (architecture Hopper)" in told[0]
+def test_s4_s_type_that_no_cluster_has_is_reported() -> None:
+    output = on(GENERATIONS + template("any", FALLBACK), new=cluster("hgx-h100-8"))
+    assert len(output) == 1
+    assert "error: DeviceClass ampere" in output[0]
+    assert "architecture == 'Ampere'` is not true on gpu-0 of pool gpus (architecture Hopper)" in output[0]
 
 
 TPU = class_("tpu", "device.driver == 'tpu.google.com'")
@@ -117,10 +117,10 @@ def test_s5_s_chips_of_a_node_pass_all_together() -> None:
 
 
 def test_s5_s_chips_of_a_node_cannot_be_taken_apart() -> None:
-    [told] = on(TPU + template("one", exactly("tpu", "tpu")), lab=cluster("ct5lp-hightpu-4t", drivers={}))
-    assert "error: ResourceClaimTemplate one spec.spec.devices.requests[0].exactly" in told
+    [output] = on(TPU + template("one", exactly("tpu", "tpu")), lab=cluster("ct5lp-hightpu-4t", drivers={}))
+    assert "error: ResourceClaimTemplate one spec.spec.devices.requests[0].exactly" in output
     assert (
-        "takes 1 of the 4 TPU chips of a node, which the driver prepares all together for one claim" in told
+        "takes 1 of the 4 TPU chips of a node, which the driver prepares all together for one claim" in output
     )
 
 
@@ -146,30 +146,30 @@ def test_s7_s_number_of_nodes_holds_no_pod_back_where_daemons_have_names() -> No
 def test_s7_s_number_of_nodes_is_needed_where_daemons_have_no_names() -> None:
     gates = {"IMEXDaemonsWithDNSNames": False, "ComputeDomainCliques": False}
     off = cluster("hgx-h100-8", drivers=nvidia(**SERVED, featureGates=gates))
-    [told] = on(DOMAIN % "numNodes: 0, ", lab=off)
+    [output] = on(DOMAIN % "numNodes: 0, ", lab=off)
     assert (
-        "spec.numNodes: must be the number of nodes that join: feature gate IMEXDaemonsWithDNSNames" in told
+        "spec.numNodes: must be the number of nodes that join: feature gate IMEXDaemonsWithDNSNames" in output
     )
     assert on(DOMAIN % "numNodes: 2, ", lab=off) == []
 
 
 def test_s7_s_domain_waits_for_ever_where_the_driver_does_not_serve_domains() -> None:
-    [told] = on(DOMAIN % "numNodes: 0, ", lab=cluster("hgx-h100-8"))
-    assert "error: ComputeDomain nvl: would wait for ever: the stack's driver does not serve" in told
+    [output] = on(DOMAIN % "numNodes: 0, ", lab=cluster("hgx-h100-8"))
+    assert "error: ComputeDomain nvl: would wait for ever: the stack's driver does not serve" in output
 
 
 def test_s7_s_fields_are_those_of_a_compute_domain() -> None:
-    [told] = on(DOMAIN % "nodes: 2, ", lab=DOMAINS)
-    assert "error: ComputeDomain nvl spec.nodes: unknown field" in told
-    [told] = on(DOMAIN % "numNodes: -1, ", lab=DOMAINS)
-    assert "error: ComputeDomain nvl spec.numNodes: " in told
+    [output] = on(DOMAIN % "nodes: 2, ", lab=DOMAINS)
+    assert "error: ComputeDomain nvl spec.nodes: unknown field" in output
+    [output] = on(DOMAIN % "numNodes: -1, ", lab=DOMAINS)
+    assert "error: ComputeDomain nvl spec.numNodes: " in output
 
 
 def test_s7_s_channel_template_is_not_declared_twice() -> None:
     own = template("nvl-channel", exactly("channel", "compute-domain-default-channel.nvidia.com"))
-    told = on(DOMAIN % "numNodes: 0, " + own, lab=cluster("hgx-h100-8", drivers={}))
-    assert len(told) == 1
-    assert "spec.channel.resourceClaimTemplate.name: is made by the driver's controller" in told[0]
+    output = on(DOMAIN % "numNodes: 0, " + own, lab=cluster("hgx-h100-8", drivers={}))
+    assert len(output) == 1
+    assert "spec.channel.resourceClaimTemplate.name: is made by the driver's controller" in output[0]
 
 
 def sized(least: str) -> str:
@@ -178,9 +178,9 @@ def sized(least: str) -> str:
 
 
 def test_s10_s_eighty_gibibytes_match_no_gpu_that_is_sold_with_eighty_gigabytes() -> None:
-    [told] = on(sized("80Gi"), lab=cluster("hgx-h100-8"))
-    assert "matches 0 of " in told
-    assert "(memory 81559Mi)" in told
+    [output] = on(sized("80Gi"), lab=cluster("hgx-h100-8"))
+    assert "matches 0 of " in output
+    assert "(memory 81559Mi)" in output
     assert on(sized("20Gi"), lab=cluster("hgx-h100-8")) == []
 
 
@@ -192,26 +192,26 @@ def test_s11_s_part_of_a_gpu_passes_where_it_is_shared() -> None:
     assert on(PART, lab=cluster("dgx-a100-40-8", drivers=SHARES)) == []
 
 
-def test_s11_s_part_is_dropped_without_a_word_below_1_36() -> None:
-    [told] = on(PART, lab=cluster("dgx-a100-40-8", "1.35"))[:1]
-    assert "Kubernetes 1.35 drops this field without a word" in told
+def test_s11_s_part_is_dropped_silently_below_1_36() -> None:
+    [output] = on(PART, lab=cluster("dgx-a100-40-8", "1.35"))[:1]
+    assert "Kubernetes 1.35 drops this field silently" in output
 
 
 def test_s11_s_part_of_a_gpu_that_is_not_shared_is_the_whole_gpu() -> None:
-    [told] = on(PART, lab=cluster("dgx-a100-40-8"))
-    assert "warning" in told
+    [output] = on(PART, lab=cluster("dgx-a100-40-8"))
+    assert "warning" in output
     assert (
         "asks for a part, but these devices cannot be shared: the claim holds a whole one of 8 of type gpu in pool gpus"
-        in told
+        in output
     )
 
 
 def test_s11_s_part_is_asked_for_by_the_name_that_is_published() -> None:
     wrong = PART.replace("memory: 10Gi", "gpu.nvidia.com/memory: 10Gi")
-    [told] = on(wrong, lab=cluster("dgx-a100-40-8", drivers=SHARES))
-    assert "error: ResourceClaimTemplate part" in told
-    assert "publishes the capacity gpu.nvidia.com/memory" in told
-    assert "part-of-device" not in told
+    [output] = on(wrong, lab=cluster("dgx-a100-40-8", drivers=SHARES))
+    assert "error: ResourceClaimTemplate part" in output
+    assert "publishes the capacity gpu.nvidia.com/memory" in output
+    assert "part-of-device" not in output
 
 
 def sharing(parameters: str, class_name: str = "gpu.nvidia.com", kind: str = "GpuConfig") -> str:
@@ -231,16 +231,16 @@ def test_s12_s_sharing_passes_with_the_driver_s_gates() -> None:
 
 
 def test_s12_s_sharing_needs_the_driver_s_gates() -> None:
-    [told] = on(sharing(SLICED), lab=cluster("hgx-h100-8"))
+    [output] = on(sharing(SLICED), lab=cluster("hgx-h100-8"))
     assert (
         "sharing.strategy: TimeSlicing needs the driver's feature gate TimeSlicingSettings, which is off"
-        in told
+        in output
     )
-    [told] = on(sharing(SLICED), lab=cluster("hgx-h100-8", drivers={}))
-    assert " warning: " in told
+    [output] = on(sharing(SLICED), lab=cluster("hgx-h100-8", drivers={}))
+    assert " warning: " in output
 
 
-def test_s12_s_unknown_configuration_is_told_before_a_pod_hangs_on_it() -> None:
+def test_s12_s_unknown_configuration_is_reported_before_a_pod_depends_on_it() -> None:
     lab = cluster("hgx-h100-8", drivers=GATES)
     for parameters, words in {
         "sharing: {strategy: TimeSlice}": "sharing.strategy: is refused by the driver; got: TimeSlice; allowed: TimeSlicing, MPS",
@@ -251,18 +251,18 @@ def test_s12_s_unknown_configuration_is_told_before_a_pod_hangs_on_it() -> None:
         "sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 1Ki}}": "MemoryLimit: must be at least 1Mi",
         "shares: 4": "shares: is no field of GpuConfig",
     }.items():
-        told = on(sharing(parameters), lab=lab)
-        assert any(words in line for line in told), (parameters, told)
+        output = on(sharing(parameters), lab=lab)
+        assert any(words in line for line in output), (parameters, output)
 
 
 def test_s12_s_kind_must_be_one_that_the_driver_decodes_and_fit_the_device() -> None:
     lab = cluster("hgx-h100-8", drivers=GATES)
-    [told] = on(sharing(SLICED, kind="GPUConfig"), lab=lab)
-    assert "parameters.kind: is no kind that driver gpu.nvidia.com decodes" in told
-    assert "did you mean GpuConfig?" in told
+    [output] = on(sharing(SLICED, kind="GPUConfig"), lab=lab)
+    assert "parameters.kind: is no kind that driver gpu.nvidia.com decodes" in output
+    assert "did you mean GpuConfig?" in output
     cut = cluster("dgx-a100-80-8", drivers=GATES, sharing={"strategy": "mig", "layout": {"1g.10gb": 4}})
-    [told] = on(sharing(SLICED, "mig.nvidia.com"), lab=cut)
-    assert "GpuConfig is for devices of type gpu, and class mig.nvidia.com has those of type mig" in told
+    [output] = on(sharing(SLICED, "mig.nvidia.com"), lab=cut)
+    assert "GpuConfig is for devices of type gpu, and class mig.nvidia.com has those of type mig" in output
 
 
 def constrained(attribute: str) -> str:
@@ -276,19 +276,19 @@ def constrained(attribute: str) -> str:
 def test_s13_s_attribute_must_be_one_that_the_driver_publishes() -> None:
     lab = cluster("hgx-h100-8")
     assert on(constrained("resource.kubernetes.io/numaNode"), lab=lab) == []
-    [told] = on(constrained("gpu.nvidia.com/pciRoot"), lab=lab)
-    assert "publishes the attribute gpu.nvidia.com/pciRoot of matchAttribute" in told
+    [output] = on(constrained("gpu.nvidia.com/pciRoot"), lab=lab)
+    assert "publishes the attribute gpu.nvidia.com/pciRoot of matchAttribute" in output
 
 
-def test_s13_s_gpu_beside_its_nic_is_not_judged_where_nobody_knows_the_nics() -> None:
+def test_s13_s_gpu_beside_its_nic_is_not_checked_if_it_is_unknown_the_nics() -> None:
     text = class_("rdma", "device.driver == 'dra.net'") + template(
         "near",
         exactly("gpu", "gpu.nvidia.com") + ", " + exactly("nic", "rdma"),
         ", constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]",
     )
-    told = on(text, lab=cluster("hgx-h100-8", drivers={}))
-    assert len(told) == 1
-    assert "warning: DeviceClass rdma" in told[0]
+    output = on(text, lab=cluster("hgx-h100-8", drivers={}))
+    assert len(output) == 1
+    assert "warning: DeviceClass rdma" in output[0]
 
 
 def grouped(version: str) -> str:
@@ -296,13 +296,13 @@ def grouped(version: str) -> str:
 
 
 def test_s14_s_grouping_is_refused_where_its_version_is_not_served_and_doubted_where_it_is_off() -> None:
-    [told] = on(grouped("v1alpha1"), lab=cluster("hgx-h100-8"))
+    [output] = on(grouped("v1alpha1"), lab=cluster("hgx-h100-8"))
     assert (
         "error: Workload gang apiVersion: is not served by Kubernetes 1.36; got: scheduling.k8s.io/v1alpha1; allowed: scheduling.k8s.io/v1alpha2"
-        in told
+        in output
     )
-    [told] = on(grouped("v1alpha2"), lab=cluster("hgx-h100-8"))
-    assert "warning: Workload gang apiVersion: is served by Kubernetes 1.36 only where the API and" in told
+    [output] = on(grouped("v1alpha2"), lab=cluster("hgx-h100-8"))
+    assert "warning: Workload gang apiVersion: is served by Kubernetes 1.36 only where the API and" in output
 
 
 PLUGIN = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}\n"
@@ -313,14 +313,14 @@ def test_s15_s_limits_of_the_device_plugin_keep_working_from_1_36() -> None:
 
 
 def test_s15_s_limits_of_the_device_plugin_wait_for_ever_below_1_36() -> None:
-    [told] = on(PLUGIN, lab=cluster("hgx-h100-8", "1.35"))
-    assert "limits.nvidia.com/gpu: asks a device plugin" in told
-    assert "the pod would wait for ever" in told
+    [output] = on(PLUGIN, lab=cluster("hgx-h100-8", "1.35"))
+    assert "limits.nvidia.com/gpu: asks a device plugin" in output
+    assert "the pod would wait for ever" in output
 
 
-def test_s16_s_other_drivers_are_judged_where_they_are_known_and_else_doubted() -> None:
+def test_s16_s_other_drivers_are_checked_where_they_are_known_and_else_doubted() -> None:
     text = class_("any", "device.driver == 'gpu.example.com'") + template("one", exactly("gpu", "any"))
     assert on(text, lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}})) == []
     other = text.replace("gpu.example.com", "neuron.aws.com")
-    [told] = on(other, lab=cluster("hgx-h100-8", drivers={}))
-    assert "what driver neuron.aws.com publishes cannot be predicted" in told
+    [output] = on(other, lab=cluster("hgx-h100-8", drivers={}))
+    assert "what driver neuron.aws.com publishes cannot be predicted" in output

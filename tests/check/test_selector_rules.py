@@ -1,5 +1,5 @@
-# ruff: noqa: E501, ISC004 - messages are written as they are told
-"""CEL mistakes in a class: what is told and the corrected expression, which then passes."""
+# ruff: noqa: E501, ISC004 - messages are written as they are reported
+"""CEL mistakes in a class: what is reported and the corrected expression, which then passes."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ def test_a_class_named_for_mig_must_not_hold_whole_gpus() -> None:
     assert found(finding.fix, name="team-mig") == []
 
 
-def test_a_clause_on_a_value_nobody_knows_is_no_error() -> None:
+def test_a_clause_on_a_value_no_one_knows_is_no_error() -> None:
     assert found(DRIVER + ATTRIBUTES + ".driverVersion.compareTo(semver('570.0.0')) >= 0") == []
 
 
-def test_what_a_minor_drops_is_told() -> None:
+def test_what_a_minor_drops_is_reported() -> None:
     text = (
         "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: big}\nspec:\n"
         "  extendedResourceName: example.com/gpu\n  selectors: [{cel: {expression: \"device.driver == 'gpu.nvidia.com'\"}}]\n"
@@ -121,6 +121,6 @@ def test_what_a_minor_drops_is_told() -> None:
     [finding] = check(plan_of(stack), [ManifestFile(name="f.yaml", data=text.encode())])
     assert finding.line == 5
     assert finding.what == (
-        "Kubernetes 1.35 drops this field without a word: feature gate DRAExtendedResource is off there; it is on "
+        "Kubernetes 1.35 drops this field silently: feature gate DRAExtendedResource is off there; it is on "
         "from 1.36"
     )

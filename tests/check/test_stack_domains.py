@@ -20,7 +20,7 @@ spec:
 """
 
 
-def told(name: str, template: str | None) -> list[str]:
+def output(name: str, template: str | None) -> list[str]:
     fleet = domain()
     if template is not None:
         fleet["computeDomains"]["pretrain"]["template"] = template
@@ -29,15 +29,15 @@ def told(name: str, template: str | None) -> list[str]:
 
 
 def test_a_template_that_the_stack_names_is_known_and_fits() -> None:
-    assert told("imex", "imex") == []
+    assert output("imex", "imex") == []
 
 
-def test_a_template_without_a_name_of_its_own_is_told_how_to_get_one() -> None:
-    (found,) = told("pretrain-channel", None)
+def test_a_template_without_a_name_is_reported_with_the_way_to_get_one() -> None:
+    (found,) = output("pretrain-channel", None)
     assert "is a template of the stack whose name gets a suffix with every change" in found
     assert "set computeDomains.pretrain.template: pretrain-channel in the stack file" in found
 
 
 def test_a_template_of_no_domain_is_unknown() -> None:
-    (found,) = told("imax", "imex")
+    (found,) = output("imax", "imex")
     assert "is no ResourceClaimTemplate of the stack or of the files checked" in found

@@ -1,5 +1,5 @@
-# ruff: noqa: E501 - messages and YAML are written as they are told
-"""Published systems on the examples' clusters: each trap that hangs on the cloud is told, the corrected form passes."""
+# ruff: noqa: E501 - messages and YAML are written as they are reported
+"""Published systems on the examples' clusters: each trap that depends on the cloud is reported, the corrected form passes."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_s3_s_managed_gpus_bring_the_device_plugin_and_are_refused_with_dra() ->
     settings: dict[str, Any] = dict(read_fleet(EXAMPLES / "s02-aks-mig.yaml"))
     (name,) = settings["clusters"]
     settings["clusters"][name]["pools"]["mig"]["gpuManagement"] = "Managed"
-    with pytest.raises(SettingsInvalid) as told:
+    with pytest.raises(SettingsInvalid) as output:
         make_plan(parse(settings))
-    assert "pools.mig.gpuManagement: brings a device plugin of AKS, which advertises the GPUs" in str(
-        told.value
+    assert "pools.mig.gpuManagement: installs a device plugin of AKS, which advertises the GPUs" in str(
+        output.value
     )
 
 
@@ -80,17 +80,17 @@ def test_s3_s_strategies_without_isolation_are_not_chosen_silently_in_production
     if environment == "development":
         assert found == []
         return
-    [told] = found
-    assert (told.severity, told.line) == ("warning", 11)
-    assert told.what == "MPS isolates neither memory nor faults, and this is a production stack"
+    [output] = found
+    assert (output.severity, output.line) == ("warning", 11)
+    assert output.what == "MPS isolates neither memory nor faults, and this is a production stack"
 
 
 def test_s4_s_driver_root_is_that_of_gke() -> None:
-    told = values("s04-gke-cel", GPUS + GKE_PLUGIN)
-    assert len(told) == 4
+    output = values("s04-gke-cel", GPUS + GKE_PLUGIN)
+    assert len(output) == 4
     assert all(
         "nvidiaDriverRoot: is not where pool" in line and "allowed: /home/kubernetes/bin/nvidia" in line
-        for line in told
+        for line in output
     )
 
 
@@ -99,19 +99,23 @@ def test_s4_corrected_passes_on_gke() -> None:
 
 
 def test_s4_s_plugin_must_bear_the_taint_of_a_compute_class() -> None:
-    told = values("s04-gke-cel", GPUS + GKE_ROOT + 'kubeletPlugin: {priorityClassName: ""}\n')
-    assert {line.split(" of pool ")[1].split(",")[0] for line in told} == {"a100", "flex", "l4"}
-    assert all("does not tolerate cloud.google.com/compute-class=any-gpu:NoSchedule" in line for line in told)
+    output = values("s04-gke-cel", GPUS + GKE_ROOT + 'kubeletPlugin: {priorityClassName: ""}\n')
+    assert {line.split(" of pool ")[1].split(",")[0] for line in output} == {"a100", "flex", "l4"}
+    assert all(
+        "does not tolerate cloud.google.com/compute-class=any-gpu:NoSchedule" in line for line in output
+    )
 
 
 QUOTA = "GKE admits critical pods outside of kube-system only where a ResourceQuota"
 
 
 def test_s4_s_plugin_is_critical_by_default_which_gke_admits_by_quota_only() -> None:
-    [told] = values("s04-gke-cel", f"{GPUS}{GKE_ROOT}kubeletPlugin: {{{TOLERATIONS}}}\n")
-    assert f" warning: values of dra-driver-nvidia-gpu 0.5.0 kubeletPlugin.priorityClassName: {QUOTA}" in told
-    assert "got: the chart's default, which is critical" in told
-    assert 'fix: kubeletPlugin: {priorityClassName: ""}, or such a quota in the namespace' in told
+    [output] = values("s04-gke-cel", f"{GPUS}{GKE_ROOT}kubeletPlugin: {{{TOLERATIONS}}}\n")
+    assert (
+        f" warning: values of dra-driver-nvidia-gpu 0.5.0 kubeletPlugin.priorityClassName: {QUOTA}" in output
+    )
+    assert "got: the chart's default, which is critical" in output
+    assert 'fix: kubeletPlugin: {priorityClassName: ""}, or such a quota in the namespace' in output
 
 
 @pytest.mark.parametrize(
@@ -129,8 +133,8 @@ def test_s4_s_plugin_is_critical_by_default_which_gke_admits_by_quota_only() -> 
     ],
 )
 def test_every_part_that_runs_is_looked_at(given: str, parts: list[str]) -> None:
-    told = [line for line in values("s04-gke-cel", GKE_PLUGIN + given) if QUOTA in line]
-    assert [line.split(".priorityClassName")[0].rsplit(" ", 1)[1] for line in told] == parts
+    output = [line for line in values("s04-gke-cel", GKE_PLUGIN + given) if QUOTA in line]
+    assert [line.split(".priorityClassName")[0].rsplit(" ", 1)[1] for line in output] == parts
 
 
 def test_other_clouds_admit_critical_pods_everywhere() -> None:
@@ -138,34 +142,34 @@ def test_other_clouds_admit_critical_pods_everywhere() -> None:
 
 
 def test_s5_s_label_turns_the_device_plugin_off() -> None:
-    [told] = manifest("s05-gke-tpu", limited("google.com/tpu", 4))
-    assert "limits.google.com/tpu: asks a device plugin" in told
-    assert "the pod would wait for ever" in told
+    [output] = manifest("s05-gke-tpu", limited("google.com/tpu", 4))
+    assert "limits.google.com/tpu: asks a device plugin" in output
+    assert "the pod would wait for ever" in output
 
 
 def test_s9_s_cluster_that_has_slices_gets_no_second_driver() -> None:
     values_with_label = f"{GPUS}kubeletPlugin: {{nodeSelector: {{example.com/pool: l40s}}, affinity: {{}}}}\n"
-    [told] = values("s09-existing-cluster", values_with_label)
-    assert " warning: " in told
-    assert "cluster edge brings its own DRA drivers (drivers: {})" in told
-    assert "fix: install nothing there" in told
+    [output] = values("s09-existing-cluster", values_with_label)
+    assert " warning: " in output
+    assert "cluster edge brings its own DRA drivers (drivers: {})" in output
+    assert "fix: install nothing there" in output
 
 
 def test_s15_s_device_plugin_s_pool_is_never_one_of_dra() -> None:
     operator = "devicePlugin: {enabled: true}\ndriver: {enabled: true}\n"
-    told = values("s02-aks-mig", operator, "gpu-operator@v25.10.0")
-    assert any("which the DRA driver publishes: each is given away twice" in line for line in told)
+    output = values("s02-aks-mig", operator, "gpu-operator@v25.10.0")
+    assert any("which the DRA driver publishes: each is allocated twice" in line for line in output)
 
 
-def test_s13_s_gpus_of_one_numa_node_pass_and_an_attribute_that_nobody_publishes_is_told() -> None:
+def test_s13_s_gpus_of_one_numa_node_pass_and_an_attribute_that_no_one_publishes_is_reported() -> None:
     pair = (
         "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: pair}\nspec:\n"
         "  spec:\n    devices:\n      requests: [{name: gpus, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]\n"
         "      constraints: [{matchAttribute: resource.kubernetes.io/%s}]\n"
     )
     assert on(pair % "numaNode", lab=cluster("hgx-h100-8")) == []
-    [told] = on(pair % "nvlink", lab=cluster("hgx-h100-8"))
-    assert "publishes the attribute resource.kubernetes.io/nvlink of matchAttribute" in told
+    [output] = on(pair % "nvlink", lab=cluster("hgx-h100-8"))
+    assert "publishes the attribute resource.kubernetes.io/nvlink of matchAttribute" in output
 
 
 def test_s14_s_gang_by_kueue_passes() -> None:

@@ -1,4 +1,4 @@
-"""Files that cannot be judged are told at their line, in bounded time and memory."""
+"""Files that cannot be checked are reported at their line, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "output"),
     [
         (b"a: [", "2:1: error: is no YAML: did not find expected node content"),
         (b"a: \x07b", "1:4: error: is no YAML: control characters are not allowed"),
@@ -32,9 +32,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         (b"just text", "1:1: error: is no Kubernetes object: apiVersion and kind are required"),
     ],
 )
-def test_it_is_told_and_nothing_is_raised(data: bytes, told: str) -> None:
+def test_it_is_reported_and_nothing_is_raised(data: bytes, output: str) -> None:
     [finding] = findings(data)
-    assert told in finding
+    assert output in finding
 
 
 def test_an_empty_file_and_other_kinds_say_nothing() -> None:
@@ -44,19 +44,19 @@ def test_an_empty_file_and_other_kinds_say_nothing() -> None:
 
 def test_what_cannot_be_read_hides_no_other_document_of_its_file() -> None:
     empty = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
-    torn, told = findings(f"%YAML 1.2\n---\nkind: [Service\n---\n{empty}")
+    torn, output = findings(f"%YAML 1.2\n---\nkind: [Service\n---\n{empty}")
     assert torn.startswith("4:1: error: is no YAML")
-    assert told.startswith("8:1: warning: DeviceClass a spec: has no selector")
+    assert output.startswith("8:1: warning: DeviceClass a spec: has no selector")
 
 
 def test_a_bundle_larger_than_any_object_is_read() -> None:
     other = f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\ndata: {{a: {'x' * 60_000}}}\n"
     empty = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
-    [told] = findings(other * 20 + empty)
-    assert told.startswith("105:1: warning: DeviceClass a spec: has no selector")
+    [output] = findings(other * 20 + empty)
+    assert output.startswith("105:1: warning: DeviceClass a spec: has no selector")
 
 
-def test_the_items_of_a_list_are_judged_one_by_one() -> None:
+def test_the_items_of_a_list_are_checked_one_by_one() -> None:
     item = "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: a}, spec: {}}"
     [finding] = findings(f"apiVersion: v1\nkind: List\nitems:\n  - {item}\n")
     assert finding.startswith("4:")

@@ -1,5 +1,5 @@
-# ruff: noqa: E501 - messages are written as they are told
-"""Pods are judged whole: all claims together, with constraints and copies, on each cluster of the stack."""
+# ruff: noqa: E501 - messages are written as they are reported
+"""Pods are checked whole: all claims together, with constraints and copies, on each cluster of the stack."""
 
 from __future__ import annotations
 
@@ -39,75 +39,75 @@ def test_two_claims_that_share_a_node_pass() -> None:
     assert findings(template("a", 5) + template("b", 3) + job(1, "a", "b")) == []
 
 
-def test_two_claims_that_each_fit_but_not_on_one_node_are_told() -> None:
-    [told] = findings(template("a", 5) + template("b", 4) + job(1, "a", "b"))
-    assert told == (
+def test_two_claims_that_each_fit_but_not_on_one_node_are_reported() -> None:
+    [output] = findings(template("a", 5) + template("b", 4) + job(1, "a", "b"))
+    assert output == (
         "19:7: error: Job train spec.template.spec.resourceClaims: no node has the devices of all these claims "
         "together; got: a, b; fix: ask for fewer devices, loosen the constraints, or choose machines with more "
         "devices of one kind [does-not-fit]"
     )
 
 
-def test_a_constraint_that_no_node_meets_is_told_where_the_claim_is() -> None:
+def test_a_constraint_that_no_node_meets_is_reported_where_the_claim_is() -> None:
     assert findings(template("a", 3, "gpu.nvidia.com/parentUUID", "mig.nvidia.com")) == []
-    [told] = findings(template("a", 8, "gpu.nvidia.com/parentUUID", "mig.nvidia.com"))
-    assert told.startswith(
+    [output] = findings(template("a", 8, "gpu.nvidia.com/parentUUID", "mig.nvidia.com"))
+    assert output.startswith(
         "5:15: error: ResourceClaimTemplate a spec.spec.devices: no node meets all its requests and "
         "constraints together"
     )
 
 
-def test_a_constraint_on_an_attribute_that_nobody_knows_is_not_judged() -> None:
+def test_a_constraint_on_an_attribute_that_is_unknown_is_not_checked() -> None:
     assert findings(template("a", 2, "gpu.nvidia.com/driverVersion")) == []
 
 
-def test_as_many_pods_as_the_fleet_has_devices_for_pass_and_one_more_is_told() -> None:
+def test_as_many_pods_as_the_fleet_has_devices_for_pass_and_one_more_is_reported() -> None:
     assert findings(template("a", 4) + job(2, "a")) == []
-    [told] = findings(template("a", 4) + job(3, "a"))
-    assert told == (
+    [output] = findings(template("a", 4) + job(3, "a"))
+    assert output == (
         "11:3: error: Job train spec.parallelism: 3 pods ask for devices at the same time, and all nodes of h100 "
         "(up to 1) together have them for 2; got: 3; fix: run 2 at most, or raise nodes.max in the stack file [fleet-too-small]"
     )
 
 
-def test_what_stops_the_scheduling_of_a_pod_is_told_in_the_scheduler_s_words() -> None:
+def test_what_stops_the_scheduling_of_a_pod_is_reported_in_the_scheduler_s_words() -> None:
     text = template("a", 1, "gpu.nvidia.com/parentUUID", "mig.nvidia.com").replace(
         "count: 1", "allocationMode: All"
     )
-    [told] = findings(text)
-    assert "5:15: error: ResourceClaimTemplate a spec.spec.devices: stops the pod on every node: " in told
-    assert "claim a, request gpu" in told
+    [output] = findings(text)
+    assert "5:15: error: ResourceClaimTemplate a spec.spec.devices: stops the pod on every node: " in output
+    assert "claim a, request gpu" in output
 
 
-def test_each_cluster_is_judged_and_named_where_they_differ() -> None:
+def test_each_cluster_is_checked_and_named_where_they_differ() -> None:
     both = {"big": cluster("hgx-h100-8"), "small": cluster("pcie-l40s-4")}
     assert on(template("a", 4), **both) == []
-    [told] = on(template("a", 8), **both)
-    assert " warning: " in told
-    assert "exactly.count: on small: asks for 8 devices of one node, where at most 4 of type gpu" in told
+    [output] = on(template("a", 8), **both)
+    assert " warning: " in output
+    assert "exactly.count: on small: asks for 8 devices of one node, where at most 4 of type gpu" in output
 
 
-def test_a_field_that_one_cluster_s_minor_drops_is_told_for_that_cluster() -> None:
+def test_a_field_that_one_cluster_s_minor_drops_is_reported_for_that_cluster() -> None:
     claim = (
         "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\n"
         "spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, "
         "capacity: {requests: {memory: 10Gi}}}}]}}\n"
     )
     both = {"new": cluster("hgx-h100-8"), "old": cluster("hgx-h100-8", "1.35")}
-    [told] = [line for line in on(claim, **both) if "on old: " in line]
-    assert "on old: Kubernetes 1.35 drops this field without a word" in told
+    [output] = [line for line in on(claim, **both) if "on old: " in line]
+    assert "on old: Kubernetes 1.35 drops this field silently" in output
     assert any("1.35 drops" in line and " error: " in line for line in on(claim, old=both["old"]))
     assert not any(" error: " in line for line in on(claim, new=both["new"]))
 
 
-def test_a_driver_that_nobody_can_predict_is_a_warning_and_no_error() -> None:
+def test_a_driver_that_no_one_can_predict_is_a_warning_and_no_error() -> None:
     text = (
         "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: nic}\n"
         "spec: {selectors: [{cel: {expression: \"device.driver == 'dra.net'\"}}]}\n"
     ) + template("a", 1, "", "nic")
-    [told] = on(text, lab=cluster("hgx-h100-8", drivers={}))
-    assert "warning: DeviceClass nic" in told
-    assert "cannot be judged: what driver dra.net publishes cannot be predicted" in told
+    [output] = on(text, lab=cluster("hgx-h100-8", drivers={}))
+    assert "warning: DeviceClass nic" in output
+    assert "cannot be checked: what driver dra.net publishes cannot be predicted" in output
 
 
 POD = """---
@@ -122,7 +122,7 @@ spec:
 RESERVED = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"}]
 
 
-def test_where_a_pod_may_run_is_judged_beside_a_claim_that_nobody_knows() -> None:
+def test_where_a_pod_may_run_is_checked_beside_a_claim_that_is_unknown() -> None:
     tainted = cluster("hgx-h100-8", taints=RESERVED)
     kept_off, unknown = on(POD % "gpus", lab=tainted)
     assert "is no ResourceClaimTemplate of the stack or of the files checked" in unknown

@@ -33,8 +33,8 @@ def printed(*arguments: str) -> Any:
 
 
 def test_every_machine_of_every_cloud_is_offered_once_with_its_drivers() -> None:
-    told = [(item["cloud"], item["name"]) for item in printed("machines")["machines"]]
-    assert sorted(told) == sorted(
+    output = [(item["cloud"], item["name"]) for item in printed("machines")["machines"]]
+    assert sorted(output) == sorted(
         (name, machine) for name in clouds.names() for machine in clouds.named(name).machines
     )
     by_name = {item["name"]: item["drivers"] for item in printed("machines")["machines"]}
@@ -43,17 +43,17 @@ def test_every_machine_of_every_cloud_is_offered_once_with_its_drivers() -> None
 
 
 def test_machines_are_found_by_model_cloud_and_memory_of_one_gpu() -> None:
-    told = printed("machines", "--gpu", "a100", "--cloud", "aks", "--min-memory", "41Gi")
-    assert [item["name"] for item in told["machines"]] == [
+    output = printed("machines", "--gpu", "a100", "--cloud", "aks", "--min-memory", "41Gi")
+    assert [item["name"] for item in output["machines"]] == [
         "Standard_NC24ads_A100_v4",
         "Standard_NC48ads_A100_v4",
         "Standard_NC96ads_A100_v4",
         "Standard_ND96amsr_A100_v4",
     ]
-    assert told["memoryUnknown"] == []
+    assert output["memoryUnknown"] == []
 
 
-def test_a_machine_whose_memory_nobody_tells_is_named_and_not_guessed() -> None:
+def test_a_machine_whose_memory_no_one_reports_is_named_and_not_guessed() -> None:
     found = find_offers(accelerator="v6e", cloud="gke", least="1Gi")
     names = ", ".join(found.memory_unknown)
     assert names
@@ -98,10 +98,10 @@ def test_what_cannot_be_looked_for_is_refused(asked: dict[str, str], refusal: st
 
 
 def test_all_drivers_are_listed_with_their_charts_and_ways_of_sharing() -> None:
-    told = {item["name"]: item for item in printed("drivers")["drivers"]}
-    assert list(told) == drivers.names()
-    assert told["nvidia"]["sharing"] == ["mig", "time-slicing", "mps"]
-    assert told["nvidia"]["publishes"] == ["gpu.nvidia.com", "compute-domain.nvidia.com"]
+    output = {item["name"]: item for item in printed("drivers")["drivers"]}
+    assert list(output) == drivers.names()
+    assert output["nvidia"]["sharing"] == ["mig", "time-slicing", "mps"]
+    assert output["nvidia"]["publishes"] == ["gpu.nvidia.com", "compute-domain.nvidia.com"]
 
 
 def test_json_and_yaml_say_the_same() -> None:
@@ -111,9 +111,9 @@ def test_json_and_yaml_say_the_same() -> None:
 
 @pytest.mark.parametrize("path", ["clusters.pools.nodes", "clusters.lab.pools.a100.nodes"])
 def test_a_key_is_explained_with_or_without_the_names_between(path: str) -> None:
-    told = explain(path)
-    assert told.path == "clusters.NAME.pools.NAME.nodes"
-    [found] = told.found
+    output = explain(path)
+    assert output.path == "clusters.NAME.pools.NAME.nodes"
+    [found] = output.found
     assert found.within == "AksPool, EksPool, GkePool, Pool, AckPool"
     assert [key.name for key in found.keys] == ["min", "max"]
 
@@ -168,7 +168,7 @@ def test_every_key_of_the_dev_stack_is_explained() -> None:
         ("owner.name", "owner has no key 'name'\n  allowed: none is known here"),
     ],
 )
-def test_an_unknown_key_is_told_with_the_nearest_one(path: str, refusal: str) -> None:
+def test_an_unknown_key_is_reported_with_the_nearest_one(path: str, refusal: str) -> None:
     with pytest.raises(UnknownKey) as refused:
         explain(path)
     assert str(refused.value).startswith(refusal)

@@ -29,18 +29,18 @@ def test_warnings_alone_exit_with_zero() -> None:
     stack = str(RECIPES / "s1" / "published-stack.yaml")
     result = RUNNER.invoke(app, ["check", "--stack", stack, "--values", values, "--json"])
     assert result.exit_code == 0
-    told = json.loads(result.stdout)
-    assert (told["errors"], told["warnings"]) == (0, 1)
-    assert told["findings"][0]["path"] == "kubeletPlugin.affinity"
+    shown = json.loads(result.stdout)
+    assert (shown["errors"], shown["warnings"]) == (0, 1)
+    assert shown["findings"][0]["path"] == "kubeletPlugin.affinity"
 
 
-def test_a_file_that_cannot_be_read_is_told() -> None:
+def test_a_file_that_cannot_be_read_is_reported() -> None:
     result = RUNNER.invoke(app, ["check", "missing.yaml", "--stack", "dev"])
     assert result.exit_code == 1
     assert "missing.yaml:1:1: error: cannot be read: No such file or directory" in result.stdout
 
 
-def test_a_cluster_that_the_stack_lacks_is_told_with_those_it_has() -> None:
+def test_a_cluster_that_the_stack_lacks_is_reported_with_those_it_has() -> None:
     stack = str(RECIPES / "s6" / "stack.yaml")
     file = str(RECIPES / "s6" / "corrected.yaml")
     result = RUNNER.invoke(app, ["check", file, "--stack", stack, "--cluster", "nowhere"])
@@ -66,7 +66,7 @@ def test_a_command_before_the_pipe_that_wrote_nothing_is_no_success(nothing: str
     )
 
 
-def test_help_tells_the_exit_codes() -> None:
+def test_help_reports_the_exit_codes() -> None:
     result = RUNNER.invoke(app, ["check", "--help"])
     assert "Exit code: 1 errors, 0 none" in " ".join(result.stdout.split())
 
@@ -84,7 +84,7 @@ def test_thousands_of_findings_are_printed_as_plain_lines(tmp_path: Path) -> Non
     ]
 
 
-def test_a_file_that_is_too_large_is_told_and_not_read(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_is_reported_and_not_read(tmp_path: Path) -> None:
     file = tmp_path / "large.yaml"
     file.write_bytes(b"# " + b"x" * 20_000_000)
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(RECIPES / "s6" / "stack.yaml")])
@@ -107,12 +107,12 @@ def deployed(folder: Path) -> Path:
 def test_a_folder_stands_for_the_files_below_it(tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", str(deployed(tmp_path)), *STACK])
     assert result.exit_code == 0
-    told, summary, extent = result.stdout.splitlines()
-    assert told.startswith(f"{tmp_path}/app/class.yaml:4:1: warning: DeviceClass a spec: has no selector")
+    shown, summary, extent = result.stdout.splitlines()
+    assert shown.startswith(f"{tmp_path}/app/class.yaml:4:1: warning: DeviceClass a spec: has no selector")
     assert (summary, extent) == ("0 errors, 1 warning", "1 checked, 1 skipped (1 no Kubernetes objects)")
 
 
-def test_a_pattern_stands_for_the_files_that_match_and_one_without_any_is_told(tmp_path: Path) -> None:
+def test_a_pattern_stands_for_the_files_that_match_and_one_without_any_is_reported(tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", f"{deployed(tmp_path)}/**/class.*", *STACK])
     assert result.stdout.splitlines()[-1] == "1 checked, 0 skipped"
     result = RUNNER.invoke(app, ["check", f"{tmp_path}/*.json", *STACK])
@@ -120,7 +120,7 @@ def test_a_pattern_stands_for_the_files_that_match_and_one_without_any_is_told(t
     assert "*.json:1:1: error: cannot be read: No such file or directory" in result.stdout
 
 
-def test_a_list_of_what_to_leave_out_is_a_file(tmp_path: Path) -> None:
+def test_a_list_of_what_to_omit_is_a_file(tmp_path: Path) -> None:
     listed = tmp_path / "ignored"
     listed.write_text("*/class.yaml class-without-selector  # for a test\n")
     result = RUNNER.invoke(app, ["check", str(deployed(tmp_path)), *STACK, "--ignore", str(listed)])
@@ -128,7 +128,7 @@ def test_a_list_of_what_to_leave_out_is_a_file(tmp_path: Path) -> None:
     listed.write_text("* class-without-selectors\n")
     result = RUNNER.invoke(app, ["check", str(deployed(tmp_path)), *STACK, "--ignore", str(listed)])
     assert result.exit_code == 1
-    assert f"{listed}:1:1: error: leaves out a rule that does not exist" in result.stdout
+    assert f"{listed}:1:1: error: omits a rule that does not exist" in result.stdout
 
 
 def test_findings_are_annotations_and_sarif_for_code_hosts(tmp_path: Path) -> None:

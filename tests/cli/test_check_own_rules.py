@@ -59,8 +59,8 @@ def test_custom_rules_check_objects_that_request_no_devices(file: Path, rules: P
     rule.write_text(rule.read_text("utf-8").replace("core/v1:Namespace", "apps/v1:Deployment"), "utf-8")
     file.write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", encoding="utf-8")
     code, lines = check(file, "--rules", str(rules))
-    told = "0 checked, 1 skipped (1 ask for no devices); 1 object by your own rules"
-    assert (code, lines[-1]) == (1, told)
+    output = "0 checked, 1 skipped (1 ask for no devices); 1 object by your own rules"
+    assert (code, lines[-1]) == (1, output)
     assert lines[0].startswith(f"{file}:3:1: error: Deployment web metadata.labels.{LABEL}: is absent")
 
 
@@ -87,15 +87,15 @@ def test_an_exempted_finding_is_a_warning_until_its_day(file: Path, rules: Path,
     write_exemptions(exemptions, exemption("team", PAST))
     code, lines = check(file, *options)
     assert code == 1
-    assert f": is absent; its exemption expired on {PAST} (shared by all teams); fix: mend" in lines[0]
+    assert f": is absent; its exemption expired on {PAST} (shared by all teams); fix: fix" in lines[0]
 
 
-def test_a_comment_leaves_out_a_rule_of_one_s_own(file: Path, rules: Path) -> None:
+def test_a_comment_omits_a_rule_of_one_s_own(file: Path, rules: Path) -> None:
     file.write_text(f"# dra-fleet: ignore-file {OWNER}\n{NAMESPACE}", encoding="utf-8")
     assert check(file, "--rules", str(rules))[0] == 0
     code, lines = check(file)
     assert code == 1
-    assert "leaves out a rule that does not exist" in lines[0]
+    assert "omits a rule that does not exist" in lines[0]
 
 
 def test_rules_of_the_stack_file_run_only_if_the_option_asks_for_them(file: Path, rules: Path) -> None:
@@ -132,6 +132,6 @@ def test_missing_rules_stop_the_check(file: Path, tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(STACK), "--rules", str(tmp_path / "no")])
     assert isinstance(result.exception, GateError)
     assert str(result.exception) == (
-        f"{tmp_path / 'no'} is no folder, and rules of it are asked for: nothing is judged without them; "
+        f"{tmp_path / 'no'} is no folder, and rules of it are asked for: nothing is checked without them; "
         "fix: restore it, or take it out of the policies"
     )

@@ -46,7 +46,7 @@ def test_a_closed_stdin_is_an_empty_one() -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("options", ["", " --json"])
-def test_a_full_disk_behind_stdout_is_told(options: str, unbuffered: str) -> None:
+def test_a_full_disk_behind_stdout_is_reported(options: str, unbuffered: str) -> None:
     code, _, err = shell(f"prove examples/s10-capacity.yaml{options} >/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert code == 1
     assert err.startswith("error: the disk: No space left on device")
@@ -58,7 +58,7 @@ def test_a_reader_that_goes_away_is_no_error(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "output"),
     [
         (f"prove {'a' * 300}", "File name too long; fix: choose another path\n"),
         (f"check {'a' * 5000}.yaml --stack dev", "aaa: File name too long; fix: choose another path\n"),
@@ -73,12 +73,12 @@ def test_a_reader_that_goes_away_is_no_error(line: str) -> None:
         ),
     ],
 )
-def test_a_path_that_cannot_be_is_told(line: str, told: str) -> None:
+def test_a_path_that_cannot_be_is_reported(line: str, output: str) -> None:
     code, _, err = shell(line)
-    assert (code, err.endswith(told)) == (1, True), err
+    assert (code, err.endswith(output)) == (1, True), err
 
 
-def test_a_working_directory_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_working_directory_that_is_gone_is_reported(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     line = f"mkdir {gone}; cd {gone}; rmdir {gone}; {COMMAND} prove dev"
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)

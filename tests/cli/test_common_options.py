@@ -32,12 +32,12 @@ WITHOUT_DATA = {"completion"}
 def test_each_command_has_the_common_options_and_no_word_of_python_in_its_help(
     run: Run, command: str
 ) -> None:
-    code, told, _ = run(*command.split(), "--help")
+    code, output, _ = run(*command.split(), "--help")
     assert code == 0
-    assert "-q, --quiet" in told
-    assert "-v, --verbose" in told
-    assert ("-o, --output table|json|yaml" in told) is (command not in WITHOUT_DATA)
-    usage, _, rest = told.partition("Examples:")[0].partition("Options:")
+    assert "-q, --quiet" in output
+    assert "-v, --verbose" in output
+    assert ("-o, --output table|json|yaml" in output) is (command not in WITHOUT_DATA)
+    usage, _, rest = output.partition("Examples:")[0].partition("Options:")
     assert [word for word in ("<", "{", "list[", "Path") if word in usage + rest] == []
 
 
@@ -47,10 +47,10 @@ def test_all_commands_with_data_print_the_same_as_json_and_as_yaml(run: Run) -> 
     assert yaml.safe_load(run("prove", LAB, "-o", "yaml")[1]) == json.loads(as_json)
 
 
-def test_an_error_is_told_in_the_form_that_was_asked_for(run: Run) -> None:
+def test_an_error_is_reported_in_the_form_that_was_asked_for(run: Run) -> None:
     code, out, err = run("prove", "nosuch", "-o", "yaml")
-    told = yaml.safe_load(out)["error"]
-    assert (code, err) == (1, f"error: {told}\n")
+    output = yaml.safe_load(out)["error"]
+    assert (code, err) == (1, f"error: {output}\n")
 
 
 def test_quiet_leaves_results_and_errors(run: Run, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_another_shell_is_refused_with_the_known_ones(run: Run) -> None:
         ("dra-fleet gate --preset p", ["production"]),
     ],
 )
-def test_a_shell_is_told_what_can_follow(
+def test_a_shell_completes_commands_and_options(
     run: Run, monkeypatch: pytest.MonkeyPatch, typed: str, offered: list[str]
 ) -> None:
     monkeypatch.chdir(ROOT)

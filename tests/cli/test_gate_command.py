@@ -64,7 +64,9 @@ def test_a_preview_without_findings_passes(saved: Path) -> None:
     result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview())])
     assert result.exit_code == 0
     assert "passed: " in result.stdout
-    assert "judged 2 resources with the preset standard; 0 mandatory and 0 advisory findings" in result.stdout
+    assert (
+        "checked 2 resources with the preset standard; 0 mandatory and 0 advisory findings" in result.stdout
+    )
 
 
 def test_a_finding_is_shown_whole_with_brackets(saved: Path) -> None:
@@ -98,13 +100,13 @@ def test_a_sentence_is_printed_once_with_its_resources(saved: Path) -> None:
     ]
 
 
-def test_a_disabled_mandatory_rule_is_named_and_can_be_let_off_by_name(saved: Path) -> None:
+def test_a_disabled_mandatory_rule_is_named_and_can_be_exempt_by_name(saved: Path) -> None:
     events = save(saved, preview(without=FLOOR))
     result = RUNNER.invoke(app, ["gate", "--events", events, "--json"])
     assert result.exit_code == 3
     report = json.loads(result.stdout)
     assert report["passed"] is False
-    assert report["problems"][0].startswith(f"the rule {FLOOR} is mandatory, and did not judge the stack")
+    assert report["problems"][0].startswith(f"the rule {FLOOR} is mandatory, and did not check the stack")
     assert RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR]).exit_code == 0
 
 
@@ -117,7 +119,7 @@ def test_what_plain_json_prints_is_refused_by_name(saved: Path) -> None:
     assert "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true" in report
 
 
-def test_events_from_stdin_are_judged(saved: Path) -> None:
+def test_events_from_stdin_are_checked(saved: Path) -> None:
     save(saved, preview())
     result = RUNNER.invoke(app, ["gate", "--events", "-"], input=saved.read_text(encoding="utf-8"))
     assert result.exit_code == 0
@@ -133,7 +135,7 @@ def test_the_findings_are_written_as_sarif(saved: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "text"),
     [
         ("nonsense", "is no JSON"),
         ("[]", "must be a JSON object of rules"),
@@ -143,24 +145,26 @@ def test_the_findings_are_written_as_sarif(saved: Path, tmp_path: Path) -> None:
         (f'{{"{FLOOR}": {{"flor": 1}}}}', f"the policy config of {FLOOR} has flor; allowed: acceptUnknown"),
     ],
 )
-def test_a_wrong_policy_config_is_told(content: str, told: str, saved: Path, tmp_path: Path) -> None:
+def test_a_wrong_policy_config_is_reported(content: str, text: str, saved: Path, tmp_path: Path) -> None:
     config = tmp_path / "policy.json"
     config.write_text(content, encoding="utf-8")
     events = save(saved, [preview()[0], {"summaryEvent": {"result": "succeeded"}}])
     result = RUNNER.invoke(app, ["gate", "--events", events, "--policy-config", str(config)])
     assert result.exit_code == 3
-    assert told in " ".join(result.output.split())
+    assert text in " ".join(result.output.split())
 
 
-def test_a_policy_config_for_a_preview_that_is_already_judged_is_refused(saved: Path, tmp_path: Path) -> None:
+def test_a_policy_config_for_a_preview_that_is_already_checked_is_refused(
+    saved: Path, tmp_path: Path
+) -> None:
     config = tmp_path / "policy.json"
     config.write_text("{}", encoding="utf-8")
     result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview()), "--policy-config", str(config)])
     assert result.exit_code == 2
-    assert "has judged this preview already" in result.output
+    assert "has checked this preview already" in result.output
 
 
-def test_a_missing_file_of_events_is_told() -> None:
+def test_a_missing_file_of_events_is_reported() -> None:
     result = RUNNER.invoke(app, ["gate", "--events", "missing.jsonl"])
     assert result.exit_code == 3
     assert "missing.jsonl: cannot be read: No such file or directory" in result.output
@@ -173,17 +177,17 @@ def test_a_stack_or_events_are_needed_and_not_both(arguments: list[str]) -> None
     assert "name a STACK, or give the events" in " ".join(result.output.replace("│", " ").split())
 
 
-def test_a_rule_that_does_not_exist_cannot_be_let_off() -> None:
+def test_a_rule_that_does_not_exist_cannot_be_exempt() -> None:
     result = RUNNER.invoke(app, ["gate", "dev", "--without", "no-such-rule"])
     assert result.exit_code == 2
     assert "'no-such-rule' is no rule" in result.output
 
 
-def test_a_rule_that_is_let_off_is_told(saved: Path) -> None:
+def test_a_rule_that_is_exempt_is_reported(saved: Path) -> None:
     events = save(saved, preview(violation("c: old")))
     result = RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR])
     assert result.exit_code == 0
-    assert f"let off by name: {FLOOR}, 1 findings" in result.output
+    assert f"exempt by name: {FLOOR}, 1 findings" in result.output
     report = json.loads(RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR, "--json"]).stdout)
     assert (report["passed"], report["letOff"]) == (True, [FLOOR])
 
@@ -194,7 +198,7 @@ def test_a_project_s_folder_that_is_not_there_is_wrong_usage() -> None:
     assert "Invalid value for --cwd: /no/where is no directory" in result.output
 
 
-def test_a_missing_engine_is_told_with_where_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_engine_is_reported_with_where_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     result = RUNNER.invoke(app, ["gate", "dev", "--json"])
     assert result.exit_code == 3
@@ -203,7 +207,7 @@ def test_a_missing_engine_is_told_with_where_to_get_it(monkeypatch: pytest.Monke
     assert report["error"].startswith("`pulumi` is not on PATH; fix: install the Pulumi CLI")
 
 
-def test_help_tells_the_exit_codes_with_examples() -> None:
+def test_help_reports_the_exit_codes_with_examples() -> None:
     report = " ".join(RUNNER.invoke(app, ["gate", "--help"]).stdout.split())
     assert "Exit code: 0 passed, 1 mandatory findings, 2 wrong usage, 3 no verdict" in report
     assert "dra-fleet gate prod --preset production" in report

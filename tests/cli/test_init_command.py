@@ -114,11 +114,11 @@ def test_a_new_project_asks_on_a_terminal_for_what_no_option_gives(
     assert asked == []
 
 
-def test_a_script_is_told_what_was_made(tmp_path: Path) -> None:
-    told = json.loads(run("init", "own", "--json").stdout)
-    assert told["project"] == "own"
-    assert told["folder"] == str(tmp_path / "own")
-    assert [name for name in told["files"] if not (tmp_path / "own" / name).is_file()] == []
+def test_a_script_reads_the_created_files(tmp_path: Path) -> None:
+    output = json.loads(run("init", "own", "--json").stdout)
+    assert output["project"] == "own"
+    assert output["folder"] == str(tmp_path / "own")
+    assert [name for name in output["files"] if not (tmp_path / "own" / name).is_file()] == []
 
 
 def test_an_empty_folder_and_an_empty_repository_are_filled(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_a_place_that_takes_no_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_new_project_installs_a_version_that_is_this_one() -> None:
     (line,) = (init.TEMPLATE / "requirements.txt").read_text(encoding="utf-8").splitlines()[1:]
-    wanted = Requirement(line)
-    assert wanted.name == "dra-fleet"
-    assert wanted.specifier.contains(run("--version").stdout.split()[1])
+    requested = Requirement(line)
+    assert requested.name == "dra-fleet"
+    assert requested.specifier.contains(run("--version").stdout.split()[1])
 
 
 def test_every_cloud_has_a_project_and_a_program() -> None:

@@ -51,34 +51,34 @@ def test_the_published_schema_is_exact(published: PublishedSchema) -> None:
 
 
 def test_a_proof_that_fits_keeps_to_the_schema() -> None:
-    code, told = printed("prove", "dev")
-    assert (code, told["fits"]) == (0, True)
-    assert problems("prove", told) == []
+    code, output = printed("prove", "dev")
+    assert (code, output["fits"]) == (0, True)
+    assert problems("prove", output) == []
 
 
 def test_a_proof_with_every_verdict_keeps_to_the_schema() -> None:
-    code, told = printed("prove", str(STACKS / "verdicts.yaml"))
-    assert (code, told["fits"]) == (1, False)
-    assert {item["name"]: item["word"] for item in told["workloads"]} == {word: word for word in VERDICTS}
-    assert problems("prove", told) == []
+    code, output = printed("prove", str(STACKS / "verdicts.yaml"))
+    assert (code, output["fits"]) == (1, False)
+    assert {item["name"]: item["word"] for item in output["workloads"]} == {word: word for word in VERDICTS}
+    assert problems("prove", output) == []
 
 
 def test_the_findings_of_a_check_keep_to_the_schema() -> None:
     files = [str(RECIPES / "s6" / name) for name in ("published.yaml", "stack.yaml")]
-    code, told = printed("check", files[0], "--stack", files[1])
-    assert (code, told["errors"]) == (1, 1)
-    assert problems("check", told) == []
+    code, output = printed("check", files[0], "--stack", files[1])
+    assert (code, output["errors"]) == (1, 1)
+    assert problems("check", output) == []
 
 
 def test_a_check_that_finds_nothing_keeps_to_the_schema() -> None:
     files = [str(RECIPES / "s6" / name) for name in ("corrected.yaml", "stack.yaml")]
-    code, told = printed("check", files[0], "--stack", files[1])
-    assert (code, told["findings"]) == (0, [])
-    assert problems("check", told) == []
+    code, output = printed("check", files[0], "--stack", files[1])
+    assert (code, output["findings"]) == (0, [])
+    assert problems("check", output) == []
 
 
 @pytest.mark.parametrize("name", ["prove", "check"])
-def test_a_stack_that_is_wrong_is_told_within_the_schema(
+def test_a_stack_that_is_wrong_is_reported_within_the_schema(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     stack = tmp_path / "wrong.yaml"
@@ -87,9 +87,9 @@ def test_a_stack_that_is_wrong_is_told_within_the_schema(
     monkeypatch.setattr(sys, "argv", ["dra-fleet", *arguments, "--json"])
     with pytest.raises(SystemExit) as ended:
         main.run()
-    told = json.loads(capsys.readouterr().out)
-    assert (ended.value.code, list(told)) == (1, ["error"])
-    assert problems(name, told) == []
+    output = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, list(output)) == (1, ["error"])
+    assert problems(name, output) == []
 
 
 def test_where_a_rehearsed_stack_stands_keeps_to_the_schema() -> None:
@@ -104,19 +104,19 @@ def test_where_a_rehearsed_stack_stands_keeps_to_the_schema() -> None:
         },
     )
     status = StackStatus(clusters={"lab": ClusterStatus(kubernetes="v1.36.3", allocation=allocation)})
-    told = json.loads(json.dumps(status.as_json()))
-    assert told["all_allocated"] is False
-    assert problems("rehearse-status", told) == []
+    output = json.loads(json.dumps(status.as_json()))
+    assert output["all_allocated"] is False
+    assert problems("rehearse-status", output) == []
 
 
 @pytest.mark.parametrize("path", [(), ("workloads", 0), ("claims", 0, "pools", 0), ("classes", 0)])
 def test_a_key_that_is_not_published_is_refused(path: tuple[str | int, ...]) -> None:
-    told = printed("prove", "dev")[1]
-    place = told
+    output = printed("prove", "dev")[1]
+    place = output
     for step in path:
         place = place[step]
     place["more"] = 1
-    assert len(problems("prove", told)) == 1
+    assert len(problems("prove", output)) == 1
 
 
 def test_the_stack_with_every_verdict_is_itself_a_valid_stack_file() -> None:

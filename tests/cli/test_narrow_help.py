@@ -28,7 +28,7 @@ def everything(group: Any, name: str) -> Iterator[tuple[str, Any]]:
 ALL = dict(everything(get_command(app), "dra-fleet"))
 
 
-def told(name: str, columns: int) -> tuple[str, str]:
+def output(name: str, columns: int) -> tuple[str, str]:
     """Help on a terminal of so many columns: what comes before its examples, and these."""
     wider = columns if columns > DEFAULT else None
     context = Context(ALL[name], info_name=name, terminal_width=wider)
@@ -38,8 +38,8 @@ def told(name: str, columns: int) -> tuple[str, str]:
 
 def wanting(name: str, columns: int) -> list[str]:
     """What is wrong with the help of a command on a terminal of so many columns."""
-    text, examples = told(name, columns)
-    whole, copied = told(name, WIDE)
+    text, examples = output(name, columns)
+    whole, copied = output(name, WIDE)
     words = set(whole.split())
     broken = [word for word in text.split() if word not in words and word.rstrip("-") not in whole]
     long = [line for line in text.splitlines() if len(line) > columns and len(line.split()) > 2]
@@ -55,4 +55,4 @@ def test_help_breaks_no_word_and_no_example_and_cuts_nothing_off(
 
 
 def test_every_command_shows_examples() -> None:
-    assert [name for name in ALL if not told(name, WIDE)[1] and name != "dra-fleet rules"] == []
+    assert [name for name in ALL if not output(name, WIDE)[1] and name != "dra-fleet rules"] == []

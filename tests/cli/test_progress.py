@@ -1,4 +1,4 @@
-"""What long work tells where there is no terminal."""
+"""What long work reports where there is no terminal."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dra_fleet.cli import progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Told = Callable[[int, float], str]
+    Reported = Callable[[int, float], str]
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+def text(monkeypatch: pytest.MonkeyPatch) -> Reported:
     """The last line told of a step, when so many of 100 are done after so many seconds."""
 
-    def told(done: int, seconds: float) -> str:
+    def text(done: int, seconds: float) -> str:
         now = [0.0]
         monkeypatch.setattr("time.monotonic", lambda: now[0])
         output = io.StringIO()
@@ -29,7 +29,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
             step.update("compiling net/http", done=done, total=100)
             return output.getvalue().splitlines()[-1]
 
-    return told
+    return text
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
         (25, 1.0, "Helm v4 ..."),
     ],
 )
-def test_a_counted_step_says_how_long_the_rest_will_take_as_far_as_it_can_tell(
-    told: Told, done: int, seconds: float, line: str
+def test_a_counted_step_says_how_long_the_rest_will_take_as_far_as_it_knows(
+    text: Reported, done: int, seconds: float, line: str
 ) -> None:
-    assert told(done, seconds) == line
+    assert text(done, seconds) == line
 
 
-def test_a_result_is_told_at_once() -> None:
+def test_a_result_is_reported_at_once() -> None:
     output = io.StringIO()
     reporter = progress.PlainReporter(Console(file=output, width=200))
     reporter.say("proof of workloads: 3 guaranteed")

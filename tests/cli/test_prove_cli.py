@@ -28,10 +28,12 @@ def broken(tmp_path: Path) -> Path:
 
 def test_prove_answers_in_json_from_the_stack_file_alone() -> None:
     result = CliRunner().invoke(app, ["prove", "dev", "--json"])
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["fits"]) == (0, True)
+    output = json.loads(result.stdout)
+    assert (result.exit_code, output["fits"]) == (0, True)
     declared = read_stack_file(ROOT / "Pulumi.dev.yaml").settings.workloads
-    assert {item["name"]: item["word"] for item in told["workloads"]} == dict.fromkeys(declared, "guaranteed")
+    assert {item["name"]: item["word"] for item in output["workloads"]} == dict.fromkeys(
+        declared, "guaranteed"
+    )
 
 
 def test_a_broken_clause_exits_1_and_is_named_with_the_value(tmp_path: Path) -> None:
@@ -66,28 +68,28 @@ def test_the_place_of_a_failure_of_several_lines_stands_above_its_fix(tmp_path: 
     assert lines[at + 1] == "  fix: correct the CEL expression"
 
 
-def test_a_broken_clause_is_told_with_clause_value_and_fix_in_json_too(tmp_path: Path) -> None:
+def test_a_broken_clause_is_reported_with_clause_value_and_fix_in_json_too(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["prove", str(broken(tmp_path)), "--json"])
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["fits"]) == (1, False)
-    [item] = [item for item in told["claims"] if item["name"] == "partition"]
+    output = json.loads(result.stdout)
+    assert (result.exit_code, output["fits"]) == (1, False)
+    [item] = [item for item in output["claims"] if item["name"] == "partition"]
     assert item["word"] == "never"
     a100 = next(fit for fit in item["pools"] if fit["pool"] == "a100")
     assert "memory.compareTo(quantity('5Gi')) >= 0" in a100["reason"]
     assert "the largest device has memory 4864Mi" in a100["reason"]
     assert a100["fix"].startswith("ask for memory of at most 4864Mi")
-    [of_class] = [item for item in told["classes"] if item["name"] == "mig-5g"]
+    [of_class] = [item for item in output["classes"] if item["name"] == "mig-5g"]
     assert {fit["pool"]: fit["matches"] for fit in of_class["pools"]} == {"a100": 0, "h100": 0}
 
 
-def test_a_wrong_key_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_wrong_key_is_reported_with_its_place(tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(LAB.replace("    owner:", "    ownr: x\n    owner:"))
     with pytest.raises(SettingsInvalid, match=r"at: .*wrong\.yaml:\d+:5"):
         CliRunner().invoke(app, ["prove", str(file)], catch_exceptions=False)
 
 
-def test_what_a_plan_refuses_is_told_with_its_place(tmp_path: Path) -> None:
+def test_what_a_plan_refuses_is_reported_with_its_place(tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(LAB.replace("{class: mig-5g}", "{class: mig-6g}"))
     with pytest.raises(SettingsInvalid, match=r"at: .*wrong\.yaml:\d+:\d+"):
@@ -95,15 +97,15 @@ def test_what_a_plan_refuses_is_told_with_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stack", "told"),
+    ("stack", "output"),
     [
         ("nosuch", "there is no stack file .*Pulumi.nosuch.yaml. Stacks here: .*dev.*; or give the path"),
         ("/usr", "/usr is a directory. Stacks here: .*dev.*; or give the path"),
         ("absent/x.yaml", "there is no stack file absent/x.yaml"),
     ],
 )
-def test_a_stack_that_is_none_is_told_with_those_there_are(stack: str, told: str) -> None:
-    with pytest.raises(RehearsalError, match=told):
+def test_a_stack_that_is_none_is_reported_with_those_there_are(stack: str, output: str) -> None:
+    with pytest.raises(RehearsalError, match=output):
         CliRunner().invoke(app, ["prove", stack], catch_exceptions=False)
 
 
@@ -113,7 +115,7 @@ def test_each_pool_that_serves_a_claim_has_a_row() -> None:
     assert ["studio", "vgpu", "sixth", "1", "of", "1", "1", "1", "to", "4"] in rows
 
 
-def test_what_is_not_asked_for_is_a_dash_and_what_nobody_knows_is_unknown() -> None:
+def test_what_is_not_asked_for_is_a_dash_and_what_is_unknown_is_unknown() -> None:
     rows = [line.split() for line in CliRunner().invoke(app, ["prove", "dev", "--all"]).stdout.splitlines()]
     assert ["infer", "a100", "4864Mi,", "14", "SM", "4864Mi,", "14", "SM", "0", "0"] in rows
     assert ["notebook", "sixth", "-", "1/6", "of", "a", "GPU", "(A10-4Q)", "-", "0"] in rows
@@ -146,7 +148,7 @@ def test_what_does_not_fit_comes_first_and_its_number_last(tmp_path: Path) -> No
     assert lines[-1] == "the proof failed: 1 error"
 
 
-def test_of_many_claims_and_failures_the_first_are_told_and_all_on_demand(tmp_path: Path) -> None:
+def test_of_many_claims_and_failures_the_first_are_reported_and_all_on_demand(tmp_path: Path) -> None:
     many = MOST_ROWS + 3
     claims = "".join(
         f"      none{number}: {{requests: {{g: {{class: mig-5g, count: 32}}}}}}\n" for number in range(many)

@@ -29,8 +29,8 @@ def results(run: Run, folder: Path, text: str) -> list[dict[str, Any]]:
 
 
 def place(result: dict[str, Any]) -> tuple[str, int]:
-    told = result["locations"][0]["physicalLocation"]
-    return told["artifactLocation"]["uri"], told["region"]["startLine"]
+    output = result["locations"][0]["physicalLocation"]
+    return output["artifactLocation"]["uri"], output["region"]["startLine"]
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_what_does_not_fit_stands_on_its_line_of_the_stack_file(run: Run, here: Path) -> None:
     text = LAB.replace("memory: {min: 4864Mi}", "memory: {min: 5Gi}")
-    line = 1 + next(at for at, told in enumerate(text.splitlines()) if " mig-5g: {" in told)
+    line = 1 + next(at for at, output in enumerate(text.splitlines()) if " mig-5g: {" in output)
     found = results(run, here, text)
     assert {(item["ruleId"], item["level"]) for item in found} >= {("does-not-fit", "error")}
     assert ("stack.yaml", line) in [place(item) for item in found]
@@ -50,7 +50,7 @@ def test_what_does_not_fit_stands_on_its_line_of_the_stack_file(run: Run, here: 
 
 def test_a_refused_stack_file_is_a_report_too(run: Run, here: Path) -> None:
     text = LAB.replace("cloud: existing", "cloud: nowhere", 1)
-    line = 1 + next(at for at, told in enumerate(text.splitlines()) if "cloud: nowhere" in told)
+    line = 1 + next(at for at, output in enumerate(text.splitlines()) if "cloud: nowhere" in output)
     (found,) = results(run, here, text)
     assert (found["ruleId"], place(found)) == ("stack-file", ("stack.yaml", line))
 
@@ -58,7 +58,7 @@ def test_a_refused_stack_file_is_a_report_too(run: Run, here: Path) -> None:
 def test_what_a_file_that_is_extended_says_is_shown_there(run: Run, here: Path) -> None:
     wrong = LAB.replace("cloud: existing", "cloud: nowhere", 1)
     (here / "base.yaml").write_text(wrong)
-    line = 1 + next(at for at, told in enumerate(wrong.splitlines()) if "cloud: nowhere" in told)
+    line = 1 + next(at for at, output in enumerate(wrong.splitlines()) if "cloud: nowhere" in output)
     (found,) = results(run, here, "config:\n  dra-fleet:fleet: {extends: base.yaml}\n")
     assert place(found) == ("base.yaml", line)
 

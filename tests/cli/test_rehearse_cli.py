@@ -51,7 +51,7 @@ def test_the_version_is_printed(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["rehearse up", "rehearse status", "doctor"])
-def test_an_unknown_stack_is_told_with_the_known_ones(run: Run, command: str) -> None:
+def test_an_unknown_stack_is_reported_with_the_known_ones(run: Run, command: str) -> None:
     code, out, err = run(*command.split(), "nosuch")
     assert (code, out) == (1, "")
     assert err == (
@@ -69,7 +69,7 @@ def test_a_folder_is_no_stack(run: Run, monkeypatch: pytest.MonkeyPatch, folder:
 
 
 @pytest.mark.parametrize("command", ["up", "status"])
-def test_a_missing_hardware_file_is_told_with_what_to_do(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_missing_hardware_file_is_reported_with_what_to_do(run: Run, tmp_path: Path, command: str) -> None:
     missing = tmp_path / "missing.yaml"
     code, _, err = run("rehearse", command, "--hardware", str(missing))
     assert code == 1
@@ -79,7 +79,7 @@ def test_a_missing_hardware_file_is_told_with_what_to_do(run: Run, tmp_path: Pat
     )
 
 
-def test_wrong_hardware_is_told_with_every_error(run: Run, tmp_path: Path) -> None:
+def test_wrong_hardware_is_reported_with_every_error(run: Run, tmp_path: Path) -> None:
     hardware = tmp_path / "hardware.yaml"
     hardware.write_text("clusters:\n  lab: {kubernetes: v1.36.3, nodez: []}\n  other: 3\n")
     code, _, err = run("rehearse", "up", "--hardware", str(hardware))
@@ -107,7 +107,7 @@ def test_hardware_without_the_stacks_cluster_is_refused(run: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize("command", ["rehearse up", "rehearse status", "doctor"])
-def test_a_wrong_stack_file_is_told_with_every_error(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_wrong_stack_file_is_reported_with_every_error(run: Run, tmp_path: Path, command: str) -> None:
     file = stack_file(tmp_path, "config: {dra-fleet:fleet: {owner: A B, kubernetes: 1.36, clusterz: {}}}")
     code, out, err = run(*command.split(), file)
     assert (code, out) == (1, "")
@@ -124,7 +124,7 @@ def test_a_wrong_stack_file_is_told_with_every_error(run: Run, tmp_path: Path, c
         ("config: {dra-fleet:fleet: 3}", "must be a mapping"),
     ],
 )
-def test_a_file_that_is_no_stack_file_is_told(run: Run, tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_no_stack_file_is_reported(run: Run, tmp_path: Path, text: str, message: str) -> None:
     code, _, err = run("rehearse", "up", stack_file(tmp_path, text))
     assert code == 1
     assert message in err
@@ -158,7 +158,7 @@ def test_down_never_removes_what_is_no_home(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "home" / "thesis.tex").exists()
 
 
-def test_a_home_that_cannot_be_made_is_told_before_anything_is_done(run: Run, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_made_is_reported_before_anything_is_done(run: Run, tmp_path: Path) -> None:
     (tmp_path / "home").touch()
     code, out, err = run("rehearse", "up")
     assert (code, out) == (1, "")
@@ -169,7 +169,7 @@ def test_a_home_that_cannot_be_made_is_told_before_anything_is_done(run: Run, tm
     )
 
 
-def test_a_full_disk_is_told_without_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_without_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/home/x/events.jsonl")
 

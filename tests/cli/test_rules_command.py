@@ -24,25 +24,29 @@ def test_rules_that_hold_to_their_cases_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "text"),
     [
-        ("is absent", "is missing", "team metadata.labels.example.com/owner taken out is told as ['team "),
+        (
+            "is absent",
+            "is missing",
+            "team metadata.labels.example.com/owner taken out is reported as ['team ",
+        ),
         ("runs there.", "runs there", "allowed: one line that ends with a full stop"),
         ("owner.absent", 'owner.known != "x"', "a program that should pass does not: team "),
-        ("owner.absent", "owner.peek is None", "taken out, unknown, is told as ['team "),
-        ("core/v1:Namespace", "core/v1:Pod", "a program has no resource that it judges; allowed: kubernetes"),
+        ("owner.absent", "owner.peek is None", "taken out, unknown, is reported as ['team "),
+        ("core/v1:Namespace", "core/v1:Pod", "a program has no resource that it checks; allowed: kubernetes"),
     ],
 )
-def test_a_rule_that_does_not_is_told_why(old: str, new: str, told: str, tmp_path: Path) -> None:
+def test_a_failing_rule_reports_its_reason(old: str, new: str, text: str, tmp_path: Path) -> None:
     folder = write_rules(tmp_path / "wrong")
     file = folder / "namespace_require_owner.py"
     file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     result = RUNNER.invoke(app, ["rules", "test", str(folder), "--json"])
     assert result.exit_code == 1
-    assert any(told in problem for problem in json.loads(result.stdout)["rules"][OWNER])
+    assert any(text in problem for problem in json.loads(result.stdout)["rules"][OWNER])
 
 
-def test_an_exemption_that_is_not_needed_and_what_is_gone_is_told(tmp_path: Path) -> None:
+def test_an_exemption_that_is_not_needed_and_what_is_gone_is_reported(tmp_path: Path) -> None:
     events = save(tmp_path / "events.jsonl", preview(violation("c: old")))
     exemptions = write_exemptions(tmp_path / "exemptions.yaml", exemption("gone", rule=FLOOR))
     baseline = tmp_path / "baseline.json"

@@ -24,7 +24,7 @@ EMPTY = Resource(type="made-up:index:Thing", name="thing", read=dict)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_cloud_that_does_not_answer_a_question_is_told_which(question: str) -> None:
+def test_a_cloud_without_an_answer_is_reported_with_the_question(question: str) -> None:
     assert next(each for each in fields(CloudResources) if each.name == question).default is MISSING
     known = all_resources()[0]
     others: dict[str, Any] = {name: getattr(known, name) for name in QUESTIONS if name != question}
@@ -39,7 +39,7 @@ def test_a_cloud_finds_nothing_wrong_with_pools_and_images_that_say_nothing(clou
     for form in cloud.pools:
         pool = pool_of(cloud, form)
         assert list(cloud.added_taints(pool)) == []
-        assert list(cloud.machines_told(pool)) == []
+        assert list(cloud.known_machines(pool)) == []
         assert not any(place.text for place in cloud.partitions(STACK, pool))
         assert list(cloud.unpredicted(pool, True)) == []
         assert list(cloud.wrong_images(STACK, pool, lambda: False)) == []
@@ -81,7 +81,7 @@ STACK = Stack(resources=[EMPTY])
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_the_gpus_that_a_cloud_tells_of_are_those_of_a_driver(cloud: CloudResources) -> None:
+def test_the_gpus_that_a_cloud_reports_are_those_of_a_driver(cloud: CloudResources) -> None:
     assert cloud.gpu_families.keys() <= set(drivers.names())
     known = [driver for driver in drivers.known() if driver.name in cloud.gpu_families]
     named = {

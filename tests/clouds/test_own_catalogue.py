@@ -17,7 +17,7 @@ from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal.world.client import code_digest
+from dra_fleet.rehearsal.simulator.client import code_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ def catalogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str]
     return write
 
 
-def test_a_machine_with_gpus_of_one_s_own_is_proved_by_what_is_told_of_it(
+def test_a_custom_machine_with_gpus_is_proved_by_its_definition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(EXAMPLE / NAME))
@@ -83,7 +83,7 @@ def test_without_a_catalogue_only_this_program_s_facts_count(monkeypatch: pytest
     assert "box-x4" not in clouds.machines()
 
 
-def test_a_world_that_knows_another_catalogue_is_another_world(
+def test_a_simulator_that_knows_another_catalogue_is_another_simulator(
     catalogue: Callable[[str], Path], tmp_path: Path
 ) -> None:
     file = catalogue("{}")
@@ -101,20 +101,20 @@ def test_a_machine_of_a_cloud_is_known_under_its_own_name(catalogue: Callable[[s
     assert (machine.cpus, machine.gpu, machine.price) == (128, "A100-SXM4-80GB", None)
 
 
-def test_a_chart_version_of_one_s_own_is_judged_as_it_is_told(catalogue: Callable[[str], Path]) -> None:
+def test_a_chart_version_of_one_s_own_is_checked_as_it_is_reported(catalogue: Callable[[str], Path]) -> None:
     catalogue(
         "drivers: {nvidia: {versions: [{version: 0.6.0, like: 0.5.0, "
         f"values: {{brandNew: boolean}}, {SOURCE}}}]}}}}"
     )
     nvidia = drivers.named("nvidia")
     assert nvidia is not None
-    told = nvidia.facts.judged_version("0.6.0")
-    assert told is not None
-    assert (told.judged_by, dict(told.values)) == ("", {"brandNew": "boolean"})
+    output = nvidia.facts.checked_version("0.6.0")
+    assert output is not None
+    assert (output.checked_by, dict(output.values)) == ("", {"brandNew": "boolean"})
     assert nvidia.facts.is_older("0.5.0", "0.6.0")
 
 
-def test_what_nobody_knew_may_be_told(catalogue: Callable[[str], Path]) -> None:
+def test_what_no_one_knew_may_be_described(catalogue: Callable[[str], Path]) -> None:
     assert nvidia_facts.gpus()["L20"].memory_mib is None
     nvidia_facts.gpus.cache_clear()
     catalogue(f"drivers: {{nvidia: {{gpus: [{{name: L20, memoryMib: 46068, {SOURCE}}}]}}}}")
@@ -131,7 +131,7 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("- a", "the file: must be a mapping\n  got: ['a']"),
         ("cloud: {}", "the file: unknown key\n  got: cloud\n  allowed: clouds, drivers, prices"),
@@ -201,16 +201,18 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         ("a: [", ":2:1: is no YAML: did not find expected node content"),
     ],
 )
-def test_a_wrong_catalogue_is_one_clear_error(catalogue: Callable[[str], Path], text: str, told: str) -> None:
+def test_a_wrong_catalogue_is_one_clear_error(
+    catalogue: Callable[[str], Path], text: str, output: str
+) -> None:
     file = catalogue(text)
     with pytest.raises(CatalogueInvalid) as refused:
         check_own_catalogue()
     message = str(refused.value)
     assert message.startswith(str(file))
-    assert told in message
+    assert output in message
 
 
-def test_a_catalogue_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_catalogue_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "none.yaml"))
     with pytest.raises(CatalogueInvalid, match=r"none\.yaml: cannot be read: No such file or directory"):
         check_own_catalogue()

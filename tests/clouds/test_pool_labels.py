@@ -48,9 +48,9 @@ def test_labels_that_mislead_the_operator_or_that_it_writes_are_refused(
     }
 
 
-NO_DRIVER = "nobody installs their GPU driver, and no device is published"
-NO_PARTITIONS = "nobody makes their MIG partitions"
-NO_PLUGIN = "nobody gives their GPUs out"
+NO_DRIVER = "no one installs their GPU driver, and no device is published"
+NO_PARTITIONS = "no one makes their MIG partitions"
+NO_PLUGIN = "no one gives their GPUs out"
 
 
 def needing(advertise: str, label: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def needing(advertise: str, label: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("advertise", "label", "told"),
+    ("advertise", "label", "output"),
     [
         ("dra", "operands: false", f"{NO_DRIVER}; {NO_PARTITIONS}"),
         ("dra", "driver: false", NO_DRIVER),
@@ -76,10 +76,10 @@ def needing(advertise: str, label: str) -> dict[str, Any]:
     ],
 )
 def test_labels_that_keep_off_a_pool_what_it_needs_of_the_operator_are_refused(
-    advertise: str, label: str, told: str
+    advertise: str, label: str, output: str
 ) -> None:
     assert refused(needing(advertise, label)) == {
-        "clusters.studio.gpuOperator": f"is kept off pool {advertise} by a label of its nodes: {told}\n"
+        "clusters.studio.gpuOperator": f"is kept off pool {advertise} by a label of its nodes: {output}\n"
         f"  got: nvidia.com/gpu.deploy.{label}\n"
         f"  fix: remove nvidia.com/gpu.deploy.{label.partition(': ')[0]} from the labels of pool {advertise}"
     }
@@ -101,7 +101,7 @@ def test_a_pool_whose_image_brings_the_driver_does_without_the_operator_s_pods()
 
 
 @pytest.mark.parametrize("key", ["nvidia.com/gpu.product", "example.com/team"])
-def test_without_an_operator_nobody_else_writes_them(key: str) -> None:
+def test_without_an_operator_no_one_else_writes_them(key: str) -> None:
     fleet = labelled("dra", key, "a100", operated=False)
     cluster(fleet)["pools"].pop("device-plugin")
     [pool] = planned(fleet).clusters[0].pools

@@ -79,7 +79,7 @@ def test_a_cloud_that_does_not_answer_in_time_is_one_sentence(tool: str, command
         ("aliyun", "ERROR: AccessKeyId is empty! run `aliyun configure` first"),
     ],
 )
-def test_nobody_logged_in_is_one_sentence(tool: str, said: str, commands: Path) -> None:
+def test_no_one_logged_in_is_one_sentence(tool: str, said: str, commands: Path) -> None:
     script(commands, tool, f'echo "{said.replace("`", "")}" >&2; exit 1')
     (found,) = asked(FLEETS[tool]())
     assert found.message.endswith(": you are not logged in, or the login has expired")
@@ -123,7 +123,7 @@ def test_a_login_that_may_not_ask_is_one_sentence(tool: str, said: str, commands
         ),
     ],
 )
-def test_any_other_answer_is_told_as_it_is(text: str, why: str, fix: str, commands: Path) -> None:
+def test_any_other_answer_is_reported_as_it_is(text: str, why: str, fix: str, commands: Path) -> None:
     script(commands, "aws", text)
     (found,) = asked(h100())
     assert found.message == f"EKS: could not check whose login this is: {why}"
@@ -143,7 +143,7 @@ def test_who_stops_waiting_leaves_nothing_behind(commands: Path) -> None:
 
     async def ask_and_stop() -> int:
         asking = asyncio.create_task(ask_account(make_plan(parse(vgpu())).clusters[0]))
-        while not list(commands.glob("started")):  # noqa: ASYNC110, ASYNC240 - a process tells it
+        while not list(commands.glob("started")):  # noqa: ASYNC110, ASYNC240 - a process reports it
             await asyncio.sleep(0.01)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -60,11 +60,11 @@ def read_allocation(
     workloads: Mapping[str, tuple[str, int]],
     pools: Mapping[str, Mapping[str, str]] | None = None,
 ) -> ClusterAllocation:
-    state = asyncio.run(read_state(cast("KubeApi", api), wanted=workloads))
+    state = asyncio.run(read_state(cast("KubeApi", api), requested=workloads))
     return allocation_of(state, pools=pools or {}, workloads=workloads)
 
 
-def test_copies_pools_and_the_reason_of_a_waiting_copy_are_told() -> None:
+def test_copies_pools_and_the_reason_of_a_waiting_copy_are_reported() -> None:
     slices: list[Object] = [
         {
             "spec": {
@@ -114,7 +114,7 @@ def test_why_pods_wait_is_read_only_where_one_waits() -> None:
     assert one_waits.read == one_lacks.read == placed | causes
 
 
-def test_pods_of_others_that_hold_devices_are_told_with_what_they_belong_to() -> None:
+def test_pods_of_others_that_hold_devices_are_reported_with_what_they_belong_to() -> None:
     limits = {"limits": {"nvidia.com/gpu": "2", "cpu": "1"}}
     by_plugin = {
         "metadata": {

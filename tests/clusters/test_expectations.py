@@ -13,12 +13,12 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def test_a_driver_managed_on_the_cluster_is_expected_to_publish() -> None:
     plan = make_plan(read_stack_file(PROJECT / "examples" / "s09-existing-cluster.yaml").settings)
-    wanted = expectations(plan.clusters[0])
-    assert (wanted.installs, wanted.uses) == ({}, ["gpu.nvidia.com"])
+    requested = expectations(plan.clusters[0])
+    assert (requested.installs, requested.uses) == ({}, ["gpu.nvidia.com"])
 
 
 def test_a_driver_the_stack_installs_is_not_expected_before_it() -> None:
     plan = make_plan(read_stack_file(PROJECT / "tests" / "data" / "stacks" / "lab.yaml").settings)
-    wanted = expectations(plan.clusters[0])
-    assert (wanted.installs, wanted.uses) == ({"gpu.nvidia.com": "dra-driver-nvidia-gpu"}, [])
-    assert wanted.pools["h100"] == ({"example.com/pool": "h100"}, 1)
+    requested = expectations(plan.clusters[0])
+    assert (requested.installs, requested.uses) == ({"gpu.nvidia.com": "dra-driver-nvidia-gpu"}, [])
+    assert requested.pools["h100"] == ({"example.com/pool": "h100"}, 1)

@@ -22,15 +22,15 @@ def item(name: str, version: str = "1") -> Object:
 
 
 def follow(*steps: Any) -> tuple[list[str], list[str], Informer]:
-    """Run an informer over a script until it ends; what was called, what was told, and the informer."""
+    """Run an informer over a script until it ends; what was called, what was reported, and the informer."""
     api = WatchedApi(*steps, asyncio.CancelledError())
-    told: list[str] = []
+    output: list[str] = []
     informer = Informer(
-        cast("KubeApi", api), "v1", "Node", lambda node: told.append(node["metadata"]["name"])
+        cast("KubeApi", api), "v1", "Node", lambda node: output.append(node["metadata"]["name"])
     )
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(informer.run())
-    return api.calls, told, informer
+    return api.calls, output, informer
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +40,8 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_objects_follow_the_watch() -> None:
     changes = [("ADDED", item("b", "11")), ("MODIFIED", item("a", "12")), ("DELETED", item("b", "13"))]
-    calls, told, informer = follow([item("a")], changes)
-    assert told == ["a", "b", "a", "b"]
+    calls, output, informer = follow([item("a")], changes)
+    assert output == ["a", "b", "a", "b"]
     assert list(informer.objects) == ["a"]
     assert calls[-1] == "watch Node from 13"
 
@@ -54,18 +54,18 @@ def test_a_watch_that_ends_goes_on_where_it_was() -> None:
 @pytest.mark.parametrize(
     "interruption", [ApiError(410, "Expired", "too old", {}), httpx2.ConnectError("refused")]
 )
-def test_after_an_interruption_it_lists_again_and_tells_what_changed(interruption: Exception) -> None:
-    calls, told, informer = follow([item("a"), item("b")], interruption, [item("b"), item("c")], [])
+def test_after_an_interruption_it_lists_again_and_reports_what_changed(interruption: Exception) -> None:
+    calls, output, informer = follow([item("a"), item("b")], interruption, [item("b"), item("c")], [])
     assert calls[:3] == ["list Node", "watch Node from 10", "list Node"]
-    assert told == ["a", "b", "a", "c"]
+    assert output == ["a", "b", "a", "c"]
     assert sorted(informer.objects) == ["b", "c"]
 
 
-def test_another_object_of_the_same_name_is_told_after_the_one_that_is_gone() -> None:
+def test_another_object_of_the_same_name_is_reported_after_the_one_that_is_gone() -> None:
     old, new = item("a", "1"), item("a", "2")
     old["metadata"]["uid"], new["metadata"]["uid"] = "x", "y"
-    _, told, informer = follow([old], httpx2.ConnectError("refused"), [new], [])
-    assert told == ["a", "a", "a"]
+    _, output, informer = follow([old], httpx2.ConnectError("refused"), [new], [])
+    assert output == ["a", "a", "a"]
     assert informer.holds(new)
     assert not informer.holds(old)
 
@@ -99,7 +99,7 @@ def test_objects_are_found_by_their_place_wherever_they_went() -> None:
     assert names_at(informer, "west") == ["a"]
 
 
-def test_what_went_while_nobody_watched_is_at_no_place() -> None:
+def test_what_went_while_no_one_watched_is_at_no_place() -> None:
     before = [{**item("a"), "zone": "east"}, {**item("b"), "zone": "east"}]
     informer = at_zones(before, httpx2.ConnectError("refused"), [{**item("b"), "zone": "east"}])
     assert names_at(informer, "east") == ["b"]

@@ -1,4 +1,4 @@
-"""What is asked in a thread of its own is told where it is waited for, and ends with its context."""
+"""What is asked in a thread of its own is reported where it is waited for, and ends with its context."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def _answer() -> str:
 
 async def _refusal() -> None:
     await asyncio.sleep(0)
-    raise LookupError("nobody is there")
+    raise LookupError("no one is there")
 
 
 def test_another_thread_asks() -> None:
@@ -26,7 +26,7 @@ def test_another_thread_asks() -> None:
 
 
 def test_a_refusal_is_raised_where_the_answer_is_asked_for() -> None:
-    with meanwhile(_refusal()) as answer, pytest.raises(LookupError, match="nobody is there"):
+    with meanwhile(_refusal()) as answer, pytest.raises(LookupError, match="no one is there"):
         answer.result()
 
 

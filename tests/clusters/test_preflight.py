@@ -11,12 +11,12 @@ import pytest
 
 from dra_fleet import drivers
 from dra_fleet.clusters.client import KubeApi
-from dra_fleet.clusters.preflight import Wanted, preflight
+from dra_fleet.clusters.preflight import Requested, preflight
 
 if TYPE_CHECKING:
     from dra_fleet.core.findings.reported import PreflightFinding
 
-WANTED = Wanted(
+WANTED = Requested(
     kubernetes="1.36",
     installs={"gpu.nvidia.com": "lab-nvidia"},
     uses=(),
@@ -56,20 +56,20 @@ def nvidia_slice(node: str = "n1") -> dict[str, Any]:
     }
 
 
-def look(answers: dict[str, Any], wanted: Wanted = WANTED) -> list[PreflightFinding]:
+def look(answers: dict[str, Any], requested: Requested = WANTED) -> list[PreflightFinding]:
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, json=copy.deepcopy(answers[request.url.path]))
 
     async def run() -> list[PreflightFinding]:
         http = httpx2.AsyncClient(base_url="https://cluster", transport=httpx2.MockTransport(answer))
         async with KubeApi(http) as api:
-            return await preflight(api, wanted)
+            return await preflight(api, requested)
 
     return asyncio.run(run())
 
 
-def problems(answers: dict[str, Any], wanted: Wanted = WANTED) -> list[str]:
-    return [f"{item.message} -> {item.fix}" for item in look(answers, wanted) if item.level == "problem"]
+def problems(answers: dict[str, Any], requested: Requested = WANTED) -> list[str]:
+    return [f"{item.message} -> {item.fix}" for item in look(answers, requested) if item.level == "problem"]
 
 
 def test_a_ready_cluster_has_no_problem() -> None:
@@ -112,7 +112,7 @@ def test_an_api_that_is_switched_off_is_a_problem() -> None:
     ]
 
 
-def test_slices_of_somebody_elses_driver_mean_install_nothing() -> None:
+def test_slices_of_someone_elses_driver_mean_install_nothing() -> None:
     answers = cluster()
     answers["/apis/resource.k8s.io/v1/resourceslices"]["items"] = [nvidia_slice()]
     assert problems(answers) == [
@@ -133,8 +133,8 @@ def test_slices_of_the_stacks_own_release_are_fine() -> None:
 
 
 def test_a_driver_that_is_used_but_nowhere_is_a_problem() -> None:
-    wanted = Wanted(kubernetes="1.36", installs={}, uses=("gpu.nvidia.com",), pools={})
-    assert problems(cluster(), wanted) == [
+    requested = Requested(kubernetes="1.36", installs={}, uses=("gpu.nvidia.com",), pools={})
+    assert problems(cluster(), requested) == [
         (
             "the stack uses gpu.nvidia.com without installing it, and nothing publishes devices of it -> "
             "install the driver on the cluster, or add it to this cluster's `drivers:`"
@@ -147,7 +147,7 @@ def test_a_device_plugin_on_a_dra_pool_is_a_problem() -> None:
     answers["/api/v1/nodes"]["items"][0]["status"]["allocatable"] = {"nvidia.com/gpu": "8"}
     assert problems(answers) == [
         (
-            "a device plugin advertises nvidia.com/gpu on n1: the same GPUs would be given out twice -> "
+            "a device plugin advertises nvidia.com/gpu on n1: the same GPUs would be advertised twice -> "
             "turn the device plugin off on the pools that DRA allocates"
         )
     ]
@@ -164,7 +164,7 @@ def test_a_pool_whose_labels_no_node_carries_is_a_problem() -> None:
     ]
 
 
-def plugin_pool(given: str) -> tuple[dict[str, Any], Wanted]:
+def plugin_pool(given: str) -> tuple[dict[str, Any], Requested]:
     """A node of a pool that a device plugin should advertise, with so much of its resource."""
     nvidia = drivers.named("nvidia")
     assert nvidia is not None
@@ -175,23 +175,23 @@ def plugin_pool(given: str) -> tuple[dict[str, Any], Wanted]:
             "status": {"allocatable": {"nvidia.com/gpu": given}},
         }
     ]
-    wanted = Wanted(
+    requested = Requested(
         kubernetes="1.36",
         installs={},
         uses=(),
         pools={"old": ({"example.com/pool": "old"}, 1)},
         plugins={"old": nvidia},
     )
-    return found, wanted
+    return found, requested
 
 
 def test_a_device_plugin_may_advertise_the_pool_that_says_so() -> None:
     assert problems(*plugin_pool("8")) == []
 
 
-def test_a_pool_of_a_device_plugin_without_one_is_told() -> None:
-    told = (
+def test_a_pool_of_a_device_plugin_without_one_is_reported() -> None:
+    output = (
         "no device plugin advertises nvidia.com/gpu on old-0 of pool old -> run one there, or set advertise: "
         "dra on pool old"
     )
-    assert problems(*plugin_pool("0")) == [told]
+    assert problems(*plugin_pool("0")) == [output]

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def google(recorder: Recorder) -> Recorder:
-    """A recorded engine whose Google Cloud tells where a cluster is."""
+    """A recorded engine whose Google Cloud reports where a cluster is."""
     recorder.answers[GET_CLUSTER] = answered()
     return recorder

@@ -42,7 +42,7 @@ def test_the_number_of_nodes_is_said_even_if_it_is_none(recorder: Recorder) -> N
     assert domain.inputs["metadata"]["labels"]["dra-fleet/owner"] == "ml"
 
 
-def test_a_driver_without_the_field_is_not_told_a_mode(recorder: Recorder) -> None:
+def test_a_driver_without_the_field_is_not_reported_a_mode(recorder: Recorder) -> None:
     _, domain = declare(recorder, allocation_mode=None)
     assert "allocationMode" not in domain.inputs["spec"]["channel"]
 

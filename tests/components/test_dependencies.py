@@ -54,7 +54,7 @@ def test_all_that_uses_devices_is_deleted_before_its_releases_and_releases_befor
     stack: Path, recorder: Recorder
 ) -> None:
     found = objects(declared(recorder, stack, preview=False))
-    wanted = {
+    requested = {
         (kind, f"{cluster.name}-{item.name}"): {f"{cluster.name}-{name}" for name in item.after}
         for cluster in make_plan(read_stack_file(stack).settings).clusters
         for kind, items in (
@@ -69,7 +69,7 @@ def test_all_that_uses_devices_is_deleted_before_its_releases_and_releases_befor
     for item in found.values():
         if item.type in {JOB, TEMPLATE, CLAIM, DOMAIN, RELEASE}:
             releases = {found[urn].name for urn in item.dependencies if found[urn].type == RELEASE}
-            assert releases == wanted[item.type, item.name], item.urn
+            assert releases == requested[item.type, item.name], item.urn
 
 
 def test_no_object_depends_on_more_because_the_fleet_is_larger(recorder: Recorder) -> None:

@@ -59,7 +59,7 @@ def fields(model: type[DeviceModel], sample: Any) -> None:
     parts = model.model_json_schema(by_alias=True).get("$defs", {}).keys() & known.keys()
     for part in [model, *(known[name] for name in parts)]:
         names = {info.alias for info in part.model_fields.values() if info.alias is not None}
-        assert names <= used, f"{part.__name__} has {sorted(names - used)}, which the sample leaves out"
+        assert names <= used, f"{part.__name__} has {sorted(names - used)}, which the sample omits"
 
 
 def _below(model: type[DeviceModel]) -> list[type[DeviceModel]]:

@@ -31,6 +31,6 @@ def test_the_page_names_what_is_exported_of_a_cluster() -> None:
     (made,) = (
         node for node in MODULE.body if isinstance(node, ast.FunctionDef) and node.name == "cluster_outputs"
     )
-    (told,) = (node.value for node in made.body if isinstance(node, ast.Return))
-    assert isinstance(told, ast.Dict)
-    assert named("Field of a cluster") == [key.value for key in told.keys if isinstance(key, ast.Constant)]
+    (output,) = (node.value for node in made.body if isinstance(node, ast.Return))
+    assert isinstance(output, ast.Dict)
+    assert named("Field of a cluster") == [key.value for key in output.keys if isinstance(key, ast.Constant)]

@@ -70,7 +70,7 @@ class YamlProgram:
             timeout=600,
         )
 
-    def told(self, *arguments: str) -> dict[str, Any]:
+    def output(self, *arguments: str) -> dict[str, Any]:
         """What the engine prints as JSON."""
         done = self.run(*arguments, stderr=subprocess.PIPE)
         assert done.returncode == 0, done.stderr
@@ -78,7 +78,7 @@ class YamlProgram:
 
     def resources(self) -> list[dict[str, Any]]:
         """The resources of the state."""
-        return self.told("stack", "export")["deployment"].get("resources", [])
+        return self.output("stack", "export")["deployment"].get("resources", [])
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def program(tmp_path: Path, tools: Toolset) -> YamlProgram:
 
 
 @pytest.fixture
-def with_clusters(tmp_path: Path, rehearsal_world: RehearsalWorld, tools: Toolset) -> YamlProgram:
+def with_clusters(tmp_path: Path, rehearsal_simulator: RehearsalWorld, tools: Toolset) -> YamlProgram:
     """The same beside simulated clusters."""
-    return YamlProgram(tmp_path, tools, environment(rehearsal_world.home, tools))
+    return YamlProgram(tmp_path, tools, environment(rehearsal_simulator.home, tools))
 
 
 def fleet(context: str, copies: float = 2.0) -> dict[str, Any]:
@@ -133,16 +133,16 @@ def test_a_yaml_program_s_fleet_is_proved_at_preview(program: YamlProgram) -> No
 
 
 def test_a_yaml_program_s_fleet_comes_up_and_goes(
-    with_clusters: YamlProgram, rehearsal_world: RehearsalWorld
+    with_clusters: YamlProgram, rehearsal_simulator: RehearsalWorld
 ) -> None:
     program = with_clusters
-    program.write({"fleet": fleet(rehearsal_world.cluster().name)}, classes="${fleet.clusters}")
+    program.write({"fleet": fleet(rehearsal_simulator.cluster().name)}, classes="${fleet.clusters}")
     done = program.run("up", "--yes", "--skip-preview")
     assert done.returncode == 0, done.stdout
     types = {resource["type"]: resource for resource in program.resources()}
     assert types["kubernetes:batch/v1:Job"]["inputs"]["spec"]["completions"] == 2
     assert types["dra-fleet:clouds:ExistingCluster"]["parent"] == types["dra-fleet:index:Fleet"]["urn"]
-    shown = program.told("stack", "output", "--json")
+    shown = program.output("stack", "output", "--json")
     assert shown["classes"]["site"]["classes"] == ["other-languages"]
     again = program.run("preview", "--expect-no-changes")
     assert again.returncode == 0, again.stdout
@@ -182,7 +182,7 @@ def test_a_cluster_with_its_pools_and_a_wrong_input(program: YamlProgram) -> Non
 
 
 def test_the_engine_reads_the_schema_of_the_folder(program: YamlProgram) -> None:
-    schema = program.told("package", "get-schema", str(COMPONENTS / "pulumi-resource-dra-fleet"))
+    schema = program.output("package", "get-schema", str(COMPONENTS / "pulumi-resource-dra-fleet"))
     of_clouds = {f"dra-fleet:index:{cloud.capitalize()}Cluster" for cloud in clouds.BUILT_IN}
     assert set(schema["resources"]) == {"dra-fleet:index:Cluster", "dra-fleet:index:Fleet", *of_clouds}
     inputs = schema["resources"]["dra-fleet:index:Fleet"]["inputProperties"]

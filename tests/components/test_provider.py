@@ -79,7 +79,7 @@ def test_the_schema_has_every_key_of_a_fleet_with_its_description() -> None:
     assert set(inputs) == {*keys, "kubeconfigs"} - {"extends"}
     assert inputs["owner"] == {"type": "string", "plain": True, "description": keys["owner"]["description"]}
     assert inputs["budget"]["description"].startswith("Maximum cost of the fleet's machines.")
-    assert [key for key, told in inputs.items() if not told["description"]] == []
+    assert [key for key, text in inputs.items() if not text["description"]] == []
     assert inputs["claims"]["additionalProperties"] == {
         "$ref": "#/types/dra-fleet:index:ClaimSettings",
         "plain": True,

@@ -84,12 +84,12 @@ def test_compiler_accepts_the_example_and_refuses_a_wrong_type(language: str, tm
 
 @pytest.fixture
 def program(
-    request: pytest.FixtureRequest, tmp_path: Path, rehearsal_world: RehearsalWorld, tools: Toolset
+    request: pytest.FixtureRequest, tmp_path: Path, rehearsal_simulator: RehearsalWorld, tools: Toolset
 ) -> Program:
     """The example of a language beside a cluster with one node of eight H100s."""
     language: str = request.param
     hosts = os.pathsep.join(str(for_language(host).parent) for host in HOSTS.values())
-    found = Program(tmp_path, rehearsal_world, tools, language, hosts)
+    found = Program(tmp_path, rehearsal_simulator, tools, language, hosts)
     with_sdk(language, found.folder)
     file = found.folder / "Pulumi.yaml"
     settings: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))

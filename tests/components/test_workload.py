@@ -1,4 +1,4 @@
-"""Workloads: all copies at the same time, each with its claim, and Jobs that nobody waits for."""
+"""Workloads: all copies at the same time, each with its claim, and Jobs that no one waits for."""
 
 from __future__ import annotations
 

@@ -45,40 +45,42 @@ def test_where_its_plugin_is_placed_is_a_value_of_every_version(driver: Driver) 
 
 def test_a_chart_value_that_no_version_has_is_refused_once_with_those_that_there_are(driver: Driver) -> None:
     for version in driver.facts.versions:
-        [told] = check_values(version, {"plugin-tolerations": []})
-        assert told.what == f"is no value of chart {version.version}; Helm would ignore it without a word"
-        assert told.got == "plugin-tolerations"
-        assert told.allowed
-        assert told.fix
+        [output] = check_values(version, {"plugin-tolerations": []})
+        assert output.what == f"is no value of chart {version.version}; Helm would ignore it silently"
+        assert output.got == "plugin-tolerations"
+        assert output.allowed
+        assert output.fix
 
 
 def test_a_chart_value_of_a_wrong_type_is_refused_with_what_it_takes(driver: Driver) -> None:
     for version in driver.facts.versions:
         wrong = nested({driver.plugin_key("tolerations"): "all"})
-        [told] = check_values(version, wrong)
-        assert (told.path, told.got) == (driver.plugin_key("tolerations"), '"all"')
-        assert told.what == f"must be {told.allowed}"
+        [output] = check_values(version, wrong)
+        assert (output.path, output.got) == (driver.plugin_key("tolerations"), '"all"')
+        assert output.what == f"must be {output.allowed}"
 
 
-def test_nobody_else_is_known_by_its_names(driver: Driver) -> None:
+def test_no_one_else_is_known_by_its_names(driver: Driver) -> None:
     others = [other for other in drivers.known() if other is not driver]
     assert len(others) == len(NAMES) - 1
     assert not any(set(driver.publishers) & set(other.publishers) for other in others)
     assert not any(driver.facts.owned_classes & other.facts.owned_classes for other in others)
 
 
-def test_it_tells_accelerators_of_machines_that_it_serves_alone(driver: Driver) -> None:
+def test_it_reports_accelerators_of_machines_that_it_serves_alone(driver: Driver) -> None:
     for machine in clouds.machines().values():
-        told = driver.accelerators_of(machine)
-        assert told is None or (driver.serves(machine) and told.count > 0)
+        output = driver.accelerators_of(machine)
+        assert output is None or (driver.serves(machine) and output.count > 0)
 
 
 def test_the_accelerators_of_a_machine_are_one_driver_s() -> None:
     held = {
-        name: [told for driver in drivers.known() if (told := driver.accelerators_of(machine)) is not None]
+        name: [
+            output for driver in drivers.known() if (output := driver.accelerators_of(machine)) is not None
+        ]
         for name, machine in clouds.machines().items()
     }
-    assert [name for name, told in held.items() if len(told) > 1] == []
+    assert [name for name, output in held.items() if len(output) > 1] == []
     assert held["p5.48xlarge"] == [Accelerators(model="H100-SXM5-80GB", count=8)]
     assert held["ct6e-standard-4t"] == [
         Accelerators(model="v6e", count=4, called="tpu-v6e-slice", topology="2x2")

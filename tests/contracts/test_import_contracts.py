@@ -34,7 +34,7 @@ BREAKING = {
         "components/breaking_program.py",
         "dra_fleet.rehearsal.home",
     ),
-    "the gate judges any program: nothing of this one's resources, no cluster, no cloud SDK, no network": (
+    "the gate checks any program: nothing of this one's resources, no cluster, no cloud SDK, no network": (
         "dra_fleet/policy/breaking_gate.py",
         "pulumi_aws",
     ),

@@ -92,7 +92,7 @@ def test_its_devices_are_proved_as_those_of_any_driver(copies: int, word: str, n
 
 
 @pytest.mark.usefixtures("acme")
-def test_what_nobody_knows_of_its_devices_is_never_guessed() -> None:
+def test_what_is_unknown_of_its_devices_is_never_guessed() -> None:
     request = {"class": "lane", "selectors": ["device.attributes['lanes.acme.example'].serial == '1'"]}
     (found,) = proved(stack(1, request)).workloads
     assert found.word == "unknown"
@@ -125,7 +125,7 @@ def test_a_driver_without_an_abstract_method_names_the_method(tmp_path: Path) ->
         drivers.named("acme")
 
 
-def test_an_entry_point_that_names_no_driver_is_told(tmp_path: Path) -> None:
+def test_an_entry_point_that_names_no_driver_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "made_up"
     shutil.copytree(MADE_UP, folder, ignore=shutil.ignore_patterns("__pycache__"))
     points = folder / "made_up-1.0.dist-info" / "entry_points.txt"

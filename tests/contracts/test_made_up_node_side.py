@@ -12,7 +12,7 @@ from dra_fleet.rehearsal import drivers
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from dra_fleet.rehearsal.registry import addresses, archives
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 from tests.contracts.registering import MADE_UP, installed
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A review of a made-up cloud's stack tells its pools, and what a change of one takes from whom."""
+"""A review of a made-up cloud's stack reports its pools, and what a change of one takes from whom."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def test_a_change_by_new_nodes_names_the_pods_that_lose_their_devices(
     change: str, reviews: dict[str, dict[str, Any]]
 ) -> None:
     found = reviews[change]
-    (told,) = found["changes"]
-    assert (told["kind"], told["action"], told["weight"]) == ("pool", "replace", "destructive")
+    (output,) = found["changes"]
+    assert (output["kind"], output["action"], output["weight"]) == ("pool", "replace", "destructive")
     assert [pod["name"] for pod in found["blast"]["pods"]] == ["smoke-0", "smoke-1"]
     assert found["verdict"]["decision"] == "person"
 

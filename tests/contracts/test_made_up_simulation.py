@@ -1,4 +1,4 @@
-"""A made-up cloud is simulated by its own folder: session, world, plugin and credential helper find it."""
+"""A made-up cloud is simulated by its own folder; session, plugin and credential helper find it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.providers import cloud_plugin
-from dra_fleet.rehearsal.world.client import WorldClient, ensure_running, stop
+from dra_fleet.rehearsal.simulator.client import SimulatorClient, ensure_running, stop
 from tests.contracts.registering import MADE_UP, installed
 from tests.engine_support import RehearsalWorld
 from tests.rehearsal.providers.cloud_program import CloudProgram
@@ -58,15 +58,15 @@ def meadow() -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def world(
+def simulator(
     meadow: Cloud, tools: Toolset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[RehearsalWorld]:
-    """A world, which finds by itself what the made-up package registers."""
+    """A simulator, which finds by itself what the made-up package registers."""
     monkeypatch.setenv("PYTHONPATH", str(MADE_UP), prepend=":")
     home = Home.at(tmp_path / "home")
     ensure_running(home, tools)
     install_helper_of(home, meadow.name)
-    with WorldClient(home) as client:
+    with SimulatorClient(home) as client:
         yield RehearsalWorld(home=home, client=client)
     stop(home, remove=True)
 
@@ -93,14 +93,16 @@ async def nodes_of(file: Path) -> dict[str, Any]:
 
 @pytest.mark.engine
 def test_a_made_up_cloud_lives_scales_and_ends_under_the_real_engine(
-    meadow: Cloud, world: RehearsalWorld, tools: Toolset, tmp_path: Path
+    meadow: Cloud, simulator: RehearsalWorld, tools: Toolset, tmp_path: Path
 ) -> None:
-    project = CloudProgram(tmp_path / "tiny", tools, world, program=PROGRAM, plugin=cloud_plugin(meadow.name))
+    project = CloudProgram(
+        tmp_path / "tiny", tools, simulator, program=PROGRAM, plugin=cloud_plugin(meadow.name)
+    )
     project.given(nodes=2)
     project.run("up", "--yes", "--skip-preview")
     outputs = json.loads(project.run("stack", "output", "--json"))
     assert b"BEGIN CERTIFICATE" in base64.b64decode(outputs["authority"])
-    file = kubeconfig(tmp_path, outputs, world.home.bin / meadow.credential_helper)
+    file = kubeconfig(tmp_path, outputs, simulator.home.bin / meadow.credential_helper)
     nodes = asyncio.run(nodes_of(file))
     assert sorted(nodes) == ["hens-0", "hens-1"]
     assert nodes["hens-0"]["node.kubernetes.io/instance-type"] == "coop"
@@ -108,4 +110,4 @@ def test_a_made_up_cloud_lives_scales_and_ends_under_the_real_engine(
     project.run("up", "--yes", "--skip-preview")
     assert list(asyncio.run(nodes_of(file))) == ["hens-0"]
     project.run("destroy", "--yes", "--skip-preview")
-    assert world.client.status()["clusters"] == []
+    assert simulator.client.status()["clusters"] == []

@@ -1,7 +1,7 @@
 """A stack of a made-up cloud and a made-up driver is rehearsed until pods hold its devices, then reviewed.
 
-Command line, program, policy pack, world and plugins are processes of their own; each finds by itself what
-the made-up package registers.
+Command line, program, policy pack, simulator and plugins are processes of their own; each finds by itself
+what the made-up package registers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a Kubernetes minor changes is told on one page; the page names every file that knows one."""
+"""What a Kubernetes minor changes is reported on one page; the page names every file that knows one."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from dra_fleet.policy.rule_cases import Declared
 from dra_fleet.proof.prove import prove
 from dra_fleet.review.assemble import Known, fleet_of, make_review
 from policies.rules.class_forbid_whole_gpus import RULE
-from tests.policy.every_rule import judge_all
+from tests.policy.every_rule import check_all
 from tests.review.samples import as_it_was, preview
 
 RECIPE = Path("tests/data/recipes/s2")
@@ -125,7 +125,7 @@ def test_the_gate_rejects_the_class_in_any_program() -> None:
         properties={"vmSize": "Standard_ND96amsr_A100_v4", "gpuProfile": {"driver": "None"}},
     )
     program = [item.resource() for item in (*objects, pool)]
-    found = judge_all([RULE], program, {RULE.name: RULE.settings({})})
+    found = check_all([RULE], program, {RULE.name: RULE.settings({})})
     assert [item.urn.rpartition("::")[2] for item in found if not item.advice] == ["nvidia-mig"]
     assert "select whole GPUs" in found[0].message
 

@@ -18,7 +18,7 @@ from tests.contracts.kube_features import stages
 _RECORDED: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("kube_features.yaml").read_text(encoding="utf-8")
 )
-_ORACLES = Path(__file__).parents[2] / "dra_fleet" / "rehearsal" / "engine"
+_REFERENCES = Path(__file__).parents[2] / "dra_fleet" / "rehearsal" / "engine"
 
 
 @pytest.mark.parametrize("minor", _RECORDED)
@@ -30,7 +30,7 @@ def test_a_gate_has_the_stage_that_kubernetes_own_source_gives_it(minor: str) ->
 
 @pytest.mark.parametrize("minor", _RECORDED)
 def test_the_gates_of_an_oracle_are_read_from_a_release_of_its_minor(minor: str) -> None:
-    required = (_ORACLES / f"oracle-{minor}" / "go.mod").read_text(encoding="utf-8")
+    required = (_REFERENCES / f"oracle-{minor}" / "go.mod").read_text(encoding="utf-8")
     found = re.search(r"k8s\.io/dynamic-resource-allocation v0\.(\d+)\.\d+", required)
     assert found is not None
     assert f"1.{found[1]}" == minor
@@ -45,8 +45,8 @@ def test_a_gate_that_needs_the_minor_as_compatibility_version_is_off_in_a_stock_
         'MinCompatibilityVersion: version.MustParse("1.37")},\n'
         "\t},\n"
     )
-    told = [stages(source, minor)["DRAOne"] for minor in ("1.35", "1.36", "1.37", "1.38")]
-    assert told == ["absent", "alpha", "beta-off", "beta"]
+    output = [stages(source, minor)["DRAOne"] for minor in ("1.35", "1.36", "1.37", "1.38")]
+    assert output == ["absent", "alpha", "beta-off", "beta"]
 
 
 @pytest.mark.engine

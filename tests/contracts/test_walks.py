@@ -70,5 +70,5 @@ def test_every_rule_has_a_file_of_cases_of_its_name() -> None:
     assert names
     told_by_others = {
         "unknown_report_unjudged.py"
-    }  # it judges nothing: other rules' unknown values stand under it
+    }  # it checks nothing: other rules' unknown values stand under it
     assert names - told_by_others == {file.name for file in (ROOT / cases).glob("[!_]*.py")}

@@ -23,7 +23,7 @@ def test_the_values_of_every_driver_of_an_example_are_of_its_chart(file: Path) -
     for cluster in plan.clusters:
         for release in cluster.releases:
             facts = drivers.facts_of(release.driver)
-            version = facts.judged_version(release.version) if facts is not None else None
+            version = facts.checked_version(release.version) if facts is not None else None
             if version is not None:
                 assert check_values(version, release.values) == []
                 assert (version.chart, version.repository) == (release.chart, release.repository)

@@ -57,7 +57,7 @@ def review(engine: Path) -> None:
         started.result()
 
 
-def judge(engine: Path) -> None:
+def check(engine: Path) -> None:
     with pytest.raises(GateError):
         gate.preview("dev", directory=engine.parent, config={})
 
@@ -75,7 +75,7 @@ def rehearse(engine: Path) -> None:
 
 
 @pytest.mark.usefixtures("ignoring")
-@pytest.mark.parametrize("start", [review, judge, rehearse])
+@pytest.mark.parametrize("start", [review, check, rehearse])
 def test_an_engine_heeds_interrupts(
     start: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,12 +89,12 @@ def test_an_engine_heeds_interrupts(
 
 
 @pytest.mark.usefixtures("ignoring")
-def test_an_interrupt_meanwhile_is_ignored_too() -> None:
+def test_an_interrupt_in_the_meantime_is_ignored_too() -> None:
     with heeding_interrupts():
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_who_answers_interrupts_answers_them_meanwhile() -> None:
+def test_who_answers_interrupts_answers_them_in_the_meantime() -> None:
     with with_answer(signal.default_int_handler), heeding_interrupts():
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -30,7 +30,7 @@ def test_the_class_of_a_driver_s_partitions_is_one_of_its_charts_for_partitions(
         assert dividable.is_partition in driver.facts.class_selectors[dividable.partition_class]
 
 
-def test_what_a_vendor_s_software_labels_nodes_by_is_told_by_its_driver() -> None:
+def test_what_a_vendor_s_software_labels_nodes_by_is_reported_by_its_driver() -> None:
     asked = (
         "nvidia.com/gpu.product",
         "example.com/nvidia.com",

@@ -53,7 +53,7 @@ def _workload(item: Object, shown: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _per_node(proof: Mapping[str, Any], cluster: str) -> dict[str, int]:
-    """By pool the devices that one node was predicted to publish, where that can be told."""
+    """By pool the devices that one node was predicted to publish, where that is known."""
     return {
         fit["pool"]: fit["devices"]
         for item in (*proof["claims"], *proof["workloads"])
@@ -65,6 +65,6 @@ def _per_node(proof: Mapping[str, Any], cluster: str) -> dict[str, int]:
 
 def _devices(cluster: str, per_node: Mapping[str, int], pools: Mapping[str, Any]) -> Iterator[str]:
     for pool, shown in pools.items():
-        wanted = per_node.get(pool, -1) * shown["nodes"]
-        if pool in per_node and shown["devices"] != wanted:
-            yield f"{cluster}/{pool}: {wanted} devices were predicted, and {shown['devices']} are published"
+        predicted = per_node.get(pool, -1) * shown["nodes"]
+        if pool in per_node and shown["devices"] != predicted:
+            yield f"{cluster}/{pool}: {predicted} devices predicted, and {shown['devices']} are published"

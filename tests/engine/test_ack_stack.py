@@ -28,9 +28,9 @@ https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guid
 """
 
 
-def deleted(told: str) -> list[str]:
-    """The types of resources in the order in which their deletion ended, of what the engine tells."""
-    rows = [line.split() for line in told.splitlines()]
+def deleted(output: str) -> list[str]:
+    """The types of resources in the order in which their deletion ended, of what the engine reports."""
+    rows = [line.split() for line in output.splitlines()]
     return [row[1] for row in rows if row[:1] == ["-"] and "deleted" in row]
 
 

@@ -73,7 +73,7 @@ def unwrapped(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("cloud", "fleet", "adopt", "told"),
+    ("cloud", "fleet", "adopt", "output"),
     [
         ("aks", vgpu(), {"resourceGroup": "theirs", "name": "old"}, AZURE),
         ("gke", l4(), {"name": "old"}, GOOGLE),
@@ -85,8 +85,8 @@ def unwrapped(text: str) -> str:
         ),
     ],
 )
-def test_a_cluster_that_is_not_there_is_told_once_and_without_a_traceback(
-    cloud: str, fleet: dict[str, Any], adopt: dict[str, Any], told: str, rehearsed: Rehearsed
+def test_a_cluster_that_is_not_there_is_reported_once_and_without_a_traceback(
+    cloud: str, fleet: dict[str, Any], adopt: dict[str, Any], output: str, rehearsed: Rehearsed
 ) -> None:
     file = stack_file(rehearsed.files, f"nothing-{cloud}", fleet, adopt)
 
@@ -95,9 +95,9 @@ def test_a_cluster_that_is_not_there_is_told_once_and_without_a_traceback(
     preview = rehearsed.shell(f"pulumi preview --stack {file.stem} --color never", project)
 
     assert (up.code, preview.code) == (1, 1)
-    assert unwrapped(up.err.partition("pulumi up failed:")[2]) == f"{unwrapped(told)} {ENDED}"
+    assert unwrapped(up.err.partition("pulumi up failed:")[2]) == f"{unwrapped(output)} {ENDED}"
     diagnostics = unwrapped(preview.out.partition("Diagnostics:")[2])
-    assert diagnostics.count(f"error: {unwrapped(told)} error: {ENDED}") == 1
+    assert diagnostics.count(f"error: {unwrapped(output)} error: {ENDED}") == 1
     assert diagnostics.count("error: ") == 2, "the refusal, and that the program ended"
     assert "Traceback" not in up.out + up.err + preview.out + preview.err
 
@@ -115,10 +115,10 @@ dra-fleet:fleet.clusters.render.project: names Google Cloud project ml-render, w
 
 
 @pytest.mark.parametrize(
-    ("cloud", "login", "told"), [("eks", "111122223333", OTHER_LOGIN), ("gke", "null-other", NO_PROJECT)]
+    ("cloud", "login", "output"), [("eks", "111122223333", OTHER_LOGIN), ("gke", "null-other", NO_PROJECT)]
 )
 def test_a_login_of_another_account_ends_the_program_before_its_first_resource_on_any_cloud(
-    cloud: str, login: str, told: str, rehearsed: Rehearsed
+    cloud: str, login: str, output: str, rehearsed: Rehearsed
 ) -> None:
     fleet = vgpu()
     fleet["clusters"] |= {**h100()["clusters"], **l4()["clusters"]}
@@ -128,7 +128,7 @@ def test_a_login_of_another_account_ends_the_program_before_its_first_resource_o
     up = rehearsed.run("rehearse", "up", str(file))
 
     assert up.code == 1
-    assert unwrapped(up.err.partition("pulumi up failed:")[2]) == f"{unwrapped(told)} {ENDED}"
+    assert unwrapped(up.err.partition("pulumi up failed:")[2]) == f"{unwrapped(output)} {ENDED}"
     made = [
         resource["type"]
         for resource in json.loads(rehearsed.state(file.stem))["checkpoint"]["latest"]["resources"]

@@ -27,19 +27,19 @@ def test_they_agree(word: str, allocated: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "allocated", "told"),
+    ("word", "allocated", "output"),
     [
         ("guaranteed", 3, "lab/train: guaranteed for 4 copies, and 3 hold devices"),
         ("never", 4, "lab/train: never for 4 copies, and 4 hold devices"),
     ],
 )
-def test_a_verdict_that_is_wrong_is_found(word: str, allocated: int, told: str) -> None:
-    assert disagreements(proof(word), shown(allocated)) == [told]
+def test_a_verdict_that_is_wrong_is_found(word: str, allocated: int, output: str) -> None:
+    assert disagreements(proof(word), shown(allocated)) == [output]
 
 
 def test_other_devices_than_predicted_are_found() -> None:
     assert disagreements(proof(), shown(devices=15)) == [
-        "lab/h100: 16 devices were predicted, and 15 are published"
+        "lab/h100: 16 devices predicted, and 15 are published"
     ]
 
 

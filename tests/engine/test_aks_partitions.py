@@ -118,9 +118,9 @@ class Watched(threading.Thread):
                     _append(self.types[item["spec"]["nodeName"]], device["attributes"]["type"]["string"])
 
 
-def _append(told: list[str], word: str | None) -> None:
-    if word is not None and told[-1:] != [word]:
-        told.append(word)
+def _append(output: list[str], word: str | None) -> None:
+    if word is not None and output[-1:] != [word]:
+        output.append(word)
 
 
 def test_a_node_that_joins_later_never_publishes_a_whole_gpu(rehearsed: Rehearsed) -> None:

@@ -53,19 +53,19 @@ def stack_file(files: Path, *, kubernetes: str = "1.36", aks: Mapping[str, Any] 
     return file
 
 
-def kill_world(rehearsed: Rehearsed) -> None:
-    """End the world without a chance to tidy up; its control planes go on."""
+def kill_simulator(rehearsed: Rehearsed) -> None:
+    """End the simulator without a chance to tidy up; its control planes go on."""
     for process in psutil.process_iter(["cmdline"]):
         words: list[str] = process.info["cmdline"] or []
-        if "dra_fleet.rehearsal.world" in words and str(rehearsed.home) in words:
+        if "dra_fleet.rehearsal.simulator" in words and str(rehearsed.home) in words:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             return
-    pytest.fail("no world runs for this home")
+    pytest.fail("no simulator runs for this home")
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "output"),
     [
         (
             {"quotas": {"standardNVADSA10v5Family": 6}},
@@ -78,14 +78,14 @@ def kill_world(rehearsed: Rehearsed) -> None:
     ],
 )
 def test_what_the_hardware_file_says_azure_lacks_is_refused_in_azure_s_words(
-    own_rehearsed: Rehearsed, limits: dict[str, Any], told: str
+    own_rehearsed: Rehearsed, limits: dict[str, Any], output: str
 ) -> None:
     up = own_rehearsed.run("rehearse", "up", str(stack_file(own_rehearsed.files, aks=limits)))
     assert up.code == 1
-    assert told in up.err
+    assert output in up.err
 
 
-def test_a_killed_world_loses_nothing_and_the_state_holds_no_secret(own_rehearsed: Rehearsed) -> None:
+def test_a_killed_simulator_loses_nothing_and_the_state_holds_no_secret(own_rehearsed: Rehearsed) -> None:
     file = stack_file(own_rehearsed.files)
     first = own_rehearsed.run("rehearse", "up", str(file), "--json")
     assert first.code == 0, first.err
@@ -93,7 +93,7 @@ def test_a_killed_world_loses_nothing_and_the_state_holds_no_secret(own_rehearse
     for mark in (aks_token(own_rehearsed.home), "PRIVATE KEY", "certificate-authority-data", "kubelogin"):
         assert mark not in state
 
-    kill_world(own_rehearsed)
+    kill_simulator(own_rehearsed)
     again = own_rehearsed.run("rehearse", "up", str(file), "--json")
 
     assert again.code == 0, again.err
@@ -109,14 +109,14 @@ def aks_token(home: Path) -> str:
         return str(json.loads(store.execute(query).fetchone()[0])["token"])
 
 
-def test_a_world_killed_while_a_cluster_is_made_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
+def test_a_simulator_killed_while_a_cluster_is_made_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
     file = stack_file(own_rehearsed.files)
     started = own_rehearsed.start("rehearse", "up", str(file))
     events = own_rehearsed.home / "engine.jsonl"
     own_rehearsed.until(
         started, "the cluster is being made", lambda: events.exists() and CLUSTER in events.read_text()
     )
-    kill_world(own_rehearsed)
+    kill_simulator(own_rehearsed)
     os.killpg(started.pid, signal.SIGKILL)
     started.wait()
 

@@ -1,6 +1,6 @@
 """The proof's verdicts against the real scheduler: pods come one by one, in an order drawn from a seed.
 
-The driver's stand-in publishes the ResourceSlices. A pod is judged by its PodScheduled condition alone.
+The driver's stand-in publishes the ResourceSlices. A pod is checked by its PodScheduled condition alone.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ HALF = 50
 
 @pytest.fixture(scope="module")
 def cluster(
-    rehearsal_world: RehearsalWorld, tools: Toolset, tmp_path_factory: pytest.TempPathFactory
+    rehearsal_simulator: RehearsalWorld, tools: Toolset, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SimulatedCluster]:
     """Four machines whose devices the driver of the plan has published, and the plan's classes."""
-    made = rehearsal_world.new_cluster(HARDWARE)
+    made = rehearsal_simulator.new_cluster(HARDWARE)
     asyncio.run(prepare(made, draw(0), DEVICES, tools, tmp_path_factory.mktemp("values") / "values.json"))
     yield made
-    rehearsal_world.remove(made)
+    rehearsal_simulator.remove(made)
 
 
 def test_the_mixes_hold_every_verdict_often_enough() -> None:

@@ -60,7 +60,7 @@ def test_every_workload_of_the_dev_stack_holds_its_devices(rehearsed: Rehearsed)
     assert disagreements(rehearsed.ask("prove", "dev", "--json").json, status["clusters"]) == []
 
 
-def test_no_device_of_the_lab_is_held_twice(rehearsed: Rehearsed) -> None:
+def test_no_device_of_the_lab_is_in_use_twice(rehearsed: Rehearsed) -> None:
     rehearsed.up()
     lab = rehearsed.ask("rehearse", "status", "--json").json["clusters"]["lab"]
     devices = [

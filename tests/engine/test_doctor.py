@@ -27,8 +27,8 @@ UNREACHABLE = "https://127.0.0.1:1"
 
 
 @pytest.fixture(scope="module")
-def cluster(rehearsal_world: RehearsalWorld) -> SimulatedCluster:
-    return rehearsal_world.new_cluster(HARDWARE)
+def cluster(rehearsal_simulator: RehearsalWorld) -> SimulatedCluster:
+    return rehearsal_simulator.new_cluster(HARDWARE)
 
 
 def stack_file(
@@ -133,7 +133,7 @@ def test_an_api_server_that_does_not_answer_is_a_finding(cluster: SimulatedClust
     assert problem.startswith("the API server does not answer: ")
 
 
-def test_a_user_without_rights_is_told_in_the_servers_words(
+def test_a_user_without_rights_is_reported_in_the_servers_words(
     cluster: SimulatedCluster, tmp_path: Path
 ) -> None:
     config: dict[str, Any] = YAML(typ="safe").load(cluster.kubeconfig.read_text())  # pyright: ignore[reportUnknownMemberType]
@@ -158,7 +158,9 @@ def test_a_missing_credential_plugin_is_named(cluster: SimulatedCluster, tmp_pat
     )
 
 
-def test_an_unknown_context_is_told_with_the_known_ones(cluster: SimulatedCluster, tmp_path: Path) -> None:
+def test_an_unknown_context_is_reported_with_the_known_ones(
+    cluster: SimulatedCluster, tmp_path: Path
+) -> None:
     seen = doctor(cluster, stack_file(tmp_path, cluster, context="nosuch"), "--json")
 
     assert seen.code == 1

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.engine
     ],
 )
 def test_each_account_answers_its_cloud_s_own_command_line(
-    rehearsal_world: RehearsalWorld, tmp_path: Path, fleet: Callable[[], dict[str, Any]], quota: str
+    rehearsal_simulator: RehearsalWorld, tmp_path: Path, fleet: Callable[[], dict[str, Any]], quota: str
 ) -> None:
     stack = tmp_path / "Pulumi.asked.yaml"
     stack.write_text(json.dumps({"config": {"dra-fleet:fleet": fleet()}}))
@@ -42,7 +42,7 @@ def test_each_account_answers_its_cloud_s_own_command_line(
     done = subprocess.run(
         [str(COMMAND), "doctor", str(stack), "-o", "json"],
         cwd=PROJECT,
-        env={**os.environ, "PATH": f"{rehearsal_world.home.bin}:{os.defpath}", "NO_COLOR": "1"},
+        env={**os.environ, "PATH": f"{rehearsal_simulator.home.bin}:{os.defpath}", "NO_COLOR": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

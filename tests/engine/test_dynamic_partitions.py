@@ -38,7 +38,7 @@ def held(rehearsed: Rehearsed, **copies: int) -> list[str]:
     return sorted(one["device"] for item in workloads for pod in item["pods"] for one in pod["devices"])
 
 
-def test_the_gpus_of_partitions_that_went_are_given_out_whole_and_again_in_parts(
+def test_the_gpus_of_partitions_that_went_are_advertised_whole_and_again_in_parts(
     own_rehearsed: Rehearsed,
 ) -> None:
     first = held(own_rehearsed, notebooks=2, tune=1, train=1)

@@ -34,7 +34,7 @@ REFUSED = (
 class Foreign:
     """The program with a stack on a backend of its own and the stand-in plugin."""
 
-    def __init__(self, folder: Path, tools: Toolset, world: RehearsalWorld) -> None:
+    def __init__(self, folder: Path, tools: Toolset, simulator: RehearsalWorld) -> None:
         (folder / "state").mkdir()
         self._program = Path(shutil.copytree(PROGRAM, folder / "program"))
         install(folder / "pulumi", Path(sys.executable), cloud_plugin("aks"))
@@ -43,7 +43,7 @@ class Foreign:
         self._environment = {
             **os.environ,
             "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
-            "DRA_FLEET_HOME": str(world.home.root),
+            "DRA_FLEET_HOME": str(simulator.home.root),
             "PULUMI_HOME": str(folder / "pulumi"),
             "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
             "PULUMI_CONFIG_PASSPHRASE": "test",
@@ -67,8 +67,8 @@ class Foreign:
 
 
 @pytest.fixture
-def foreign(tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld) -> Foreign:
-    return Foreign(tmp_path, tools, rehearsal_world)
+def foreign(tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld) -> Foreign:
+    return Foreign(tmp_path, tools, rehearsal_simulator)
 
 
 def test_a_foreign_aks_cluster_below_the_floor_is_refused_before_anything_is_made(foreign: Foreign) -> None:

@@ -71,14 +71,14 @@ def drawn(seed: int) -> Mix:
 
 @pytest.fixture(scope="module")
 def cluster(
-    rehearsal_world: RehearsalWorld, tools: Toolset, tmp_path_factory: pytest.TempPathFactory
+    rehearsal_simulator: RehearsalWorld, tools: Toolset, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SimulatedCluster]:
     """Two machines with GPUs that can be cut in two, and a scheduler that places gangs."""
-    made = rehearsal_world.new_cluster(HARDWARE)
+    made = rehearsal_simulator.new_cluster(HARDWARE)
     values = tmp_path_factory.mktemp("values") / "values.json"
     asyncio.run(prepare(made, drawn(0), NODES * GPUS * PARTS, tools, values))
     yield made
-    rehearsal_world.remove(made)
+    rehearsal_simulator.remove(made)
 
 
 def test_the_drawn_gangs_have_each_verdict_often_enough() -> None:

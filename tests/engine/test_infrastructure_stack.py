@@ -58,7 +58,7 @@ def infrastructure(refused: Finished, rehearsed: Rehearsed) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ours(infrastructure: Path, rehearsed: Rehearsed) -> dict[str, Any]:
+def own(infrastructure: Path, rehearsed: Rehearsed) -> dict[str, Any]:
     """Our stack beside it."""
     assert infrastructure.is_dir()
     return rehearsed.up(EXAMPLE / "gpus.yaml")
@@ -70,7 +70,7 @@ def test_a_stack_that_is_not_there_is_named_with_what_to_run(refused: Finished) 
 
 
 def test_our_pool_runs_in_the_cluster_and_the_network_that_the_other_stack_exports(
-    ours: dict[str, Any], rehearsed: Rehearsed, infrastructure: Path
+    own: dict[str, Any], rehearsed: Rehearsed, infrastructure: Path
 ) -> None:
     shown = rehearsed.shell(f"pulumi -C {infrastructure} stack output --json --stack prod")
     exported = json.loads(shown.out)
@@ -78,7 +78,7 @@ def test_our_pool_runs_in_the_cluster_and_the_network_that_the_other_stack_expor
     [reference] = [item for item in resources if item["type"] == "pulumi:pulumi:StackReference"]
     [group] = [item for item in resources if item["type"] == "aws:eks/nodeGroup:NodeGroup"]
 
-    assert ours["all_allocated"] is True
+    assert own["all_allocated"] is True
     assert reference["outputs"]["name"] == STACK
     assert group["inputs"]["clusterName"] == exported["clusterName"] == "shared"
     assert group["inputs"]["subnetIds"] == list(exported["subnets"].values())
@@ -121,9 +121,9 @@ def by_kubeconfig(rehearsed: Rehearsed, source: dict[str, str]) -> Path:
 
 
 def test_our_classes_come_into_the_cluster_by_the_kubeconfig_that_the_other_stack_exports(
-    ours: dict[str, Any], rehearsed: Rehearsed
+    own: dict[str, Any], rehearsed: Rehearsed
 ) -> None:
-    assert ours["all_allocated"] is True
+    assert own["all_allocated"] is True
     folder = by_kubeconfig(rehearsed, {"stack": STACK, "output": "kubeconfig"})
 
     lines = ("pulumi stack select --create entering", "pulumi up --stack entering --yes --skip-preview")
@@ -139,7 +139,7 @@ def test_our_classes_come_into_the_cluster_by_the_kubeconfig_that_the_other_stac
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "output"),
     [
         ({"stack": "organization/infrastructure/staging", "output": "kubeconfig"}, NO_STACK),
         ({"stack": STACK, "output": "kubeconfigs"}, NO_OUTPUT),
@@ -147,10 +147,10 @@ def test_our_classes_come_into_the_cluster_by_the_kubeconfig_that_the_other_stac
     ],
     ids=["no such stack", "no such output", "no kubeconfig"],
 )
-def test_an_output_that_gives_no_kubeconfig_is_told_once_and_without_a_traceback(
-    source: dict[str, str], told: str, ours: dict[str, Any], rehearsed: Rehearsed
+def test_an_output_that_gives_no_kubeconfig_is_reported_once_and_without_a_traceback(
+    source: dict[str, str], output: str, own: dict[str, Any], rehearsed: Rehearsed
 ) -> None:
-    assert ours["all_allocated"] is True
+    assert own["all_allocated"] is True
     folder = by_kubeconfig(rehearsed, source)
 
     wrong = rehearsed.shell(
@@ -161,14 +161,12 @@ def test_an_output_that_gives_no_kubeconfig_is_told_once_and_without_a_traceback
 
     said = " ".join(wrong.out.partition("Diagnostics:")[2].split())
     assert wrong.code != 0
-    assert said.count(told) == 1, wrong.out + wrong.err
+    assert said.count(output) == 1, wrong.out + wrong.err
     assert "Traceback" not in wrong.out + wrong.err
 
 
-def test_the_rehearsal_stands_in_for_no_stack_that_is_there(
-    ours: dict[str, Any], rehearsed: Rehearsed
-) -> None:
-    assert ours["all_allocated"] is True
+def test_the_rehearsal_replaces_no_stack_that_is_there(own: dict[str, Any], rehearsed: Rehearsed) -> None:
+    assert own["all_allocated"] is True
     config = yaml.safe_load((by_kubeconfig(rehearsed, {}) / "Pulumi.entering.yaml").read_text())["config"]
     config["dra-fleet:fleet"]["clusters"]["shared"]["kubeconfig"] = {"stack": STACK, "output": "kubeconfig"}
     config["dra-fleet:fleet"]["clusters"]["own"] = config["dra-fleet:fleet"]["clusters"].pop("shared")
@@ -200,7 +198,7 @@ def with_another_cluster(program: str) -> str:
 
 
 def test_what_lives_in_an_adopted_cluster_moves_to_the_one_that_is_adopted_instead(
-    ours: dict[str, Any], rehearsed: Rehearsed, infrastructure: Path
+    own: dict[str, Any], rehearsed: Rehearsed, infrastructure: Path
 ) -> None:
     main = infrastructure / "__main__.py"
     main.write_text(with_another_cluster(main.read_text()))
@@ -213,6 +211,6 @@ def test_what_lives_in_an_adopted_cluster_moves_to_the_one_that_is_adopted_inste
     moved = rehearsed.up(stack)
 
     assert moved["all_allocated"] is True
-    assert moved["changes"] == ours["changes"] - 4, "its login, its reference, its launch template, itself"
+    assert moved["changes"] == own["changes"] - 4, "its login, its reference, its launch template, itself"
     status = rehearsed.ask("rehearse", "up", str(stack), "--json").json
     assert status["changes"] == 0

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.engine
 
 OTHER_SALT = "v1:AAAAAAAAAAA=:v1:AAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
 OTHER_SECRET = {"secure": "v1:AAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="}
-"""Encrypted with a passphrase that nobody here has, as the secrets of a real stack are."""
+"""Encrypted with a passphrase that no one here has, as the secrets of a real stack are."""
 SOURCES = {
     "by-file": {"file": "/nowhere/kubeconfig", "context": "admin@prod"},
     "by-secret": {"secret": "labKubeconfig"},

@@ -94,8 +94,8 @@ def eventually(what: str, ask: Callable[[], Any]) -> Any:
 
 
 def not_started(rehearsed: Rehearsed, stack: Path) -> str:
-    told: dict[str, Any] = rehearsed.ask("rehearse", "status", str(stack), "--json").json["clusters"]
-    return " ".join(line for cluster in told.values() for line in cluster["plugins_not_started"])
+    output: dict[str, Any] = rehearsed.ask("rehearse", "status", str(stack), "--json").json["clusters"]
+    return " ".join(line for cluster in output.values() for line in cluster["plugins_not_started"])
 
 
 def test_what_a_program_by_path_does_wrong_is_named_and_nothing_of_it_stays(short: Rehearsed) -> None:
@@ -130,7 +130,7 @@ def test_the_example_drivers_own_program_by_path_serves_all_claims(short: Rehear
 
 
 def claim_files(home: Path) -> list[Path]:
-    """What drivers tell container runtimes of claims that they prepared."""
+    """What drivers report container runtimes of claims that they prepared."""
     return sorted(home.glob("clusters/*/nodes/*/cdi/*claim_*.yaml"))
 
 
@@ -220,11 +220,11 @@ async def set_gates(kubeconfig: Path, gates: str) -> None:
 
 
 @pytest.mark.full
-def test_a_gate_that_the_driver_does_not_know_is_told_in_its_last_words(short: Rehearsed) -> None:
+def test_a_gate_that_the_driver_does_not_know_is_reported_in_its_last_words(short: Rehearsed) -> None:
     served_for_real(short, CAPACITY)
     asyncio.run(set_gates(short.home / "clusters" / "lab" / "admin.kubeconfig", "NoSuchGate=true"))
     eventually(
-        "its last words are told",
+        "its last words are reported",
         lambda: (
             "gpus: CrashLoopBackOff: back-off restarting failed container gpus: Error: "
             in (words := " ".join(not_started(short, CAPACITY).split()))

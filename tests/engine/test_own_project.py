@@ -38,7 +38,7 @@ def outside(own_rehearsed: Rehearsed) -> Rehearsed:
 
 def test_a_new_project_is_rehearsed_reviewed_and_gated_by_the_installed_package(outside: Rehearsed) -> None:
     folder = outside.files / "own"
-    made = outside.run("init", str(folder), "--description", "ours")
+    made = outside.run("init", str(folder), "--description", "own")
     assert made.code == 0, made.err
     rehearsed = replace(outside, project=folder)
     before = files_of(folder)
@@ -64,10 +64,10 @@ def test_a_new_project_is_rehearsed_reviewed_and_gated_by_the_installed_package(
     new = rehearsed.shell(f"pulumi --cwd {outside.project} new {shlex.quote(template)} {options}")
     assert new.code == 0, new.out + new.err
     theirs = files_of(outside.project)
-    ours: dict[str, Any] = yaml.safe_load(before.pop("Pulumi.yaml"))
+    own: dict[str, Any] = yaml.safe_load(before.pop("Pulumi.yaml"))
     said: dict[str, Any] = yaml.safe_load(theirs.pop("Pulumi.yaml"))
     assert said.pop("config") == {"pulumi:tags": {"value": {"pulumi:template": template}}}
-    assert (ours, before) == (said, theirs)
+    assert (own, before) == (said, theirs)
 
 
 @pytest.mark.full

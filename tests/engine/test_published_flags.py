@@ -133,16 +133,16 @@ def is_bound_and_its_node_has_a_layout(state: ClusterState, pod: dict[str, Any])
 
 
 @pytest.fixture
-def on(tools: Toolset, rehearsal_world: RehearsalWorld) -> Iterator[Callable[..., Recipe]]:
+def on(tools: Toolset, rehearsal_simulator: RehearsalWorld) -> Iterator[Callable[..., Recipe]]:
     made: list[SimulatedCluster] = []
 
     def make(**node: Any) -> Recipe:
-        made.append(rehearsal_world.new_cluster({"kubernetes": "v1.36.3", "nodes": [node]}))
+        made.append(rehearsal_simulator.new_cluster({"kubernetes": "v1.36.3", "nodes": [node]}))
         return Recipe(made[-1], tools)
 
     yield make
     for cluster in made:
-        rehearsal_world.remove(cluster)
+        rehearsal_simulator.remove(cluster)
 
 
 def published(recipe: str) -> list[dict[str, Any]]:
@@ -172,7 +172,7 @@ def asking(device_class: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_s1_on_a_node_that_nobody_labelled_names_the_missing_label(on: Callable[..., Recipe]) -> None:
+def test_s1_on_a_node_that_no_one_labelled_names_the_missing_label(on: Callable[..., Recipe]) -> None:
     recipe = on(**VGPU)
     assert recipe.install(OLD, "s1").returncode == 0
 

@@ -1,6 +1,6 @@
 """The whole way of a pull request, by the pipelines' scripts as they stand and the code hosts' variables.
 
-A push is reviewed, the review is the pull request's comment, somebody approves, and `pulumi up --plan`
+A push is reviewed, the review is the pull request's comment, someone approves, and `pulumi up --plan`
 applies exactly what was reviewed, on a checkout of its own to which only the run's artifacts were brought.
 """
 
@@ -82,11 +82,11 @@ def github_scripts() -> Scripts:
 
 
 def gitlab_scripts() -> Scripts:
-    told = read(PIPELINES / "gitlab-ci.yml")
-    (kept,) = told["review"]["artifacts"]["paths"]
+    output = read(PIPELINES / "gitlab-ci.yml")
+    (kept,) = output["review"]["artifacts"]["paths"]
     return Scripts(
-        review="\n".join(told["review"]["script"]),
-        update="\n".join(told["update"]["script"]),
+        review="\n".join(output["review"]["script"]),
+        update="\n".join(output["update"]["script"]),
         kept=kept,
         given=kept,
         command=".dra-fleet/bin/dra-fleet",
@@ -182,8 +182,8 @@ class Repository:
         command = folder / scripts.command
         command.parent.mkdir(parents=True, exist_ok=True)
         command.symlink_to(self.rehearsed.command)
-        told = {**variables, **scripts.set, "STACK": STACK}
-        exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in told.items())
+        output = {**variables, **scripts.set, "STACK": STACK}
+        exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in output.items())
         words = shlex.quote("set -eo pipefail\n" + INSTALLS.sub("", script))
         return self.rehearsed.shell(f"env -u PULUMI_OPTION_CWD {exports} bash -c {words}", folder)
 
@@ -257,7 +257,7 @@ def test_what_was_reviewed_and_approved_is_applied_and_nothing_else(
     assert repository.copies == before, "a review changes nothing"
 
     refused = repository.apply(scripts, replace(last, commit=repository.push(8)))
-    assert refused.code != 0, "what nobody reviewed"
+    assert refused.code != 0, "what no one reviewed"
     assert "violates plan" in refused.out + refused.err
     assert repository.copies == before
 

@@ -58,15 +58,15 @@ def test_kueue_starts_what_the_proof_says(queueing: Rehearsed, seed: int) -> Non
 
 
 async def _agree(queueing: Rehearsed, mix: QueueMix) -> None:
-    told = mix.admissions
+    output = mix.admissions
     async with connect(Home(queueing.home), "lab") as api:
         for body in (*mix.queue_objects(), *mix.jobs(TEMPLATE)):
             await api.create(body)
-        started = await _ended(api, told.ends)
+        started = await _ended(api, output.ends)
         await _remove(api, mix)
-    words = {name: item.word for name, item in told.of.items()}
-    shown = f"started {sorted(started)}; words {words}; ends {[sorted(end) for end in told.ends]}"
-    assert started in told.ends, shown
+    words = {name: item.word for name, item in output.of.items()}
+    shown = f"started {sorted(started)}; words {words}; ends {[sorted(end) for end in output.ends]}"
+    assert started in output.ends, shown
     assert {name for name, word in words.items() if word == "guaranteed"} <= started, shown
     assert not {name for name, word in words.items() if word == "never"} & started, shown
 

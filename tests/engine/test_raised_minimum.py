@@ -93,9 +93,11 @@ def grow(rehearsed: Rehearsed, name: str, nodes: int) -> None:
     subscription = {"subscriptionId": pool["id"].split("/")[2]} if cloud == "aks" else {"region": "us-east-1"}
     about = {"type": POOLS[name], "urn": pool["urn"], "id": pool["id"], "config": subscription}
     transport = httpx2.HTTPTransport(uds=str(Home.at(rehearsed.home).socket))
-    with httpx2.Client(transport=transport, base_url="http://world", timeout=600, trust_env=False) as world:
+    with httpx2.Client(
+        transport=transport, base_url="http://simulator", timeout=600, trust_env=False
+    ) as simulator:
         body = {**about, "olds": pool["inputs"], "news": inputs, "preview": False}
-        world.post(f"/v1/clouds/{cloud}/update", json=body).raise_for_status()
+        simulator.post(f"/v1/clouds/{cloud}/update", json=body).raise_for_status()
 
 
 def previewed(rehearsed: Rehearsed, file: Path) -> dict[str, Any]:

@@ -85,8 +85,8 @@ def test_a_rehearsal_runs_on_what_was_downloaded(downloaded: tuple[Rehearsed, Re
     assert rehearsed.run("rehearse", "up", STACK, "--json").json["changes"] == 0
     assert only_scheduler(rehearsed) == scheduler
     assert server.asked == asked, "what is in the cache is not asked for again"
-    told = rehearsed.ask("rehearse", "tools").out
-    assert f"{releases.helm().version} as released at get.helm.sh" in told
+    output = rehearsed.ask("rehearse", "tools").out
+    assert f"{releases.helm().version} as released at get.helm.sh" in output
 
 
 def only_scheduler(rehearsed: Rehearsed) -> psutil.Process:

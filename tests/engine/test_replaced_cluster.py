@@ -1,4 +1,4 @@
-"""A cluster that cannot become what the stack says is made anew, and everything in it with it, in order."""
+"""A cluster that cannot become what the stack says is made again, and everything in it with it, in order."""
 
 from __future__ import annotations
 

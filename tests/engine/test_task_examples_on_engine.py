@@ -31,9 +31,9 @@ def test_pods_of_an_example_run_as_far_as_the_least_nodes_have_devices(
     own_rehearsed.up(EXAMPLES / example / "stack.yaml")
     applied = own_rehearsed.shell(f"kubectl apply -f {EXAMPLES / example / manifest}")
     assert applied.code == 0, applied.err
-    wanted = sorted(["Running"] * running + ["Pending"] * waiting)
+    requested = sorted(["Running"] * running + ["Pending"] * waiting)
     deadline = time.monotonic() + SECONDS
     phases: list[str] = []
-    while phases != wanted and time.monotonic() < deadline:
+    while phases != requested and time.monotonic() < deadline:
         phases = sorted(own_rehearsed.shell(PHASES).out.split())
-    assert phases == wanted
+    assert phases == requested

@@ -1,6 +1,6 @@
 """The typed models against their oracle: the API server of each minor, asked about the same objects.
 
-Selectors are not judged here beyond their length: that is the CEL checker's, which has an oracle of its own.
+Selectors are not checked here beyond their length: that is the CEL checker's, which has an oracle of its own.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ pytestmark = pytest.mark.engine
 T = TypeVar("T")
 
 VERSIONS = (FLOOR, "v1.35.4", "v1.36.3", NEWEST)
-NAMESPACE = "oracle"
+NAMESPACE = "reference"
 ADMIN_ACCESS = {"resource.kubernetes.io/admin-access": "true"}
-"""Without this label the server refuses adminAccess, which an object alone cannot tell."""
+"""Without this label the server refuses adminAccess, which an object alone does not know."""
 OBJECTS = 1200
 STORED = 60
 BROKEN = 0.012
@@ -60,8 +60,8 @@ VALUES: Mapping[str, tuple[object, ...]] = {
 
 
 @pytest.fixture(params=VERSIONS)
-def cluster(request: pytest.FixtureRequest, rehearsal_world: RehearsalWorld) -> SimulatedCluster:
-    found = rehearsal_world.cluster(request.param)
+def cluster(request: pytest.FixtureRequest, rehearsal_simulator: RehearsalWorld) -> SimulatedCluster:
+    found = rehearsal_simulator.cluster(request.param)
     asyncio.run(_make_namespace(found))
     return found
 
@@ -124,7 +124,7 @@ def test_the_server_does_compile_selectors(cluster: SimulatedCluster) -> None:
 
 
 def _every_selector(driver: Driver) -> Iterator[str]:
-    """Each key alone and all keys together, for every type; what the driver cannot answer is left out."""
+    """Each key alone and all keys together, for every type; what the driver cannot answer is omitted."""
     for kind in (None, *driver.facts.device_types):
         intents: list[dict[str, object]] = [{}]
         intents += [{key: value} for key in driver.intents for value in VALUES[key]]
@@ -160,8 +160,8 @@ def _differences(value: Object, answer: Object | ApiError, minor: str) -> list[s
         return [] if problems else [f"{minor}: the server refuses: {answer.message}\n{value}"]
     if problems:
         return [f"{minor}: the server accepts, we say {'; '.join(map(str, problems))}\n{value}"]
-    wanted, stored = _expected_spec(value, minor), _without_empty(answer["spec"])
-    return [] if wanted == stored else [f"{minor}: stored {stored}\nwe say {wanted}\nof {value}"]
+    requested, stored = _expected_spec(value, minor), _without_empty(answer["spec"])
+    return [] if requested == stored else [f"{minor}: stored {stored}\nwe say {requested}\nof {value}"]
 
 
 def _expected_spec(value: Object, minor: str) -> Object:
@@ -175,7 +175,7 @@ def _expected_spec(value: Object, minor: str) -> Object:
 
 
 def _without_empty(value: Object) -> Object:
-    """Without the empty lists and maps that the server writes or leaves out as its Go types happen to be.
+    """Without the empty lists and maps that the server writes or omits as its Go types happen to be.
 
     And without the moment at which it saw a taint.
     """

@@ -16,7 +16,7 @@ import pytest
 
 from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.world.client import WorldClient
+from dra_fleet.rehearsal.simulator.client import SimulatorClient
 from tests.engine.rehearsed import CANARY, LONGEST
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class FaultLab:
 
     def secrets_in_logs(self) -> list[str]:
         """Return the files and outputs that contain a credential."""
-        with WorldClient(self.home) as simulator:
+        with SimulatorClient(self.home) as simulator:
             secrets = (CANARY, simulator.token("lab"))
         texts = {f"output {number}": text for number, text in enumerate(self.printed)}
         for file in (*self.rehearsed.home.glob("engine.*"), *self.rehearsed.home.glob("*.log")):

@@ -209,7 +209,7 @@ QUOTA: Final[dict[str, Any]] = {
 PROGRAMS: Final = (
     Fault(name="engine killed", inject=_engine_killed),
     Fault(name="Kubernetes provider killed", inject=_killed("pulumi-resource-kubernetes")),
-    Fault(name="simulator killed", inject=_component_killed("dra_fleet.rehearsal.world")),
+    Fault(name="simulator killed", inject=_component_killed("dra_fleet.rehearsal.simulator")),
     Fault(name="API server killed", inject=_component_killed("kube-apiserver")),
     Fault(name="API server stops for 3 s", inject=_api_server_slow),
 )

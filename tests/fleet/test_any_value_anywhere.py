@@ -48,7 +48,7 @@ def fleet_of(stack: str) -> dict[str, Any]:
     return json.loads(json.dumps(read_fleet(STACKS[stack])))
 
 
-def judge(fleet: dict[str, Any], place: Place, value: object) -> None:
+def check(fleet: dict[str, Any], place: Place, value: object) -> None:
     """Put a value somewhere; it is taken, or refused in words, and no other error comes of it."""
     *above, last = place
     below: Any = fleet
@@ -74,7 +74,7 @@ def test_a_wrong_value_at_any_place_is_taken_or_refused_in_words(stack: str) -> 
     fleet = fleet_of(stack)
     for place in places(fleet):
         for value in WRONG:
-            judge(copy.deepcopy(fleet), place, value)
+            check(copy.deepcopy(fleet), place, value)
 
 
 @pytest.mark.parametrize("stack", sorted(STACKS))
@@ -83,4 +83,4 @@ def test_a_wrong_value_at_any_place_is_taken_or_refused_in_words(stack: str) -> 
 def test_any_value_at_some_place_is_taken_or_refused_in_words(stack: str, chosen: st.DataObject) -> None:
     fleet = fleet_of(stack)
     place = chosen.draw(st.sampled_from(list(places(fleet))), label="place")
-    judge(fleet, place, chosen.draw(ANYTHING, label="value"))
+    check(fleet, place, chosen.draw(ANYTHING, label="value"))

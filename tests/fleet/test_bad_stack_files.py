@@ -21,7 +21,7 @@ MOST_MEMORY = 200 * 2**20
 
 
 def refused(tmp_path: Path, content: str | bytes) -> str:
-    """What is told of a stack file, called FILE."""
+    """Return the messages about a stack file, called FILE."""
     file = tmp_path / "Pulumi.x.yaml"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(SettingsInvalid) as caught:
@@ -30,7 +30,7 @@ def refused(tmp_path: Path, content: str | bytes) -> str:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "output"),
     [
         (FLEET + BOMB, "holds more than 100000 values once its anchors are followed"),
         (f"{FLEET}    a: &a [*a]\n", "FILE:3:12: holds an anchor that contains itself: a"),
@@ -53,8 +53,8 @@ def refused(tmp_path: Path, content: str | bytes) -> str:
         *("twice", "list key", "documents", "binary"),
     ],
 )
-def test_it_is_told_with_its_place(tmp_path: Path, content: str | bytes, told: str) -> None:
-    assert told in refused(tmp_path, content)
+def test_it_is_reported_with_its_place(tmp_path: Path, content: str | bytes, output: str) -> None:
+    assert output in refused(tmp_path, content)
 
 
 @pytest.mark.slow
@@ -67,20 +67,20 @@ def test_a_bomb_of_anchors_takes_little_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_a_wrong_setting_is_told_with_the_file_line_and_column_of_its_value(tmp_path: Path) -> None:
-    told = refused(tmp_path, LAB.replace("    owner:", "    ownr: x\n    owner:"))
+def test_a_wrong_setting_is_reported_with_the_file_line_and_column_of_its_value(tmp_path: Path) -> None:
+    output = refused(tmp_path, LAB.replace("    owner:", "    ownr: x\n    owner:"))
     line = LAB.splitlines().index(next(text for text in LAB.splitlines() if "    owner:" in text)) + 1
-    assert f"dra-fleet:fleet.ownr: unknown key\n  at: FILE:{line}:5\n" in told
+    assert f"dra-fleet:fleet.ownr: unknown key\n  at: FILE:{line}:5\n" in output
 
 
-def test_a_setting_that_is_missing_is_told_at_what_should_hold_it(tmp_path: Path) -> None:
-    told = refused(tmp_path, f"{FLEET}    owner: o\n    clusters:\n      lab: {{cloud: existing}}\n")
-    assert "dra-fleet:fleet.clusters.lab.pools: is required\n  at: FILE:5:7\n" in told
+def test_a_setting_that_is_missing_is_reported_at_what_should_hold_it(tmp_path: Path) -> None:
+    output = refused(tmp_path, f"{FLEET}    owner: o\n    clusters:\n      lab: {{cloud: existing}}\n")
+    assert "dra-fleet:fleet.clusters.lab.pools: is required\n  at: FILE:5:7\n" in output
 
 
 def test_numbers_of_any_length_and_dates_that_are_none_are_text(tmp_path: Path) -> None:
-    told = refused(tmp_path, f"{FLEET}    owner: {'9' * 20_000}\n    a: 2026-99-99\n")
-    assert "dra-fleet:fleet.a: unknown key" in told
+    output = refused(tmp_path, f"{FLEET}    owner: {'9' * 20_000}\n    a: 2026-99-99\n")
+    assert "dra-fleet:fleet.a: unknown key" in output
 
 
 def test_anchors_and_merges_are_followed(tmp_path: Path) -> None:
@@ -92,6 +92,6 @@ def test_anchors_and_merges_are_followed(tmp_path: Path) -> None:
     assert read_stack_file(file).settings == read_stack_file(lab).settings
 
 
-def test_a_directory_is_told_in_words(tmp_path: Path) -> None:
+def test_a_directory_is_reported_in_words(tmp_path: Path) -> None:
     with pytest.raises(SettingsInvalid, match="cannot be read: Is a directory"):
         read_stack_file(tmp_path)

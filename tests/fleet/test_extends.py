@@ -1,4 +1,4 @@
-"""A fleet extends another file: what is merged how, and where each mistake is told."""
+"""A fleet extends another file: what is merged how, and where each mistake is reported."""
 
 from __future__ import annotations
 
@@ -81,27 +81,27 @@ def test_null_takes_away_and_is_a_value_where_there_is_nothing(project: Path) ->
     assert fleet["clusters"]["lab"]["drivers"]["nvidia"]["values"] == {"webhook": None, "image": {}}
 
 
-def test_what_is_wrong_is_told_in_the_file_where_the_key_stands(project: Path) -> None:
+def test_what_is_wrong_is_reported_in_the_file_where_the_key_stands(project: Path) -> None:
     base = project / "fleets" / "base.yaml"
     base.write_text(BASE.replace("machine: hgx-h100-8", "machine: hgx-h100-8\n            spot: 1"))
-    told = refused(project, "    clusters:\n      lab: {kubeconfig: {contxt: x}}\n    ownr: you\n")
-    assert "dra-fleet:fleet.ownr: unknown key\n  at: Pulumi.staging.yaml:7:5\n" in told
-    assert "kubeconfig.contxt: unknown key\n  at: Pulumi.staging.yaml:6:26\n" in told
-    assert "pools.h100.spot: unknown key for cloud existing\n  at: fleets/base.yaml:13:13\n" in told
+    output = refused(project, "    clusters:\n      lab: {kubeconfig: {contxt: x}}\n    ownr: you\n")
+    assert "dra-fleet:fleet.ownr: unknown key\n  at: Pulumi.staging.yaml:7:5\n" in output
+    assert "kubeconfig.contxt: unknown key\n  at: Pulumi.staging.yaml:6:26\n" in output
+    assert "pools.h100.spot: unknown key for cloud existing\n  at: fleets/base.yaml:13:13\n" in output
 
 
-def test_a_key_that_is_missing_in_both_is_told_where_its_mapping_begins(project: Path) -> None:
+def test_a_key_that_is_missing_in_both_is_reported_where_its_mapping_begins(project: Path) -> None:
     (project / "fleets" / "base.yaml").write_text(BASE.replace("    owner: me\n", ""))
     assert refused(project).startswith("dra-fleet:fleet.owner: is required\n  at: Pulumi.staging.yaml:2:3\n")
 
 
-def test_keys_of_two_forms_are_told_each_with_the_way_out(project: Path) -> None:
-    told = refused(project, '    classes: {big: {cel: ["true"], memory: null, type: null}}\n')
-    assert told.startswith(
+def test_keys_of_two_forms_are_reported_each_with_the_way_out(project: Path) -> None:
+    output = refused(project, '    classes: {big: {cel: ["true"], memory: null, type: null}}\n')
+    assert output.startswith(
         "dra-fleet:fleet.classes.big.driver: this key and the keys beside it belong to different forms of "
         "the mapping\n  at: fleets/base.yaml:17:13\n"
     )
-    assert told.endswith(
+    assert output.endswith(
         "  got: driver\n  fix: keep one form; driver: null removes the key of an extended file"
     )
     nulls = "driver: null, memory: null, type: null"
@@ -109,7 +109,7 @@ def test_keys_of_two_forms_are_told_each_with_the_way_out(project: Path) -> None
     assert read_fleet(file)["classes"] == {"big": {"cel": ["true"]}}
 
 
-def test_a_missing_file_is_told_where_it_is_named(project: Path) -> None:
+def test_a_missing_file_is_reported_where_it_is_named(project: Path) -> None:
     (project / "fleets" / "base.yaml").unlink()
     assert refused(project) == (
         "dra-fleet:fleet.extends: names a file that does not exist\n"
@@ -134,12 +134,12 @@ def test_what_names_no_file_is_refused(project: Path) -> None:
         ["fleets/base.yaml", "Pulumi.staging.yaml"],
     ],
 )
-def test_files_that_extend_one_another_are_told_with_the_way(project: Path, names: list[str]) -> None:
+def test_files_that_extend_one_another_are_reported_with_the_way(project: Path, names: list[str]) -> None:
     round_trip = [*names, names[0]]
     for name, following in pairwise(round_trip):
         (project / name).write_text(f"{HEAD}    extends: {following}\n")
     assert refused(project) == (
-        "dra-fleet:fleet.extends: comes back to a file that extends this one\n"
+        "dra-fleet:fleet.extends: leads back to a file that extends this one\n"
         f"  at: {names[-1]}:3:5\n  got: {' -> '.join(round_trip)}\n  fix: remove extends"
     )
 
@@ -170,9 +170,9 @@ def test_the_program_merges_what_the_engine_hands_over(project: Path) -> None:
     (project / "fleets" / "base.yaml").write_text(BASE.replace("owner:", "ownr:"))
     with pytest.raises(SettingsInvalid) as caught:
         parsed(settled(handed, project))
-    told = str(caught.value).replace(f"{project}/", "")
-    assert "fleet.ownr: unknown key\n  at: fleets/base.yaml:3:5\n" in told
-    assert "fleet.owner: is required\n  allowed:" in told
+    output = str(caught.value).replace(f"{project}/", "")
+    assert "fleet.ownr: unknown key\n  at: fleets/base.yaml:3:5\n" in output
+    assert "fleet.owner: is required\n  allowed:" in output
 
 
 ENVIRONMENTS = PROJECT / "examples" / "environments"

@@ -58,23 +58,23 @@ def test_a_stack_file_in_a_folder_names_from_the_project_s_folder(stack: Path) -
     assert fleet_files(below)[-1] == stack.parent / "fleets" / "large.yaml"
 
 
-def test_what_is_wrong_is_told_at_its_place_in_the_named_file(stack: Path) -> None:
+def test_what_is_wrong_is_reported_at_its_place_in_the_named_file(stack: Path) -> None:
     large = stack.parent / "fleets" / "large.yaml"
     large.write_text("config:\n  dra-fleet:fleet:\n    clusterz: 1\n")
     with pytest.raises(SettingsInvalid, match=f"at: {large}:3:5"):
         read_stack_file(stack)
 
 
-def test_a_named_file_that_is_not_there_is_told_where_it_is_named(stack: Path) -> None:
+def test_a_named_file_that_is_not_there_is_reported_where_it_is_named(stack: Path) -> None:
     (stack.parent / "fleets" / "large.yaml").unlink()
-    told = f"names a file that does not exist\n  at: {stack}:2:21\n  got: fleets/large.yaml\n"
-    with pytest.raises(SettingsInvalid, match=told):
+    output = f"names a file that does not exist\n  at: {stack}:2:21\n  got: fleets/large.yaml\n"
+    with pytest.raises(SettingsInvalid, match=output):
         read_stack_file(stack)
 
 
 def test_a_named_file_does_not_name_itself(stack: Path) -> None:
     (stack.parent / "fleets" / "large.yaml").write_text(NAMES)
-    with pytest.raises(SettingsInvalid, match="comes back to a file that extends this one"):
+    with pytest.raises(SettingsInvalid, match="leads back to a file that extends this one"):
         read_stack_file(stack)
 
 
@@ -86,7 +86,7 @@ def test_the_fleet_of_another_time_is_that_of_the_named_file_then(stack: Path) -
 
 
 @pytest.mark.slow
-def test_a_fleet_that_no_program_can_be_started_with_is_told_with_its_fix(tmp_path: Path) -> None:
+def test_a_fleet_that_no_program_can_be_started_with_is_reported_with_its_fix(tmp_path: Path) -> None:
     assert read_stack_file(long_stack(tmp_path, 1_800)).too_long is None
     file = long_stack(tmp_path, 2_800)
     read = read_stack_file(file)

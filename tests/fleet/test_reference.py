@@ -12,7 +12,7 @@ from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.explanation import text
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal.world.hardware_file import Hardware
+from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 
 ROOT = Path(__file__).parents[2]
 SHOWN = {"README.md": 1, "docs/stack.md": 2}

@@ -133,8 +133,8 @@ MISTAKES = {
 }
 
 
-def told(tmp_path: Path, text: str) -> str:
-    """What is told of a stack file, without the places."""
+def output(tmp_path: Path, text: str) -> str:
+    """Return the messages about a stack file, without the places."""
     file = tmp_path / "Pulumi.x.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(SettingsInvalid) as caught:
@@ -153,7 +153,7 @@ def test_the_file_that_the_mistakes_are_made_in_is_right(tmp_path: Path) -> None
 def test_a_mistake_is_answered_with_what_to_write(tmp_path: Path, mistake: str) -> None:
     (right, wrong), message = MISTAKES[mistake]
     assert GOOD.count(right) == 1
-    assert told(tmp_path, GOOD.replace(right, wrong)) == message
+    assert output(tmp_path, GOOD.replace(right, wrong)) == message
 
 
 def test_the_beginning_of_a_long_name_is_enough_to_propose_it() -> None:

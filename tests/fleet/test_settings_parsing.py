@@ -85,7 +85,7 @@ def test_snake_case_is_no_key_of_the_stack_file(fleet: dict[str, Any]) -> None:
     )
 
 
-def test_an_unquoted_minor_is_told_to_be_quoted(fleet: dict[str, Any]) -> None:
+def test_an_unquoted_minor_has_to_be_quoted(fleet: dict[str, Any]) -> None:
     fleet["kubernetes"] = 1.36
     error = only(fleet, "kubernetes")
     assert error["what"].startswith("must be a quoted string: YAML reads an unquoted minor as a number")
@@ -220,7 +220,9 @@ def test_all_errors_come_at_once_in_a_stable_order(fleet: dict[str, Any]) -> Non
     assert text.count("\n\n") == 4
 
 
-def test_of_very_many_errors_the_first_are_told_and_how_many_more_there_are(fleet: dict[str, Any]) -> None:
+def test_of_very_many_errors_the_first_are_reported_and_how_many_more_there_are(
+    fleet: dict[str, Any],
+) -> None:
     pools = fleet["clusters"]["lab"]["pools"]
     pools |= {f"p{number}": {**pools["a100"], "nodes": 1} for number in range(MOST_ERRORS + 17)}
     found = errors_of(fleet)

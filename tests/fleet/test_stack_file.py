@@ -37,12 +37,12 @@ def test_the_stack_is_named_by_its_file() -> None:
     assert read_stack_file(ROOT / "examples" / "floor-1.34.yaml").name == "floor-1.34"
 
 
-def test_a_missing_file_is_told_in_words(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_in_words(tmp_path: Path) -> None:
     with pytest.raises(SettingsInvalid, match="does not exist"):
         read_stack_file(tmp_path / "Pulumi.none.yaml")
 
 
-def test_bad_yaml_is_told_with_line_and_column(tmp_path: Path) -> None:
+def test_bad_yaml_is_reported_with_line_and_column(tmp_path: Path) -> None:
     assert refused(tmp_path, "config:\n  a: [1, 2\n  b: c\n").startswith("FILE:3:4: is no YAML: ")
 
 
@@ -59,8 +59,8 @@ def test_two_documents_in_one_file_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_fleet_names_the_nearest_key(tmp_path: Path) -> None:
-    told = refused(tmp_path, "config:\n  a:b: 1\n  dra-flete:fleet: {}\n")
-    assert told == (
+    output = refused(tmp_path, "config:\n  a:b: 1\n  dra-flete:fleet: {}\n")
+    assert output == (
         "FILE:3:3: has no key dra-fleet:fleet under config\n"
         "  fix: write dra-fleet:fleet instead of dra-flete:fleet"
     )
@@ -81,7 +81,7 @@ def test_an_empty_file_is_called_empty(tmp_path: Path, content: str) -> None:
     )
 
 
-def test_a_fleet_without_a_value_is_told_with_its_keys(tmp_path: Path) -> None:
+def test_a_fleet_without_a_value_is_reported_with_its_keys(tmp_path: Path) -> None:
     assert refused(tmp_path, FLEET) == (
         "dra-fleet:fleet: must be a mapping\n  at: FILE:2:3\n  got: null\n"
         "  allowed: a mapping with the keys budget, claims, classes, clusters, computeDomains, demand, "

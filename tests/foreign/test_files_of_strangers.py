@@ -1,4 +1,4 @@
-"""Whatever a file holds that somebody gave us, it is taken or refused in one sentence; nothing breaks."""
+"""Whatever a file holds that someone gave us, it is taken or refused in one sentence; nothing breaks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dra_fleet.check import ManifestFile, check
+from dra_fleet.check import ManifestFile
+from dra_fleet.check import check as check_files
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.yaml_text import Unreadable, bounded_lines, read_documents, read_json
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
@@ -21,10 +22,10 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.gate.verdict import Expected, judge
-from dra_fleet.policy.gate.without_engine import judge_record, was_judged
+from dra_fleet.policy.gate.verdict import Expected, check
+from dra_fleet.policy.gate.without_engine import check_record, was_checked
 from dra_fleet.proof.supply.recorded_pools import read_recordings
-from dra_fleet.rehearsal.world.hardware_file import Hardware
+from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, make_review, previewed_fleet
 from dra_fleet.review.events import read_events
 from dra_fleet.review.running import read_running
@@ -191,16 +192,16 @@ def fleet() -> Any:
 def gate(file: Path) -> None:
     with file.open("rb") as lines:
         record = read_record(bounded_lines(lines), "events")
-    if not was_judged(record):
-        judge_record(record, preset.config("standard"))
-    json.dumps(judge(record, Expected(preset="standard")).to_json()).encode()
+    if not was_checked(record):
+        check_record(record, preset.config("standard"))
+    json.dumps(check(record, Expected(preset="standard")).to_json()).encode()
 
 
 def gate_without_pack(file: Path) -> None:
     with file.open("rb") as lines:
         record = read_record(bounded_lines(lines), "events")
-    judge_record(record, preset.config("standard"))
-    judge(record, Expected(preset="standard"))
+    check_record(record, preset.config("standard"))
+    check(record, Expected(preset="standard"))
 
 
 def review(file: Path) -> None:
@@ -217,10 +218,10 @@ def prove(file: Path) -> None:
 
 
 def checked(file: Path) -> None:
-    check(fleet(), [ManifestFile(name="a.yaml", data=file.read_bytes())], [])
+    check_files(fleet(), [ManifestFile(name="a.yaml", data=file.read_bytes())], [])
 
 
-def told(file: Path) -> None:
+def output(file: Path) -> None:
     make_plan(read_stack_file(file).settings)
 
 
@@ -232,7 +233,7 @@ KINDS: Final[dict[str, tuple[Callable[[st.DataObject], bytes], Callable[[Path], 
     "hardware": (hardware, Hardware.read),
     "recording": (lambda chosen: json_file(chosen, RECORDING), prove),
     "manifest": (lambda chosen: yaml_content(chosen, MANIFEST), checked),
-    "stack file": (stack_file, told),
+    "stack file": (stack_file, output),
     "policy config": (
         lambda chosen: json_file(chosen, preset.config("standard")),
         lambda file: preset.with_own("standard", file),
@@ -248,12 +249,12 @@ def taken_or_refused(kind: str, chosen: st.DataObject, file: Path) -> None:
     """Any other error fails; what is said can be printed."""
     write, read = KINDS[kind]
     file.write_bytes(write(chosen))
-    told = ""
+    output = ""
     try:
         read(file)
     except REFUSED as refused:
-        told = str(refused)
-    told.encode()
+        output = str(refused)
+    output.encode()
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ def test_a_pod_is_its_own_template() -> None:
     assert pod_templates("v1", "Pod") == ((),)
 
 
-def test_kinds_of_one_name_are_told_apart_by_their_group() -> None:
+def test_kinds_of_one_name_are_distinguished_by_their_group() -> None:
     assert pod_templates("batch/v1", "Job") == (("spec", "template"),)
     assert pod_templates("batch.volcano.sh/v1alpha1", "Job") == (("spec", "tasks", "*", "template"),)
     assert pod_templates("example.com/v1", "Job") == ()

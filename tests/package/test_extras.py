@@ -38,12 +38,14 @@ FOLDERS = {
 def installed_by(extras: frozenset[str], name: str = "dra-fleet", found: set[str] | None = None) -> set[str]:
     """The distributions that come with a distribution and extras of it, whoever requires them."""
     found = set() if found is None else found
-    for wanted in map(Requirement, requires(name) or ()):
-        if any(wanted.marker is None or wanted.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
-            new = plain(wanted.name) not in found or wanted.extras
-            found.add(plain(wanted.name))
+    for requested in map(Requirement, requires(name) or ()):
+        if any(
+            requested.marker is None or requested.marker.evaluate({"extra": extra}) for extra in ("", *extras)
+        ):
+            new = plain(requested.name) not in found or requested.extras
+            found.add(plain(requested.name))
             if new:
-                installed_by(frozenset(wanted.extras), wanted.name, found)
+                installed_by(frozenset(requested.extras), requested.name, found)
     return found
 
 
@@ -85,10 +87,10 @@ def imports(node: ast.AST) -> Iterator[str]:
 def test_an_extra_names_every_package_that_its_folders_import(extra: str) -> None:
     named, known = installed_by(frozenset({extra})), distributions()
     simulations = extra == "rehearse"
-    wanted = {
+    requested = {
         name for folder in FOLDERS[extra] for name in imported(PROJECT / folder, simulations=simulations)
     }
-    others = wanted - RULES_FOLDER - set(sys.stdlib_module_names)
+    others = requested - RULES_FOLDER - set(sys.stdlib_module_names)
     assert others
     missing = {name for name in others if named.isdisjoint(map(plain, known.get(name, ())))}
     assert missing == set()
@@ -96,8 +98,8 @@ def test_an_extra_names_every_package_that_its_folders_import(extra: str) -> Non
 
 def test_every_extra_is_for_some_folders_or_for_others() -> None:
     extras = {
-        str(wanted.marker).split('"')[1]
-        for wanted in map(Requirement, requires("dra-fleet") or ())
-        if wanted.marker
+        str(requested.marker).split('"')[1]
+        for requested in map(Requirement, requires("dra-fleet") or ())
+        if requested.marker
     }
     assert extras - set(FOLDERS) == {"all"}

@@ -75,10 +75,10 @@ def test_every_requirement_of_the_wheel_admits_the_pin_it_is_developed_with() ->
     pins = dict(
         line.split("==") for line in (PROJECT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     )
-    wanted = [Requirement(line) for line in requires("dra-fleet") or ()]
-    ours = [one for one in wanted if one.name != "dra-fleet"]
-    assert len(ours) > 20
-    for one in ours:
+    requested = [Requirement(line) for line in requires("dra-fleet") or ()]
+    own = [one for one in requested if one.name != "dra-fleet"]
+    assert len(own) > 20
+    for one in own:
         assert one.specifier.contains(pins[one.name.lower().replace("_", "-").replace(".", "-")]), one
 
 
@@ -142,7 +142,7 @@ def test_the_components_are_read_under_the_package_s_name(wheel: Path, tmp_path:
 
 
 @pytest.mark.full
-def test_a_gate_alone_judges_in_an_environment_of_less_than_150_mb_without_a_cloud_s_sdk(
+def test_a_gate_alone_checks_in_an_environment_of_less_than_150_mb_without_a_cloud_s_sdk(
     wheel: Path, tmp_path: Path
 ) -> None:
     pins = ("-c", str(PROJECT / "requirements.lock"))
@@ -154,9 +154,9 @@ def test_a_gate_alone_judges_in_an_environment_of_less_than_150_mb_without_a_clo
 
     (packages,) = gate.parent.glob("lib/python*/site-packages")
     brought = {path.name for path in packages.iterdir() if path.name.startswith(("pip", "setuptools"))}
-    ours = [path for path in packages.rglob("*") if path.relative_to(packages).parts[0] not in brought]
-    assert sum(path.stat().st_size for path in ours if path.is_file()) < 150_000_000
-    assert [path.name for path in ours if path.name in CLOUD_SDKS] == []
+    own = [path for path in packages.rglob("*") if path.relative_to(packages).parts[0] not in brought]
+    assert sum(path.stat().st_size for path in own if path.is_file()) < 150_000_000
+    assert [path.name for path in own if path.name in CLOUD_SDKS] == []
 
 
 DECLARING = """

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.judging import judge
+from dra_fleet.policy.checking import check
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared, declared_with
 
 if TYPE_CHECKING:
@@ -31,33 +31,33 @@ class Chosen:
     """How a rule is broken.
 
     Attributes:
-        told: what the rule then says, without what it allows, which depends on the whole program.
+        output: what the rule then says, without what it allows, which depends on the whole program.
     """
 
     rule: Rule
     settings: dict[str, object]
     resources: tuple[Declared, ...]
-    told: tuple[str, ...]
+    output: tuple[str, ...]
 
 
 Program = list[Chosen]
 _STACK = "pulumi:pulumi:Stack"
 """Its name is the engine's."""
 _PLACE = "eks:index:Cluster"
-"""A cluster of which nothing is demanded: what it is made of is judged by itself."""
+"""A cluster of which nothing is demanded: what it is made of is checked by itself."""
 
 
 @cache
 def broken_program() -> Program:
     """A wrong value for each rule."""
-    return _told_together({rule.name: list(_breaks(rule)) for rule in BESIDE_OTHERS})
+    return _output_together({rule.name: list(_breaks(rule)) for rule in BESIDE_OTHERS})
 
 
 @cache
 def unknown_program() -> Program:
-    """An unknown value for each rule; rules that never ask for one are left out."""
+    """An unknown value for each rule; rules that never ask for one are omitted."""
     candidates = {rule.name: list(_breaks(rule, unknown=True)) for rule in BESIDE_OTHERS}
-    return _told_together({name: found for name, found in candidates.items() if found})
+    return _output_together({name: found for name, found in candidates.items() if found})
 
 
 def resources_of(program: Program) -> list[Declared]:
@@ -68,9 +68,9 @@ def resources_of(program: Program) -> list[Declared]:
 def _breaks(rule: Rule, *, unknown: bool = False) -> Iterator[Chosen]:
     for case in cases_of(rule):
         if any(found.parent or found.dependencies or found.provider for found in case.passing):
-            continue  # what hangs together by URN is not put together anew
+            continue  # what hangs together by URN is not put together again
         for broken in case.breaks:
-            if unknown and (broken.unknown is None or rule.judged_at_update):
+            if unknown and (broken.unknown is None or rule.checked_at_update):
                 continue
             yield _chosen(rule, case, broken, unknown=unknown)
 
@@ -84,7 +84,7 @@ def _chosen(rule: Rule, case: RuleCase, broken: Break, *, unknown: bool) -> Chos
         rule=rule,
         settings=settings,
         resources=resources,
-        told=_messages(rule, resources, rule.settings(settings)),
+        output=_messages(rule, resources, rule.settings(settings)),
     )
 
 
@@ -95,7 +95,7 @@ def _placed(declared: Declared, rule: str, place: Declared) -> Declared:
 
 
 def _messages(rule: Rule, resources: Iterable[Declared], settings: Settings) -> tuple[str, ...]:
-    found = judge(rule, [declared.resource() for declared in resources], settings)
+    found = check(rule, [declared.resource() for declared in resources], settings)
     return tuple(problem_of(violation.message) for violation in found)
 
 
@@ -104,20 +104,20 @@ def problem_of(message: str) -> str:
     return message.partition("; allowed: ")[0]
 
 
-def _told_together(candidates: dict[str, list[Chosen]]) -> Program:
+def _output_together(candidates: dict[str, list[Chosen]]) -> Program:
     chosen = {name: found[0] for name, found in candidates.items()}
     for name, found in candidates.items():
         for candidate in found:
             chosen[name] = candidate
-            if is_told(candidate, [*chosen.values()]):
+            if is_reported(candidate, [*chosen.values()]):
                 break
     return list(chosen.values())
 
 
-def is_told(one: Chosen, program: Program) -> bool:
+def is_reported(one: Chosen, program: Program) -> bool:
     """Whether the rule says what it says alone also in the whole program."""
     messages = _messages(one.rule, resources_of(program), one.rule.settings(one.settings))
-    return bool(one.told) and set(one.told) <= set(messages)
+    return bool(one.output) and set(one.output) <= set(messages)
 
 
 def cases_of(rule: Rule) -> tuple[RuleCase, ...]:

@@ -101,22 +101,22 @@ class ClassExpressions:
     def _memory(self) -> str:
         self.read.add("memory")
         held = f"device.capacity[{self._domain()}].memory"
-        wanted = self._random.choice(_QUANTITIES)
+        requested = self._random.choice(_QUANTITIES)
         return self._random.choice(
             (
-                f"{held}.compareTo(quantity('{wanted}')) >= 0",
-                f"{held}.isLessThan(quantity('{wanted}'))",
-                f"!({held}.isGreaterThan(quantity('{wanted}')))",
+                f"{held}.compareTo(quantity('{requested}')) >= 0",
+                f"{held}.isLessThan(quantity('{requested}'))",
+                f"!({held}.isGreaterThan(quantity('{requested}')))",
             )
         )
 
     def _version(self) -> str:
-        held, wanted = self._field("cudaComputeCapability"), self._random.choice(_VERSIONS)
+        held, requested = self._field("cudaComputeCapability"), self._random.choice(_VERSIONS)
         compared = self._random.choice(("isGreaterThan", "isLessThan"))
         return self._random.choice(
             (
-                f"{held}.{compared}(semver('{wanted}'))",
-                f"{held}.major() == {wanted.partition('.')[0]}",
+                f"{held}.{compared}(semver('{requested}'))",
+                f"{held}.major() == {requested.partition('.')[0]}",
             )
         )
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.judging import judge
+from dra_fleet.policy.checking import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dra_fleet.core.declared.resources import Resource
-    from dra_fleet.policy.judging import Violation
+    from dra_fleet.policy.checking import Violation
     from dra_fleet.policy.rule import Rule, Settings
 
 
-def judge_all(
+def check_all(
     rules: Iterable[Rule], resources: Sequence[Resource], settings: dict[str, Settings]
 ) -> list[Violation]:
     """Every rule on every resource and on the stack of them."""
-    return [found for rule in rules for found in judge(rule, resources, settings[rule.name])]
+    return [found for rule in rules for found in check(rule, resources, settings[rule.name])]

@@ -27,7 +27,7 @@ from dra_fleet.policy.rule import Finding, ResourceRule
 from ._words import LABEL
 
 
-def judge(resource, settings):
+def check(resource, settings):
     owner = resource.get("metadata", "labels", LABEL)
     if owner.absent:
         yield Finding(resource, owner, "is absent", "the team that owns it", "label the namespace")
@@ -35,12 +35,12 @@ def judge(resource, settings):
 
 RULE = ResourceRule(
     name="namespace-require-owner",
-    description="Namespaces name their owner, because nobody else answers for what runs there.",
+    description="Namespaces name their owner, because no one else answers for what runs there.",
     fix="Label the namespace.",
     link="https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/",
     severity="medium",
     types=re.compile(r"kubernetes:core/v1:Namespace"),
-    judge=judge,
+    check=check,
 )
 """,
     "cases/namespace_require_owner.py": """

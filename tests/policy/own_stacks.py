@@ -88,7 +88,7 @@ def declared(recorder: Recorder, stack: Path, *, preview: bool, production: bool
     Args:
         recorder: a recorded engine that nothing ran on yet.
         stack: the stack file.
-        preview: whether what only a cloud can tell is unknown, as in the first preview; else it is known.
+        preview: whether what only a cloud knows is unknown, as in the first preview; else it is known.
         production: whether the stack says that it is production.
     """
     key = (stack, preview, production)

@@ -37,7 +37,7 @@ POOL = "gcp:container/nodePool:NodePool"
 DRIVER: dict[str, object] = {"chart": "nvidia-dra-driver-gpu", "version": "25.8.1"}
 
 
-class Aborted(Exception):  # noqa: N818 - what the engine would be told
+class Aborted(Exception):  # noqa: N818 - what the engine would be reported
     def __init__(self, code: grpc.StatusCode, text: str) -> None:
         super().__init__(text)
         self.code = code
@@ -73,13 +73,13 @@ def configure(served: Analyzer, **config: Mapping[str, object]) -> None:
     served.Configure(sent, CONTEXT)
 
 
-def told(served: Analyzer, kind: str, properties: Mapping[str, object]) -> list[tuple[str, str]]:
+def output(served: Analyzer, kind: str, properties: Mapping[str, object]) -> list[tuple[str, str]]:
     levels = analyzer_pb2.EnforcementLevel
     found = asked_together(served, request(kind, properties))
     return [(one.policyName, levels.Name(one.enforcementLevel)) for one in found]
 
 
-def test_the_engine_is_told_of_every_rule_with_its_parameters() -> None:
+def test_the_engine_gets_every_rule_with_its_parameters() -> None:
     info = analyzer().GetAnalyzerInfo(empty_pb2.Empty(), CONTEXT)
     assert [policy.name for policy in info.policies] == [rule.name for rule in pack.RULES]
     for policy, rule in zip(info.policies, pack.RULES, strict=True):
@@ -87,16 +87,16 @@ def test_the_engine_is_told_of_every_rule_with_its_parameters() -> None:
         assert policy.remediation_steps == rule.fix
 
 
-def test_a_rule_judges_at_the_level_that_the_policy_config_gives() -> None:
+def test_a_rule_checks_at_the_level_that_the_policy_config_gives() -> None:
     old: dict[str, object] = {"kubernetes": "1.33"}
     kind = "dra-fleet:clouds:ExistingCluster"
     for level in ("ADVISORY", "MANDATORY"):
         served = analyzer()
         configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": level})
-        assert (FLOOR.name, level) in told(served, kind, old)
+        assert (FLOOR.name, level) in output(served, kind, old)
     served = analyzer()
     configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": "DISABLED"})
-    assert FLOOR.name not in dict(told(served, kind, old))
+    assert FLOOR.name not in dict(output(served, kind, old))
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_a_rule_that_breaks_stops_the_run_without_showing_what_it_read() -> None
         del settings
         raise ValueError(stack.resources[0].get("token").peek)
 
-    rule = replace(FLOOR, judge=broken)
+    rule = replace(FLOOR, check=broken)
     with pytest.raises(Aborted) as stopped:
-        told(analyzer(rule), "dra-fleet:clouds:ExistingCluster", {"token": Secret(CANARY)})
+        output(analyzer(rule), "dra-fleet:clouds:ExistingCluster", {"token": Secret(CANARY)})
     assert stopped.value.code is grpc.StatusCode.INTERNAL
     assert str(stopped.value).startswith(
         "a rule of the policy pack dra-fleet broke: ValueError at test_analyzer.py:"
@@ -137,9 +137,9 @@ def test_a_part_that_a_cloud_or_driver_lacks_is_named_to_the_engine() -> None:
         raise ExpectedError("cloud meadow has no resources: write meadow_cloud/resources.py with RESOURCES")
 
     with pytest.raises(Aborted) as stopped:
-        told(analyzer(replace(FLOOR, judge=asks)), "dra-fleet:clouds:ExistingCluster", {})
+        output(analyzer(replace(FLOOR, check=asks)), "dra-fleet:clouds:ExistingCluster", {})
     assert str(stopped.value) == (
-        "the policy pack dra-fleet cannot judge: cloud meadow has no resources: "
+        "the policy pack dra-fleet cannot check: cloud meadow has no resources: "
         "write meadow_cloud/resources.py with RESOURCES"
     )
 
@@ -185,7 +185,7 @@ def test_a_missing_toleration_is_added_to_those_that_are_there() -> None:
         },
     }
     assert corrected(served, RELEASE, properties) == []
-    assert dict(told(served, RELEASE, properties)).get(rule) is None
+    assert dict(output(served, RELEASE, properties)).get(rule) is None
 
 
 def test_the_labels_that_a_pool_lacks_are_added_and_everything_else_stays() -> None:
@@ -214,7 +214,7 @@ def test_what_cannot_be_corrected_is_a_mandatory_finding() -> None:
     configure(served, pool_require_dra_labels={"enforcementLevel": "REMEDIATE"})
     properties: dict[str, object] = {"nodeConfig": {"labels": {TRIPLE[0]: "false", TRIPLE[2]: "true"}}}
     ((_, found),) = corrected(served, POOL, properties)
-    assert told(served, POOL, found) == [("pool-require-dra-labels", "MANDATORY")]
+    assert output(served, POOL, found) == [("pool-require-dra-labels", "MANDATORY")]
 
 
 def test_secrets_cross_the_wire_as_secrets() -> None:
@@ -231,7 +231,7 @@ def test_rules_on_the_stack_see_resources_in_the_order_of_registration() -> None
         seen.extend(resource.name for resource in stack.resources)
         return ()
 
-    served = analyzer(replace(class_forbid_whole_gpus.RULE, judge=note))
+    served = analyzer(replace(class_forbid_whole_gpus.RULE, check=note))
     sent = [request(POOL, {}, name) for name in ("c", "a", "b")]
     for one in sent:
         served.Analyze(one, CONTEXT)
@@ -257,7 +257,7 @@ def asked_together(served: Analyzer, sent: analyzer_pb2.AnalyzeRequest | None = 
     return [*alone.diagnostics, *stack.diagnostics]
 
 
-def test_one_unknown_value_is_one_finding_whichever_rules_wanted_it() -> None:
+def test_one_unknown_value_is_one_finding_whichever_rules_read_it() -> None:
     (found,) = asked_together(analyzer())
     assert found.policyName == FLOOR.name
     assert found.message.startswith(f"train ({CLUSTER}): kubernetes is unknown at preview; allowed: ")
@@ -273,7 +273,7 @@ def test_what_is_accepted_unknown_for_one_rule_is_accepted_for_all(rule: str) ->
     assert "kubernetes is unknown at preview; accepted by name" in found.message
 
 
-def test_the_rule_that_stops_most_tells_of_an_unknown_value() -> None:
+def test_the_rule_that_stops_most_reports_an_unknown_value() -> None:
     served = analyzer()
     configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": "ADVISORY"})
     (found,) = [one for one in asked_together(served) if one.enforcementLevel == analyzer_pb2.MANDATORY]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.core.declared.resources import Resource, Stack
-from dra_fleet.policy.judging import judge_resource
+from dra_fleet.policy.checking import check_resource
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import ChartRelease, releases
 from policies.rules.class_forbid_chart_names import RULE as CHART_NAMES
@@ -39,8 +39,8 @@ def daemon_set(container: dict[str, Any], **pods: Any) -> Resource:
 def test_a_class_that_a_chart_renders_is_the_chart_s_own(component: str) -> None:
     properties = {"metadata": {"name": "gpu.nvidia.com"}}
     settings = CHART_NAMES.settings({})
-    assert judge_resource(CHART_NAMES, resource(CLASS, properties, f"{component}$"), settings) == []
-    assert len(judge_resource(CHART_NAMES, resource(CLASS, properties), settings)) == 1
+    assert check_resource(CHART_NAMES, resource(CLASS, properties, f"{component}$"), settings) == []
+    assert len(check_resource(CHART_NAMES, resource(CLASS, properties), settings)) == 1
 
 
 def test_a_local_chart_is_what_its_chart_yaml_says(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_file_that_was_changed_since_is_not_read(tmp_path: Path) -> None:
         ({"image": "x", "env": [{"name": "MIG_STRATEGY", "value": "single"}]}, {}),
     ],
 )
-def test_what_gives_out_no_gpus_of_this_vendor_is_no_advertiser(
+def test_what_advertises_no_gpus_of_this_vendor_is_no_advertiser(
     container: dict[str, Any], pods: dict[str, Any]
 ) -> None:
     found = advertisers(Stack(resources=[daemon_set(container, **pods)]))

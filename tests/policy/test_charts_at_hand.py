@@ -11,7 +11,7 @@ import pytest
 
 from dra_fleet.core.declared.resources import Resource
 from dra_fleet.policy import pack
-from dra_fleet.policy.judging import judge
+from dra_fleet.policy.checking import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ def release(type_: str = RELEASE, **properties: Any) -> Resource:
 def found(resource: Resource) -> dict[str, str]:
     """The rules that find something in a chart beside the DRA driver of NVIDIA, with a message of each."""
     program = [DRIVER, resource]
-    violations = [each for rule in pack.RULES for each in judge(rule, program, rule.settings({}))]
+    violations = [each for rule in pack.RULES for each in check(rule, program, rule.settings({}))]
     return {each.rule.name: each.message for each in violations if each.urn == resource.urn}
 
 

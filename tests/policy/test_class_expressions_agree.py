@@ -13,8 +13,8 @@ from dra_fleet.kubernetes.cel import UNKNOWN, CelInvalid, environment
 from dra_fleet.policy.rule_cases import Declared
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.class_expressions import DRIVER, ClassExpressions
-from tests.policy.every_rule import judge_all
-from tests.proof.kubernetes_oracle import ask
+from tests.policy.every_rule import check_all
+from tests.proof.kubernetes_reference import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -29,7 +29,7 @@ WHOLE = [device for each in dividable() for device in each.whole()]
 PARTITIONS = [device for each in dividable() for device in each.partitions()]
 SEED = 20261121
 CASES = 200
-NAMES = ("NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "Tesla T4", "nobody knows")
+NAMES = ("NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "Tesla T4", "no one knows")
 # Whatever a host may say where the catalogue does not know; None: nothing.
 UNSURE: dict[str, tuple[dict[str, Any] | None, ...]] = {
     "uuid": ({"string": "GPU-0"}, {"string": "1"}),
@@ -41,7 +41,7 @@ UNSURE: dict[str, tuple[dict[str, Any] | None, ...]] = {
 
 
 def on_hosts(known: KnownDevice, read: Collection[str]) -> Iterator[dict[str, Any]]:
-    """The device on every kind of host that an expression can tell apart by what it reads."""
+    """The device on every kind of host that an expression can distinguish by what it reads."""
     unsure = [name for name in UNSURE if UNKNOWN in (known.attributes.get(name), known.capacity.get(name))]
     names = [name for name in unsure if name.rpartition("/")[2] in read]
     for chosen in product(*(UNSURE[name] for name in names)):
@@ -90,7 +90,7 @@ DIVIDED = Declared(
 """Because of it, a class that takes partitions and whole GPUs alike is wrong, whatever it is meant for."""
 
 
-def told(expression: str) -> bool:
+def output(expression: str) -> bool:
     """Whether the rule says that a class of partitions is wider than that."""
     declared = Declared(
         type="kubernetes:resource.k8s.io/v1:DeviceClass",
@@ -98,7 +98,7 @@ def told(expression: str) -> bool:
         properties={"spec": {"selectors": [{"cel": {"expression": expression}}]}},
     )
     program = [DIVIDED.resource(), declared.resource()]
-    found = judge_all([RULE], program, {RULE.name: RULE.settings({})})
+    found = check_all([RULE], program, {RULE.name: RULE.settings({})})
     assert all("select whole GPUs" in violation.message for violation in found)
     return bool(found)
 
@@ -115,6 +115,6 @@ def test_a_class_is_wide_where_kubernetes_selects_a_whole_gpu_as_well_as_partiti
         matches = [bool(result["matches"]) for result in theirs["results"]]
         is_wide = any(matches[:whole]) and any(matches[whole:])
         counts["take partitions and whole GPUs" if is_wide else "do not"] += 1
-        assert told(expression) is is_wide, expression
+        assert output(expression) is is_wide, expression
     compared(f"class expressions (seed {SEED})", counts)
     assert min(counts.values()) > CASES / 5

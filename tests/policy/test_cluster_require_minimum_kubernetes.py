@@ -1,4 +1,4 @@
-"""The version floor: what is a version, whose types are judged, and where the floor comes from."""
+"""The version floor: what is a version, whose types are checked, and where the floor comes from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dra_fleet.policy.gate import preset
 from dra_fleet.policy.reading.versions import FIELDS
 from dra_fleet.policy.rule_cases import Declared
 from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE
-from tests.policy.every_rule import judge_all
+from tests.policy.every_rule import check_all
 
 TOKENS = {
     "pulumi_azure_native/containerservice/managed_cluster.py": "azure-native:containerservice:ManagedCluster",
@@ -29,24 +29,24 @@ TOKENS = {
     "pulumi_alicloud/cs/edge_kubernetes.py": "alicloud:cs/edgeKubernetes:EdgeKubernetes",
     "pulumi_alicloud/cs/kubernetes.py": "alicloud:cs/kubernetes:Kubernetes",
 }
-"""Where each SDK writes the token of a type that the floor judges."""
+"""Where each SDK writes the token of a type that the floor checks."""
 
 
-def told(token: str, properties: dict[str, object]) -> list[str]:
+def output(token: str, properties: dict[str, object]) -> list[str]:
     resource = Declared(type=token, name="c", properties=properties).resource()
-    return [found.message for found in judge_all([RULE], [resource], {RULE.name: RULE.settings({})})]
+    return [found.message for found in check_all([RULE], [resource], {RULE.name: RULE.settings({})})]
 
 
 @pytest.mark.parametrize(
     "version", ["1.34", "v1.34.9", "1.35.8-gke.1036000", "1.34.1-aliyun.1", "1.100", "2.0"]
 )
 def test_every_clouds_grammar_is_read(version: str) -> None:
-    assert told("aws:eks/cluster:Cluster", {"version": version}) == []
+    assert output("aws:eks/cluster:Cluster", {"version": version}) == []
 
 
 @pytest.mark.parametrize("version", ["latest", "", "-", "1", "1.34; rm", 1.34, True, {"a": "b"}])
 def test_what_is_no_version_is_refused(version: object) -> None:
-    (message,) = told("aws:eks/cluster:Cluster", {"version": version})
+    (message,) = output("aws:eks/cluster:Cluster", {"version": version})
     assert f"is {version!r}, no Kubernetes version" in message
     assert message.endswith('fix: write it as text, such as "1.34"')
 
@@ -60,31 +60,31 @@ def test_what_is_no_version_is_refused(version: object) -> None:
     ],
 )
 def test_a_pool_without_a_version_takes_its_clusters(token: str) -> None:
-    assert told(token, {}) == []
+    assert output(token, {}) == []
 
 
 @pytest.mark.parametrize(
     "token", ["aws:eks/addon:Addon", "kubernetes:core/v1:Namespace", "kubernetes:batch/v1:Job"]
 )
 def test_other_resources_are_not_its_business(token: str) -> None:
-    assert told(token, {"version": "1.1", "kubernetes": "1.1"}) == []
+    assert output(token, {"version": "1.1", "kubernetes": "1.1"}) == []
 
 
-def test_every_place_is_judged_in_a_case() -> None:
+def test_every_place_is_checked_in_a_case() -> None:
     from tests.policies.rules.cluster_require_minimum_kubernetes import CASES  # noqa: PLC0415
 
-    judged = {(case.passing[0].type, broken.path[0]) for case in CASES for broken in case.breaks}
+    checked = {(case.passing[0].type, broken.path[0]) for case in CASES for broken in case.breaks}
     for field in FIELDS:
-        assert any(field.types.fullmatch(token) and path == field.path[0] for token, path in judged), field
+        assert any(field.types.fullmatch(token) and path == field.path[0] for token, path in checked), field
 
 
-def test_the_floor_judges_every_platform_of_this_program() -> None:
+def test_the_floor_checks_every_platform_of_this_program() -> None:
     for cloud in clouds.names():
         assert any(field.types.fullmatch(resolve(cloud).TOKEN) for field in FIELDS), cloud
 
 
 @pytest.mark.parametrize(("file", "token"), TOKENS.items())
-def test_the_tokens_judged_are_the_sdks_own(file: str, token: str) -> None:
+def test_the_tokens_checked_are_the_sdks_own(file: str, token: str) -> None:
     source = (Path(pulumi.__file__).parents[1] / file).read_text(encoding="utf-8")
     assert f"'{token}'" in source
     assert any(field.types.fullmatch(token) for field in FIELDS)
@@ -108,7 +108,7 @@ ABSENT = replace(OLD, properties={})
 def advised(*program: Declared, **settings: object) -> set[bool]:
     """Whether what is found is advice, of all findings of a program."""
     given = {RULE.name: RULE.settings(settings)}
-    found = judge_all([RULE], [declared.resource() for declared in program], given)
+    found = check_all([RULE], [declared.resource() for declared in program], given)
     assert found
     return {one.advice for one in found}
 

@@ -1,4 +1,4 @@
-"""Every rule judges through the real engine: one program breaks them all, another has an unknown for each."""
+"""Every rule checks through the real engine: one program breaks them all, another has an unknown for each."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 
 from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy import pack
+from dra_fleet.policy.checking import SHORTEST_SECRET
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.running import preview
-from dra_fleet.policy.gate.verdict import Expected, judge
-from dra_fleet.policy.gate.without_engine import judge_record
-from dra_fleet.policy.judging import SHORTEST_SECRET
+from dra_fleet.policy.gate.verdict import Expected, check
+from dra_fleet.policy.gate.without_engine import check_record
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared, all_secret, scalars
 from tests.policy.breaking_program import (
     BESIDE_OTHERS,
     JUDGING,
     broken_program,
-    is_told,
+    is_reported,
     problem_of,
     resources_of,
     unknown_program,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tests.policy.breaking_program import Program
 
 
-def judged(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -> Record:
+def checked(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -> Record:
     """The engine's record of a preview of a program."""
     project.declare(resources_of(program))
     return previewed(project, program, patch)
@@ -59,26 +59,27 @@ def config_of(program: Program) -> dict[str, dict[str, object]]:
     return config
 
 
-def told_by(record: Record) -> set[tuple[str, str]]:
+def known_by(record: Record) -> set[tuple[str, str]]:
     """What the rules of this pack say, each with its rule."""
     return {(found.rule, problem_of(found.message)) for found in record.violations if found.pack == pack.NAME}
 
 
 def rules_by_case(record: Record) -> set[tuple[str, str]]:
-    """Which rules tell of the resources of which rule's case."""
+    """Which rules report the resources of which rule's case."""
     names = [(found.rule, found.urn.rpartition("::")[2]) for found in record.violations]
     return {
-        (told, next((rule.name for rule in JUDGING if name.startswith(f"{rule.name}-")), ""))
-        for told, name in names
+        (output, next((rule.name for rule in JUDGING if name.startswith(f"{rule.name}-")), ""))
+        for output, name in names
     }
 
 
-def check(record: Record, program: Program, *, unknown: bool) -> None:
-    """Each rule tells of a resource of its own case; an unknown value is told by one rule that wants it.
+def assert_verdict(record: Record, program: Program, *, unknown: bool) -> None:
+    """Each rule reports a resource of its own case; an unknown value is reported by one rule that wants it.
 
-    The engine registers resources in any order, so that of two that contradict each other either may be told.
+    The engine registers resources in any order, so that of two that contradict each other either may be
+    described.
     """
-    told = told_by(record)
+    output = known_by(record)
     silent = [
         chosen.rule.name
         for chosen in program
@@ -86,21 +87,21 @@ def check(record: Record, program: Program, *, unknown: bool) -> None:
             (unknown or rule == chosen.rule.name)
             and message.startswith(tuple(f"{found.name} (" for found in chosen.resources))
             and ("is unknown at preview" in message) is unknown
-            for rule, message in told
+            for rule, message in output
         )
     ]
     assert silent == []
     assert {found.level for found in record.violations} == {"mandatory"}
-    verdict = judge(record, Expected(preset="production"))
+    verdict = check(record, Expected(preset="production"))
     assert verdict.problems == ()
     assert verdict.exit_code == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("made", [broken_program, unknown_program])
-def test_every_rule_tells_of_its_own_break_beside_all_others(made: Callable[[], Program]) -> None:
+def test_every_rule_reports_its_own_break_beside_all_others(made: Callable[[], Program]) -> None:
     program = made()
-    assert [chosen.rule.name for chosen in program if not is_told(chosen, program)] == []
+    assert [chosen.rule.name for chosen in program if not is_reported(chosen, program)] == []
 
 
 @pytest.mark.slow
@@ -114,7 +115,7 @@ def test_every_rule_refuses_a_wrong_value(
 ) -> None:
     project = OtherProject(tmp_path, tools)
     program = broken_program()
-    check(judged(project, program, monkeypatch), program, unknown=False)
+    assert_verdict(checked(project, program, monkeypatch), program, unknown=False)
 
 
 @pytest.mark.engine
@@ -123,22 +124,24 @@ def test_every_rule_refuses_an_unknown_value(
 ) -> None:
     project = OtherProject(tmp_path, tools)
     program = unknown_program()
-    assert all("is unknown at preview" in message for chosen in program for message in chosen.told)
-    check(judged(project, program, monkeypatch), program, unknown=True)
+    assert all("is unknown at preview" in message for chosen in program for message in chosen.output)
+    assert_verdict(checked(project, program, monkeypatch), program, unknown=True)
 
 
 @pytest.mark.engine
-def test_saved_events_are_judged_as_the_engine_has_them_judged(
+def test_saved_events_are_checked_as_the_engine_has_them_checked(
     tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = OtherProject(tmp_path, tools)
     program = broken_program()
-    within = judged(project, program, monkeypatch)
+    within = checked(project, program, monkeypatch)
     without = read_record(project.preview_as_json(streaming=True), "events")
-    judge_record(without, config_of(program))
+    check_record(without, config_of(program))
     need_options = {rule.name for rule in pack.RULES if rule.needs_options}
-    assert without.not_judged.keys() == need_options
-    assert rules_by_case(without) == {told for told in rules_by_case(within) if told[0] not in need_options}
+    assert without.not_checked.keys() == need_options
+    assert rules_by_case(without) == {
+        output for output in rules_by_case(within) if output[0] not in need_options
+    }
 
 
 @pytest.mark.engine
@@ -154,22 +157,22 @@ def test_no_message_shows_a_secret_value(
     record = previewed(project, program, monkeypatch)
     assert record.violations
     for violation in record.violations:
-        told = violation.message.replace(REDACTED, "")
+        output = violation.message.replace(REDACTED, "")
         texts = hidden.get(violation.urn.rpartition("::")[2], [])
-        assert [text for text in texts if len(text) >= SHORTEST_SECRET and f"'{text}'" in told] == []
+        assert [text for text in texts if len(text) >= SHORTEST_SECRET and f"'{text}'" in output] == []
 
 
 SDK_PACK = """
 from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
 
 
-def judge(args, report):
+def check(args, report):
     if args.resource_type == "aws:eks/cluster:Cluster" and args.props["version"] < "1.34":
         report("too old")
 
 
 policy = ResourceValidationPolicy(
-    name="floor", description="1.34", enforcement_level=EnforcementLevel.MANDATORY, validate=judge
+    name="floor", description="1.34", enforcement_level=EnforcementLevel.MANDATORY, validate=check
 )
 PolicyPack(name="sdk", policies=[policy])
 """
@@ -204,6 +207,6 @@ def test_an_unknown_version_passes_the_policy_sdk_and_not_this_pack(tmp_path: Pa
     unknown = project.run("preview", "--policy-pack", str(theirs))
     assert unknown.returncode == 0, unknown.stdout
     assert "[advisory]  floor" in unknown.stdout
-    ours = project.run("preview", "--policy-pack", str(PACK))
-    assert ours.returncode != 0, ours.stdout
-    assert "version is unknown at preview; allowed: a value that is known at preview" in ours.stdout
+    own = project.run("preview", "--policy-pack", str(PACK))
+    assert own.returncode != 0, own.stdout
+    assert "version is unknown at preview; allowed: a value that is known at preview" in own.stdout

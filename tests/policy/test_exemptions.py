@@ -39,7 +39,7 @@ def test_exemptions_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("", ": must be one YAML document; fix: write exemptions: [] for none"),
         (
@@ -84,11 +84,11 @@ def test_exemptions_are_read(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_place(text: str, told: str, tmp_path: Path) -> None:
+def test_a_wrong_file_is_refused_with_its_place(text: str, output: str, tmp_path: Path) -> None:
     file = written(tmp_path, text)
     with pytest.raises(ExemptionsError) as refused:
         read_exemptions(file, RULES)
-    assert str(refused.value) == f"{file}{told}"
+    assert str(refused.value) == f"{file}{output}"
 
 
 def test_an_exemption_lasts_a_year_at_most(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_an_exemption_may_name_a_resource_by_its_urn() -> None:
 
 
 def test_the_day_on_which_it_expires_is_the_last() -> None:
-    assert GIVEN.told(DAY) == "exempted until 2027-01-31: a bench"
-    assert GIVEN.told(DAY + dt.timedelta(days=1)) == (
+    assert GIVEN.describe(DAY) == "exempted until 2027-01-31: a bench"
+    assert GIVEN.describe(DAY + dt.timedelta(days=1)) == (
         "its exemption expired on 2027-01-31 (a bench); "
-        "fix: mend the finding, or agree on a later day in the exemption's `expires`"
+        "fix: fix the finding, or agree on a later day in the exemption's `expires`"
     )

@@ -11,8 +11,8 @@ from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.places import SourceLine, places
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.gate.verdict import Expected, judge
-from dra_fleet.policy.gate.without_engine import judge_record
+from dra_fleet.policy.gate.verdict import Expected, check
+from dra_fleet.policy.gate.without_engine import check_record
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared
 from tests.policy.other_project import PACK, OtherProject
 
@@ -47,7 +47,7 @@ class Cluster(pulumi.ComponentResource):
     def __init__(self, name):
         super().__init__("aws:eks/cluster:Cluster", name, {"version": "1.33"})
 
-Cluster("judged")
+Cluster("checked")
 """
 
 
@@ -82,7 +82,7 @@ def test_a_version_that_is_unknown_at_preview_stops_it(project: OtherProject) ->
 def test_a_new_cluster_passes_with_no_plugin_of_a_cloud(project: OtherProject) -> None:
     arguments = ("up", "--yes", "--skip-preview", "--policy-pack", str(PACK))
     project.declare([cluster("gcp:container/cluster:Cluster", "1.35.8-gke.1036000")])
-    # GKE's own words: the floor looks at minMasterVersion, which this program leaves out.
+    # GKE's own words: the floor looks at minMasterVersion, which this program omits.
     assert "minMasterVersion is absent" in project.run(*arguments).stdout
     project.declare([cluster("dra-fleet:clouds:ExistingCluster", "1.34")])
     result = project.run(*arguments)
@@ -97,7 +97,7 @@ def test_a_missing_label_is_added_where_the_policy_config_says_so(
     project.declare([POOL])
     rule = "pool-require-dra-labels"
     config = preset.config("standard")
-    found = judge(
+    found = check(
         running.preview("dev", directory=project.folder, config=config), Expected(preset="standard")
     )
     assert found.exit_code == 1
@@ -106,18 +106,18 @@ def test_a_missing_label_is_added_where_the_policy_config_says_so(
     config[rule]["enforcementLevel"] = "remediate"
     events = project.folder / "events.jsonl"
     record = running.preview("dev", directory=project.folder, config=config, save=events)
-    corrected = judge(record, Expected(preset="standard"))
+    corrected = check(record, Expected(preset="standard"))
     assert corrected.problems == ()
     assert rule not in {finding.rule for finding in corrected.findings}
     assert [(item.rule, item.urn.rpartition("::")[2]) for item in corrected.remediated] == [(rule, "gpus")]
     assert f'"{TRIPLE[1]}":"true"' in events.read_text(encoding="utf-8")
 
 
-def test_saved_events_of_a_preview_without_the_pack_are_judged_alike(project: OtherProject) -> None:
+def test_saved_events_of_a_preview_without_the_pack_are_checked_alike(project: OtherProject) -> None:
     project.declare([cluster("aws:eks/cluster:Cluster", "1.33"), POOL])
     record = read_record(project.preview_as_json(streaming=True), "events")
-    judge_record(record, preset.config("standard"))
-    found = judge(record, Expected(preset="standard"))
+    check_record(record, preset.config("standard"))
+    found = check(record, Expected(preset="standard"))
     assert found.problems == ()
     assert {(finding.rule, finding.urn.rpartition("::")[2]) for finding in found.findings} >= {
         (FLOOR, "judged"),
@@ -127,7 +127,7 @@ def test_saved_events_of_a_preview_without_the_pack_are_judged_alike(project: Ot
         read_record(project.preview_as_json(streaming=False), "plain.json")
 
 
-def test_resources_of_a_default_provider_are_judged_completely(
+def test_resources_of_a_default_provider_are_checked_completely(
     tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = OtherProject(tmp_path, tools, WITH_DEFAULT_PROVIDER)
@@ -135,7 +135,7 @@ def test_resources_of_a_default_provider_are_judged_completely(
         monkeypatch.setenv(name, value)
     record = running.preview("dev", directory=project.folder, config=preset.config("standard"))
     assert any("core/v1:Namespace::team" in urn for urn in record.resources)
-    found = judge(record, Expected(preset="standard"))
+    found = check(record, Expected(preset="standard"))
     assert (found.problems, found.exit_code) == ((), 0)
 
 

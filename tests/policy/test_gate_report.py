@@ -89,7 +89,7 @@ def test_a_finding_is_shown_on_the_program_s_own_line(
 
 
 @pytest.mark.parametrize("stack", ["dev", "acme/dev"])
-def test_where_the_engine_tells_no_line_the_stack_file_s_is_shown(stack: str, tmp_path: Path) -> None:
+def test_where_the_engine_reports_no_line_the_stack_file_s_is_shown(stack: str, tmp_path: Path) -> None:
     text = "config:\n  other:clusters:\n    cc: {}\n    c: {}\n"
     (tmp_path / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
     known = places(tmp_path, stack, [state("project:///../site-packages/acme.py#3")])
@@ -115,8 +115,13 @@ def test_without_a_stack_file_the_project_s_is_shown(tmp_path: Path) -> None:
 
 
 def test_junit_has_a_case_for_each_finding_each_rule_without_one_and_each_problem() -> None:
-    told = {"policyEvent": pack_of(policyName=pack.UNJUDGED.name, message="a <b>", resourceUrn=URN)}
-    given = {"found": violation("mandatory"), "told": told, "other": {"policyEvent": OTHERS}, **events()}
+    reported = {"policyEvent": pack_of(policyName=pack.UNJUDGED.name, message="a <b>", resourceUrn=URN)}
+    given = {
+        "found": violation("mandatory"),
+        "reported": reported,
+        "other": {"policyEvent": OTHERS},
+        **events(),
+    }
     del given["end"]
     found = verdict(given)
     suite = ET.fromstring(to_junit(found, NOWHERE))  # noqa: S314 - just made
@@ -129,7 +134,7 @@ def test_junit_has_a_case_for_each_finding_each_rule_without_one_and_each_proble
     output = cases[f"{pack.UNJUDGED.name} c"].find("system-out")
     assert output is not None
     assert output.text == "advisory: a <b>"
-    error = cases["not judged 1"].find("error")
+    error = cases["not checked 1"].find("error")
     assert error is not None
     assert error.get("message") == found.problems[0]
     assert list(cases["chart-pin-version"]) == []
@@ -149,12 +154,14 @@ have, and the elements in it."""
 def strange() -> GateVerdict:
     """A finding, advice and a problem in texts that neither XML nor an address can hold as they are."""
     text = '\x1b[31mold\x1b[0m \x00 \ufffe ]]> <b> & "c"\n\U0001f600'
-    told = {"policyEvent": pack_of(policyName=pack.UNJUDGED.name, message=text, resourceUrn=f"{URN} {text}")}
+    reported = {
+        "policyEvent": pack_of(policyName=pack.UNJUDGED.name, message=text, resourceUrn=f"{URN} {text}")
+    }
     wrong = {"diagnosticEvent": {"severity": "error", "message": text}}
     found = violation("mandatory")
     found["policyEvent"]["message"] = text
     return verdict(
-        {"found": found, "told": told, "other": {"policyEvent": OTHERS}, "wrong": wrong, **events()}
+        {"found": found, "reported": reported, "other": {"policyEvent": OTHERS}, "wrong": wrong, **events()}
     )
 
 

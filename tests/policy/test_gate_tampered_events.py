@@ -1,4 +1,4 @@
-"""Saved events that somebody changed, doubled, reordered or took from another command prove nothing."""
+"""Saved events that someone changed, doubled, reordered or took from another command prove nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
-from dra_fleet.policy.gate.without_engine import judge_record
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
+from dra_fleet.policy.gate.without_engine import check_record
 from tests.policy.test_gate_verdict import FLOOR, ON_RESOURCES, ON_STACK, ROOT, pack_of
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def preview() -> Events:
     return [step(ROOT), step(OLD, kubernetes="1.33"), end(create=2)]
 
 
-def judged(events: Events, *, again: bool = True) -> GateVerdict:
+def checked(events: Events, *, again: bool = True) -> GateVerdict:
     record = read_record([json.dumps(event) for event in events], "events")
     if again:
-        judge_record(record, preset.config("standard"))
-    return judge(record, Expected(preset="standard"))
+        check_record(record, preset.config("standard"))
+    return check(record, Expected(preset="standard"))
 
 
 def doubled_with_other_inputs(events: Events) -> Events:
@@ -96,32 +96,32 @@ def left_out_of_a_target(events: Events) -> Events:
 ATTACKS: dict[str, tuple[Callable[[Events], Events], str]] = {
     attack.__name__: (attack, problem)
     for attack, problem in (
-        (doubled_with_other_inputs, f"a step is told twice, create of {OLD}: no preview says that"),
-        (doubled_and_counted, f"a step is told twice, create of {OLD}: no preview says that"),
+        (doubled_with_other_inputs, f"a step is reported twice, create of {OLD}: no preview says that"),
+        (doubled_and_counted, f"a step is reported twice, create of {OLD}: no preview says that"),
         (told_after_the_summary, "something follows the engine's summary: no preview says that"),
         (two_summaries, "something follows the engine's summary: no preview says that"),
         (two_previews, "something follows the engine's summary: no preview says that"),
         (another_operation, "the engine has no step 'Create': no preview says that"),
-        (taken_out, "the engine's summary counts 1 steps that no event tells of"),
+        (taken_out, "the engine's summary counts 1 steps that no event reports"),
         (cut, "the events end before the engine's summary"),
-        (without_any_step, "no event tells of the stack itself, which every program asks for"),
-        (of_a_destroy, "no event tells of the stack itself, which every program asks for"),
-        (of_a_refresh, "no event tells of the stack itself, which every program asks for"),
+        (without_any_step, "no event reports the stack itself, which every program asks for"),
+        (of_a_destroy, "no event reports the stack itself, which every program asks for"),
+        (of_a_refresh, "no event reports the stack itself, which every program asks for"),
         (more_than_the_summary_counts, "the engine's summary counts fewer steps: no preview says that"),
         (left_out_of_a_target, "the preview left 1 resources out"),
     )
 }
 
 
-def test_the_whole_preview_is_judged() -> None:
-    found = judged(preview())
+def test_the_whole_preview_is_checked() -> None:
+    found = checked(preview())
     assert (found.problems, [one.rule for one in found.findings]) == ((), [FLOOR])
 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_changed_events_prove_nothing(name: str) -> None:
     attack, problem = ATTACKS[name]
-    found = judged(attack(preview()))
+    found = checked(attack(preview()))
     assert found.exit_code == 3
     assert any(said.startswith(problem) for said in found.problems), found.problems
 
@@ -154,7 +154,7 @@ def finding_lowered(events: Events) -> Events:
     return [*events[:5], lowered, events[6]]
 
 
-def stack_judged_after_the_summary(events: Events) -> Events:
+def stack_checked_after_the_summary(events: Events) -> Events:
     clean = {"policyAnalyzeStackSummaryEvent": pack_of(passed=ON_STACK)}
     return [*events[:4], events[6], clean]
 
@@ -162,28 +162,28 @@ def stack_judged_after_the_summary(events: Events) -> Events:
 ATTACKS_ON_RESULTS: dict[str, tuple[Callable[[Events], Events], str]] = {
     attack.__name__: (attack, problem)
     for attack, problem in (
-        (finding_taken_out, f"the rule {FLOOR} found something on the stack, and no event tells what"),
+        (finding_taken_out, f"the rule {FLOOR} found something on the stack, and no event reports what"),
         (
             finding_behind_another_event,
-            f"the rule {FLOOR} found something on the stack, and no event tells what",
+            f"the rule {FLOOR} found something on the stack, and no event reports what",
         ),
         (
             finding_lowered,
             f"the rule {FLOOR} is mandatory in the preset standard, and a policy config lowered it",
         ),
-        (stack_judged_after_the_summary, "something follows the engine's summary: no preview says that"),
+        (stack_checked_after_the_summary, "something follows the engine's summary: no preview says that"),
     )
 }
 
 
 def test_the_pack_s_results_are_taken() -> None:
-    found = judged(with_pack(), again=False)
+    found = checked(with_pack(), again=False)
     assert (found.problems, [one.rule for one in found.findings]) == ((), [FLOOR])
 
 
 @pytest.mark.parametrize("name", ATTACKS_ON_RESULTS)
 def test_changed_results_prove_nothing(name: str) -> None:
     attack, problem = ATTACKS_ON_RESULTS[name]
-    found = judged(attack(with_pack()), again=False)
+    found = checked(attack(with_pack()), again=False)
     assert found.exit_code == 3
     assert any(said.startswith(problem) for said in found.problems), found.problems

@@ -1,4 +1,4 @@
-"""The gate's verdict on recorded events: it passes only what was judged completely."""
+"""The gate's verdict on recorded events: it passes only what was checked completely."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dra_fleet.policy import pack
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.preset import with_own
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
 from dra_fleet.policy.rule import StackRule
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def events() -> dict[str, dict[str, Any]]:
     """By name the events of a preview in which everything passed."""
     return {
         "root": {"resourcePreEvent": {"metadata": {"op": "create", "urn": ROOT, "new": {}}}},
-        "root judged": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=ROOT, passed=ON_RESOURCES)},
+        "root checked": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=ROOT, passed=ON_RESOURCES)},
         "step": {"resourcePreEvent": {"metadata": {"op": "create", "urn": URN, "new": {}}}},
         "judged": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=URN, passed=ON_RESOURCES)},
         "stack": {"policyAnalyzeStackSummaryEvent": pack_of(passed=ON_STACK)},
@@ -43,14 +43,14 @@ def events() -> dict[str, dict[str, Any]]:
 
 def verdict(given: dict[str, dict[str, Any]], preset: Preset = "standard", *without: str) -> GateVerdict:
     record = read_record([json.dumps(event) for event in given.values()], "events")
-    return judge(record, Expected(preset=preset, without=frozenset(without)))
+    return check(record, Expected(preset=preset, without=frozenset(without)))
 
 
 def violation(level: str, rule: str = FLOOR) -> dict[str, Any]:
     return {"policyEvent": pack_of(policyName=rule, enforcementLevel=level, message="m", resourceUrn=URN)}
 
 
-def test_a_preview_in_which_everything_was_judged_passes() -> None:
+def test_a_preview_in_which_everything_was_checked_passes() -> None:
     found = verdict(events())
     assert (found.problems, found.exit_code, found.resources) == ((), 0, 2)
 
@@ -67,7 +67,7 @@ def test_an_advisory_finding_passes() -> None:
 @pytest.mark.parametrize(
     ("event", "problem"),
     [
-        ("judged", "1 of 2 resources were not judged"),
+        ("judged", "1 of 2 resources were not checked"),
         ("stack", "the rules on the whole stack did not run"),
         ("end", "the events end before the engine's summary"),
     ],
@@ -83,7 +83,7 @@ def test_a_missing_event_fails_and_is_named(event: str, problem: str) -> None:
 
 def test_a_pack_that_did_not_run_fails() -> None:
     given = events()
-    del given["root judged"], given["judged"], given["stack"]
+    del given["root checked"], given["judged"], given["stack"]
     (problem,) = verdict(given).problems
     assert problem.startswith("the policy pack dra-fleet did not run")
 
@@ -93,16 +93,16 @@ def test_an_empty_pack_fails_naming_every_mandatory_rule() -> None:
     given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = []
     given["stack"]["policyAnalyzeStackSummaryEvent"]["passed"] = []
     found = verdict(given)
-    wanted = Expected(preset="standard")
-    names = [*wanted.mandatory(stack=False), *wanted.mandatory(stack=True)]
+    requested = Expected(preset="standard")
+    names = [*requested.mandatory(stack=False), *requested.mandatory(stack=True)]
     assert [problem.split()[2] for problem in found.problems] == names
 
 
-def test_a_disabled_mandatory_rule_fails_unless_it_is_let_off_by_name() -> None:
+def test_a_disabled_mandatory_rule_fails_unless_it_is_exempt_by_name() -> None:
     given = events()
     given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = [name for name in ON_RESOURCES if name != STABLE]
     (problem,) = verdict(given).problems
-    assert f"the rule {STABLE} is mandatory, and did not judge 1 of 2 resources" in problem
+    assert f"the rule {STABLE} is mandatory, and did not check 1 of 2 resources" in problem
     assert verdict(given, "standard", STABLE).exit_code == 0
     assert verdict(given, "advisory").exit_code == 0
 
@@ -149,13 +149,13 @@ def test_what_is_no_stream_of_events_is_refused(lines: list[str]) -> None:
         read_record(lines, "events.json")
 
 
-def test_a_rule_that_is_let_off_by_name_is_told_and_stops_nothing() -> None:
+def test_a_rule_that_is_exempt_by_name_is_reported_and_stops_nothing() -> None:
     found = verdict({"found": violation("mandatory"), **events()}, "standard", FLOOR)
-    assert (found.problems, found.exit_code, found.let_off) == ((), 0, (FLOOR,))
+    assert (found.problems, found.exit_code, found.exempt) == ((), 0, (FLOOR,))
     assert [(one.rule, one.level) for one in found.findings] == [(FLOOR, "advisory")]
 
 
-def test_a_rule_that_is_let_off_is_advisory_in_what_the_engine_is_given() -> None:
+def test_a_rule_that_is_exempt_is_advisory_in_what_the_engine_is_given() -> None:
     assert with_own("standard", None, {FLOOR})[FLOOR] == {"enforcementLevel": "advisory"}
     assert with_own("standard", None)[FLOOR] == {"enforcementLevel": "mandatory"}
 
@@ -166,7 +166,7 @@ def test_a_program_s_traceback_keeps_its_lines() -> None:
     assert verdict(given).problems == (f"the preview failed: {text.strip()}",)
 
 
-def test_a_step_that_the_summary_counts_and_no_event_tells_of_fails() -> None:
+def test_a_step_that_the_summary_counts_and_no_event_reports_fails() -> None:
     given = events()
     given["step"]["resourcePreEvent"]["metadata"]["logical"] = True
     given["end"]["summaryEvent"]["resourceChanges"] = {"create": 1}
@@ -174,7 +174,7 @@ def test_a_step_that_the_summary_counts_and_no_event_tells_of_fails() -> None:
     given["end"]["summaryEvent"]["resourceChanges"] = {"create": 2, "update": 1}
     assert verdict(given).problems == (
         (
-            "the engine's summary counts 2 steps that no event tells of: lines are missing; "
+            "the engine's summary counts 2 steps that no event reports: lines are missing; "
             "fix: give all events of the preview, as they were printed"
         ),
     )
@@ -183,7 +183,7 @@ def test_a_step_that_the_summary_counts_and_no_event_tells_of_fails() -> None:
 @pytest.mark.parametrize(
     ("event", "rule", "where"), [("judged", FLOOR, URN), ("stack", ON_STACK[0], "the stack")]
 )
-def test_a_rule_that_failed_without_a_word_fails(event: str, rule: str, where: str) -> None:
+def test_a_rule_that_failed_silently_fails(event: str, rule: str, where: str) -> None:
     given = events()
     (said,) = given[event].values()
     said["passed"] = [name for name in said["passed"] if name != rule]
@@ -191,7 +191,7 @@ def test_a_rule_that_failed_without_a_word_fails(event: str, rule: str, where: s
     assert verdict({"told": violation("mandatory", rule), **given}).exit_code == 1
     assert verdict(given).problems == (
         (
-            f"the rule {rule} found something on {where}, and no event tells what: lines are missing; "
+            f"the rule {rule} found something on {where}, and no event reports what: lines are missing; "
             "fix: give all events of the preview, as they were printed"
         ),
     )

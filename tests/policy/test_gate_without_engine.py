@@ -1,4 +1,4 @@
-"""The rules judge saved events of a preview without the pack; what events do not tell never passes."""
+"""The rules check saved events of a preview without the pack; what events do not report never passes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
-from dra_fleet.policy.gate.without_engine import judge_record, was_judged
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
+from dra_fleet.policy.gate.without_engine import check_record, was_checked
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared
-from tests.policy.every_rule import judge_all
+from tests.policy.every_rule import check_all
 from tests.policy.other_project import marked
 
 if TYPE_CHECKING:
@@ -70,25 +70,25 @@ def lines(*program: Declared) -> list[str]:
     return [json.dumps(event) for event in [*found, {"summaryEvent": {"result": "succeeded"}}]]
 
 
-def judged(*program: Declared, **settings: Mapping[str, object]) -> GateVerdict:
+def checked(*program: Declared, **settings: Mapping[str, object]) -> GateVerdict:
     record = read_record(lines(*program), "events")
-    assert not was_judged(record)
+    assert not was_checked(record)
     config = preset.config("standard")
     for name, given in settings.items():
         config[name.replace("_", "-")] |= given
-    judge_record(record, config)
-    return judge(record, Expected(preset="standard"))
+    check_record(record, config)
+    return check(record, Expected(preset="standard"))
 
 
 def test_a_program_that_keeps_every_rule_passes() -> None:
-    verdict = judged(ROOT, CLUSTER)
+    verdict = checked(ROOT, CLUSTER)
     assert (verdict.problems, verdict.findings, verdict.exit_code) == ((), (), 0)
     assert (verdict.resources, verdict.without_engine) == (2, True)
     assert len(verdict.ran) == len([rule for rule in pack.RULES if rule.standard != "disabled"])
 
 
 def test_a_rule_finds_in_events_what_it_finds_in_the_engine() -> None:
-    verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": "1.33"}))
+    verdict = checked(ROOT, replace(CLUSTER, properties={"kubernetes": "1.33"}))
     (finding,) = [found for found in verdict.findings if found.level == "mandatory"]
     assert (finding.rule, finding.urn) == (FLOOR, CLUSTER.urn)
     assert finding.message.startswith(
@@ -99,7 +99,7 @@ def test_a_rule_finds_in_events_what_it_finds_in_the_engine() -> None:
 
 @pytest.mark.parametrize("hidden", [UNKNOWN, Secret("1.33")], ids=["unknown", "secret"])
 def test_a_value_that_events_do_not_show_is_unknown(hidden: object) -> None:
-    verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": hidden}))
+    verdict = checked(ROOT, replace(CLUSTER, properties={"kubernetes": hidden}))
     assert f"{FLOOR} in the policy config" in verdict.findings[0].message
     assert all(
         "train (dra-fleet:clouds:ExistingCluster): kubernetes is unknown" in found.message
@@ -111,35 +111,35 @@ def test_a_value_that_events_do_not_show_is_unknown(hidden: object) -> None:
 def test_an_unknown_value_is_accepted_by_name_in_the_policy_config() -> None:
     accepted = {"acceptUnknown": ["train/kubernetes"]}
     program = (ROOT, replace(CLUSTER, properties={"kubernetes": UNKNOWN}))
-    verdict = judged(*program, cluster_require_minimum_kubernetes=accepted)
+    verdict = checked(*program, cluster_require_minimum_kubernetes=accepted)
     assert verdict.exit_code == 0
     assert [found.rule for found in verdict.findings] == [pack.UNJUDGED.name]
 
 
-def test_outputs_of_the_stack_are_judged() -> None:
-    verdict = judged(replace(ROOT, outputs={"kubeconfig": "users: [{user: {token: canary}}]"}))
+def test_outputs_of_the_stack_are_checked() -> None:
+    verdict = checked(replace(ROOT, outputs={"kubeconfig": "users: [{user: {token: canary}}]"}))
     assert [found.rule for found in verdict.findings] == ["output-forbid-credentials"]
-    assert judged(replace(ROOT, outputs={"kubeconfig": Secret("canary")})).exit_code == 0
+    assert checked(replace(ROOT, outputs={"kubeconfig": Secret("canary")})).exit_code == 0
 
 
-def test_what_hangs_on_an_option_is_said_not_to_be_judged() -> None:
-    verdict = judged(ROOT, TEMPLATE)
+def test_what_depends_on_an_option_is_said_not_to_be_checked() -> None:
+    verdict = checked(ROOT, TEMPLATE)
     (problem,) = verdict.problems
     assert problem.startswith(
-        "the rule template-require-safe-replacement cannot be judged without an engine, "
-        "because saved events tell no options: t (kubernetes:resource.k8s.io/v1:ResourceClaimTemplate)"
+        "the rule template-require-safe-replacement cannot be checked without an engine, "
+        "because saved events report no options: t (kubernetes:resource.k8s.io/v1:ResourceClaimTemplate)"
     )
     assert verdict.exit_code == 3
     record = read_record(lines(ROOT, TEMPLATE), "events")
-    judge_record(record, preset.config("standard"))
-    let_off = Expected(preset="standard", without=frozenset({"template-require-safe-replacement"}))
-    assert judge(record, let_off).exit_code == 0
+    check_record(record, preset.config("standard"))
+    exempt = Expected(preset="standard", without=frozenset({"template-require-safe-replacement"}))
+    assert check(record, exempt).exit_code == 0
 
 
 @pytest.mark.parametrize(
     "rule", [rule for rule in pack.RULES if rule is not pack.UNJUDGED], ids=lambda r: r.name
 )
-def test_only_rules_that_need_options_misjudge_a_resource_whose_options_are_not_told(rule: Rule) -> None:
+def test_only_rules_that_need_options_are_wrong_about_a_resource_without_reported_options(rule: Rule) -> None:
     cases = importlib.import_module(f"tests.policies.rules.{rule.name.replace('-', '_')}").CASES
     wrong = False
     for case in cases:
@@ -149,30 +149,30 @@ def test_only_rules_that_need_options_misjudge_a_resource_whose_options_are_not_
         ]
         for resource in resources:
             resource.partial = True
-        wrong |= bool(judge_all([rule], resources, {rule.name: rule.settings(case.settings)}))
+        wrong |= bool(check_all([rule], resources, {rule.name: rule.settings(case.settings)}))
     assert wrong is rule.needs_options
 
 
 def test_events_that_end_early_prove_nothing() -> None:
     record = read_record(lines(ROOT, CLUSTER)[:-1], "events")
-    judge_record(record, preset.config("standard"))
-    (problem,) = judge(record, Expected(preset="standard")).problems
+    check_record(record, preset.config("standard"))
+    (problem,) = check(record, Expected(preset="standard")).problems
     assert problem.startswith("the events end before the engine's summary")
 
 
-def test_the_command_judges_a_file_of_events(tmp_path: Path) -> None:
+def test_the_command_checks_a_file_of_events(tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     events.write_text(
         "\n".join(lines(ROOT, replace(CLUSTER, properties={"kubernetes": "1.33"}))), encoding="utf-8"
     )
     result = CliRunner().invoke(app, ["gate", "--events", str(events), "--json"])
     assert result.exit_code == 1
-    told = json.loads(result.stdout)
-    assert (told["withoutEngine"], told["passed"], told["exitCode"]) == (True, False, 1)
-    assert told["findings"][0]["rule"] == FLOOR
+    output = json.loads(result.stdout)
+    assert (output["withoutEngine"], output["passed"], output["exitCode"]) == (True, False, 1)
+    assert output["findings"][0]["rule"] == FLOOR
 
 
-def test_a_pack_that_says_all_is_well_is_not_believed_when_judged_again(tmp_path: Path) -> None:
+def test_a_pack_that_says_all_is_well_is_not_believed_when_checked_again(tmp_path: Path) -> None:
     old = replace(CLUSTER, properties={"kubernetes": "1.33"})
     of_pack = {"policyPackName": pack.NAME, "policyPackVersion": pack.VERSION}
     names = [rule.name for rule in pack.RULES]

@@ -58,8 +58,8 @@ def program(tmp_path: Path) -> Path:
 def change(program: Path, line: str, *, at_import: bool) -> None:
     file = program / "rules" / RULE_FILE
     text = file.read_text(encoding="utf-8")
-    body = f"def judge(resource, settings):\n    {line}\n"
-    text = f"{line}\n{text}" if at_import else text.replace("def judge(resource, settings):\n", body)
+    body = f"def check(resource, settings):\n    {line}\n"
+    text = f"{line}\n{text}" if at_import else text.replace("def check(resource, settings):\n", body)
     file.write_text(text, encoding="utf-8")
 
 
@@ -105,7 +105,7 @@ def test_a_rule_file_that_does_not_import_in_the_pack_s_process_proves_nothing(
 
 
 def test_what_a_rule_prints_and_patches_does_not_change_what_the_pack_finds(program: Path) -> None:
-    patch = "print('{}'); from dra_fleet.policy import judging, pack; judging.judge = lambda *_: []"
+    patch = "print('{}'); from dra_fleet.policy import checking, pack; checking.check = lambda *_: []"
     change(program, patch, at_import=True)
     code, report = gated(program, "--project-policies")
     assert (code, report["projectPolicies"]) == (1, {"rules": 1, "exemptions": 0})
@@ -130,7 +130,7 @@ def test_the_last_line_names_rules_and_exemptions_of_the_project(program: Path) 
     assert "of the project" not in RUNNER.invoke(app, command[:-1]).stdout
 
 
-def test_custom_rules_judge_saved_events_with_their_parameters(program: Path) -> None:
+def test_custom_rules_check_saved_events_with_their_parameters(program: Path) -> None:
     late = Declared(type=NAMESPACE, name="late", properties={"metadata": {"labels": {LABEL: UNKNOWN}}})
     (program / "events.jsonl").write_text("\n".join(lines(ROOT, late)) + "\n", encoding="utf-8")
     rules = ("--rules", str(program / "rules"))
@@ -183,7 +183,7 @@ def test_a_defect_of_the_gate_itself_proves_nothing(program: Path, monkeypatch: 
     def broken(*_: object) -> None:
         raise SystemExit(0)
 
-    monkeypatch.setattr(verdict, "judge", broken)
+    monkeypatch.setattr(verdict, "check", broken)
     code, report = gated(program)
     assert (code, report["passed"]) == (3, False)
     assert report["error"].startswith("the gate itself failed: SystemExit")

@@ -60,7 +60,7 @@ def gated(project: OtherProject, *options: str) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("how", HOW)
 def test_a_rule_that_ends_or_delays_the_pack_proves_nothing(how: str, project: OtherProject) -> None:
-    change(project, HOW[how], "def judge(resource, settings):\n")
+    change(project, HOW[how], "def check(resource, settings):\n")
     code, report = gated(project)
     assert (code, report["problems"], report["findings"]) == (0, [], [])
     code, report = gated(project, "--project-policies", "--timeout", "30")

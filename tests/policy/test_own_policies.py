@@ -15,7 +15,7 @@ from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.running import identity
-from dra_fleet.policy.gate.verdict import Expected, GateVerdict, against_baseline, baseline_text, judge
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, against_baseline, baseline_text, check
 from tests.policy.own_rules import FUTURE, OWNER, PAST, exemption, write_exemptions, write_rules
 from tests.policy.test_analyzer import CONTEXT, Aborted
 from tests.policy.test_gate_verdict import FLOOR, URN, events, verdict, violation
@@ -95,8 +95,8 @@ def started(project: Path, asked: str, patch: pytest.MonkeyPatch, *, of_project:
 
 
 def test_the_pack_has_a_team_s_rules_beside_its_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = [rule.name for rule in pack.RULES]
-    for asked, names in (("", ours), ('{"rules": "rules"}', [*ours, OWNER])):
+    mine = [rule.name for rule in pack.RULES]
+    for asked, names in (("", mine), ('{"rules": "rules"}', [*mine, OWNER])):
         info = started(project, asked, monkeypatch).GetAnalyzerInfo(empty_pb2.Empty(), CONTEXT)
         assert [policy.name for policy in info.policies] == names
 
@@ -132,18 +132,18 @@ def exempting(project: Path, *entries: str) -> own.Policies:
     return own.load(asked_policies.AskedPolicies(exemptions=project / "exemptions.yaml"))
 
 
-def judged(policies: own.Policies, level: str) -> GateVerdict:
+def checked(policies: own.Policies, level: str) -> GateVerdict:
     given = {"found": violation(level), **events()}
     record = read_record([json.dumps(event) for event in given.values()], "events")
-    return judge(record, Expected(preset="standard", policies=policies))
+    return check(record, Expected(preset="standard", policies=policies))
 
 
 @pytest.mark.parametrize("level", ["advisory", "mandatory"])
 def test_an_exempted_finding_passes_whatever_the_pack_knew_of_it(level: str, project: Path) -> None:
-    found = judged(exempting(project, exemption("c", rule=FLOOR)), level)
+    found = checked(exempting(project, exemption("c", rule=FLOOR)), level)
     assert (found.exit_code, found.problems, found.idle) == (0, (), ())
-    told = cast("list[dict[str, Any]]", found.to_json()["findings"])
-    assert told[0]["exempted"] == {
+    output = cast("list[dict[str, Any]]", found.to_json()["findings"])
+    assert output[0]["exempted"] == {
         "rule": FLOOR,
         "resource": "c",
         "reason": "shared by all teams",
@@ -152,8 +152,8 @@ def test_an_exempted_finding_passes_whatever_the_pack_knew_of_it(level: str, pro
 
 
 def test_an_expired_or_another_exemption_lets_nothing_be(project: Path) -> None:
-    assert judged(exempting(project, exemption("c", PAST, FLOOR)), "mandatory").exit_code == 1
-    found = judged(exempting(project, exemption("d", rule=FLOOR)), "mandatory")
+    assert checked(exempting(project, exemption("c", PAST, FLOOR)), "mandatory").exit_code == 1
+    found = checked(exempting(project, exemption("d", rule=FLOOR)), "mandatory")
     assert (found.exit_code, [idle.resource for idle in found.idle]) == (1, ["d"])
 
 
@@ -174,7 +174,7 @@ def test_a_baseline_is_of_one_stack_and_of_exact_findings(project: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("{}", "is no baseline; fix: write it with --write-baseline"),
         ('{"findings": [{"rule": 1}]}', "is no baseline; fix: write it with --write-baseline"),
@@ -184,9 +184,9 @@ def test_a_baseline_is_of_one_stack_and_of_exact_findings(project: Path) -> None
         ),
     ],
 )
-def test_a_wrong_baseline_is_refused(text: str, told: str, project: Path) -> None:
+def test_a_wrong_baseline_is_refused(text: str, output: str, project: Path) -> None:
     file = project / "baseline.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(GateError) as refused:
         against_baseline(verdict(events()), file)
-    assert str(refused.value) == f"{file}: {told}"
+    assert str(refused.value) == f"{file}: {output}"

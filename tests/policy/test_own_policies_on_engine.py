@@ -1,4 +1,4 @@
-"""A team's own rules and exemptions, outside of this repository, judged by the gate on the real engine."""
+"""A team's own rules and exemptions, outside of this repository, checked by the gate on the real engine."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_rules_that_are_missing_or_do_not_import_stop_everything(project: OtherP
     (project.folder / "rules").rename(project.folder / "elsewhere")
     code, verdict = gated(project)
     assert code == 3
-    assert " is no folder, and rules of it are asked for: nothing is judged without them" in verdict["error"]
+    assert " is no folder, and rules of it are asked for: nothing is checked without them" in verdict["error"]
     refused = project.run(*UP)
     assert refused.returncode != 0
     assert "is no folder, and rules of it are asked for" in refused.stdout
@@ -137,7 +137,7 @@ def test_rules_that_are_missing_or_do_not_import_stop_everything(project: OtherP
     assert (code, verdict["problems"], findings(verdict)) == (1, [], [(OWNER, "mandatory", "shared")])
 
 
-def test_the_gate_notices_that_a_rule_of_a_team_s_own_did_not_judge(project: OtherProject) -> None:
+def test_the_gate_notices_that_a_rule_of_a_team_s_own_did_not_check(project: OtherProject) -> None:
     project.declare([OWNED])
     events = project.folder / "events.jsonl"
     assert gated(project, "--save-events", str(events))[0] == 0
@@ -150,7 +150,7 @@ def test_the_gate_notices_that_a_rule_of_a_team_s_own_did_not_judge(project: Oth
     assert result.exit_code == 3
     (problem,) = json.loads(result.stdout)["problems"]
     assert problem.startswith(
-        "the rule namespace-require-reason is mandatory, and did not judge 2 of 2 resources"
+        "the rule namespace-require-reason is mandatory, and did not check 2 of 2 resources"
     )
     again = RUNNER.invoke(app, [*options, "--judge-again"])
     assert (again.exit_code, json.loads(again.stdout)["problems"]) == (0, [])

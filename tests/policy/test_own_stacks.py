@@ -11,7 +11,7 @@ import pytest
 from dra_fleet.clouds.gke import NO_PLUGIN
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule_cases import put
-from tests.policy.every_rule import judge_all
+from tests.policy.every_rule import check_all
 from tests.policy.own_stacks import PROJECT, STACKS, declared
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def rule_named(name: str) -> Rule:
 @pytest.mark.parametrize("stack", [*STACKS, BOTH], ids=lambda stack: stack.stem)
 def test_our_own_stacks_pass_the_pack(stack: Path, preview: bool, recorder: Recorder) -> None:
     resources = declared(recorder, stack, preview=preview)
-    violations = judge_all(MANDATORY, resources, {rule.name: rule.settings({}) for rule in MANDATORY})
+    violations = check_all(MANDATORY, resources, {rule.name: rule.settings({}) for rule in MANDATORY})
     assert [found.message for found in violations if not found.unjudged] == []
 
 
@@ -67,16 +67,16 @@ def test_our_own_stack_as_production_passes_the_preset_production(recorder: Reco
     settings["cluster-limit-end-of-life"] = rule_named("cluster-limit-end-of-life").settings(
         {"today": "2026-11-21"}
     )
-    told = judge_all(rules, resources, settings)
-    assert [found.message for found in told if not found.unjudged] == []
+    output = check_all(rules, resources, settings)
+    assert [found.message for found in output if not found.unjudged] == []
 
 
 def test_our_own_stack_as_development_protects_no_cluster(recorder: Recorder) -> None:
     resources = declared(recorder, DEV, preview=True)
     rule = rule_named("cluster-require-protection")
-    told = judge_all([rule], resources, {rule.name: rule.settings({})})
-    assert len(told) == len([found for found in resources if found.type in CLOUD_CLUSTERS])
-    assert told
+    output = check_all([rule], resources, {rule.name: rule.settings({})})
+    assert len(output) == len([found for found in resources if found.type in CLOUD_CLUSTERS])
+    assert output
 
 
 BREAKS: tuple[tuple[str, str, str, tuple[str | int, ...], object], ...] = (
@@ -117,16 +117,16 @@ def test_a_rule_reaches_our_own_resources(
         replace(found, read=lambda: properties, unknowns={}) if found is broken else found
         for found in resources
     ]
-    judged = rule_named(rule)
-    told = judge_all([judged], changed, {rule: judged.settings({})})
-    assert [found.message for found in told if found.rule is judged]
-    assert not any("unknown at preview" in found.message for found in told)
+    checked = rule_named(rule)
+    output = check_all([checked], changed, {rule: checked.settings({})})
+    assert [found.message for found in output if found.rule is checked]
+    assert not any("unknown at preview" in found.message for found in output)
 
 
 def test_a_date_far_away_ends_the_support_of_all_our_clusters(recorder: Recorder) -> None:
     resources = declared(recorder, DEV, preview=False)
     rule = rule_named("cluster-limit-end-of-life")
     settings = {rule.name: rule.settings({"today": "2099-01-01"})}
-    told = judge_all([rule], resources, settings)
+    output = check_all([rule], resources, settings)
     clusters = {found.name for found in resources if found.type.startswith("dra-fleet:clouds:")}
-    assert {found.urn.rpartition("::")[2] for found in told} >= clusters
+    assert {found.urn.rpartition("::")[2] for found in output} >= clusters

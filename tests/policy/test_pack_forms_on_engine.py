@@ -18,7 +18,7 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset, running
-from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
 from dra_fleet.policy.rule_cases import Declared
 from tests.policy.other_project import PACK, OtherProject
 
@@ -134,7 +134,7 @@ def verdict(
     record = running.preview(
         "dev", directory=project.folder, config=preset.config("standard") if levels else {}
     )
-    return judge(record, Expected(preset="standard"))
+    return check(record, Expected(preset="standard"))
 
 
 def test_the_whole_pack_passes(project: OtherProject, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_the_whole_pack_passes(project: OtherProject, monkeypatch: pytest.Monkey
 def test_a_rule_that_breaks_fails_the_gate(
     project: OtherProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change = f'pack.RULES = tuple(replace(r, judge=None) if r.name == "{FOUND}" else r for r in pack.RULES)'
+    change = f'pack.RULES = tuple(replace(r, check=None) if r.name == "{FOUND}" else r for r in pack.RULES)'
     found = verdict(project, serving(tmp_path, change), monkeypatch)
     assert found.exit_code == 3
     assert any(

@@ -1,4 +1,4 @@
-"""Nothing of the judged program's environment changes how the pack starts."""
+"""Nothing of the checked program's environment changes how the pack starts."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_no_variable_changes_how_the_pack_starts(start: str, tmp_path: Path) -> 
         assert pack.stdout is not None
         port = pack.stdout.readline().strip()
         pack.terminate()
-        told = pack.stderr.read() if pack.stderr is not None else ""
-    assert port.isdigit(), told
+        output = pack.stderr.read() if pack.stderr is not None else ""
+    assert port.isdigit(), output
     ran = marker.read_text(encoding="utf-8") if marker.exists() else ""
     assert ran == ("" if start == str(RUN_PACK) else "ran\n")
 

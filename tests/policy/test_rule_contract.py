@@ -1,4 +1,4 @@
-"""What holds for every rule: its program passes, each break is told, unknown and secret are handled."""
+"""What holds for every rule: its program passes, each break is reported, unknown and secret are handled."""
 
 from __future__ import annotations
 

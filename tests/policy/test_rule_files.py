@@ -20,7 +20,7 @@ from dra_fleet.policy.rule import ResourceRule
 
 RULE = ResourceRule(
     name="{name}", description="d", fix="f", link="https://example.com", severity="low",
-    types=re.compile("x"), judge=lambda resource, settings: (),
+    types=re.compile("x"), check=lambda resource, settings: (),
 )
 """
 
@@ -78,7 +78,7 @@ def test_a_rule_may_import_what_stands_beside_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("\nx = no_such_name", "NameError: name 'no_such_name' is not defined (line 2)"),
         ("x = (", "SyntaxError: '(' was never closed (line 1)"),
@@ -87,22 +87,24 @@ def test_a_rule_may_import_what_stands_beside_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_does_not_import_is_named_with_its_line(
-    text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = written(tmp_path / "broken", "pod_forbid_dawn.py", text)
     monkeypatch.chdir(tmp_path)
     for named in (folder, folder.relative_to(tmp_path)):
         with pytest.raises(RuleFileError) as refused:
             load_rules(named)
-        assert str(refused.value) == f"{named}/pod_forbid_dawn.py does not import: {told}; fix: mend the file"
+        assert (
+            str(refused.value) == f"{named}/pod_forbid_dawn.py does not import: {output}; fix: fix the file"
+        )
 
 
 def test_a_folder_that_is_missing_or_empty_is_no_folder_without_rules(tmp_path: Path) -> None:
-    for folder, told in (
+    for folder, output in (
         (
             tmp_path / "none",
             (
-                "is no folder, and rules of it are asked for: nothing is judged without them; "
+                "is no folder, and rules of it are asked for: nothing is checked without them; "
                 "fix: restore it, or take it out of the policies"
             ),
         ),
@@ -116,7 +118,7 @@ def test_a_folder_that_is_missing_or_empty_is_no_folder_without_rules(tmp_path: 
     ):
         with pytest.raises(RuleFileError) as refused:
             load_rules(folder)
-        assert str(refused.value) == f"{folder} {told}"
+        assert str(refused.value) == f"{folder} {output}"
 
 
 def test_two_rules_of_one_name_are_both_named(tmp_path: Path) -> None:

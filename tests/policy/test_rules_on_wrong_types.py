@@ -13,7 +13,7 @@ from dra_fleet.policy import pack
 from dra_fleet.policy.rule_cases import UNKNOWN, all_secret, declared_with, put
 from tests.json_places import places
 from tests.policy.breaking_program import JUDGING, cases_of
-from tests.policy.every_rule import judge_all
+from tests.policy.every_rule import check_all
 
 if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule
@@ -50,7 +50,7 @@ def changed(declared: Declared, path: tuple[str | int, ...], value: object) -> D
 
 @pytest.mark.parametrize("rule", JUDGING, ids=lambda rule: rule.name)
 def test_a_rule_stands_any_value_at_any_place(rule: Rule) -> None:
-    judged = 0
+    checked = 0
     for case in cases_of(rule)[:CASES]:
         settings = {rule.name: rule.settings(case.settings)}
         for number, declared in enumerate(case.passing):
@@ -59,12 +59,12 @@ def test_a_rule_stands_any_value_at_any_place(rule: Rule) -> None:
                     program = list(case.passing)
                     program[number] = changed(declared, path, value)
                     resources = [each.resource() for each in program]
-                    found = judge_all([rule], resources, settings)
+                    found = check_all([rule], resources, settings)
                     assert all("Missing." not in each.message for each in found)
                     if rule.remedy is not None:
                         rule.remedy(resources[number], settings[rule.name])
-                    judged += 1
-    assert judged or rule.name in ONLY_OPTIONS
+                    checked += 1
+    assert checked or rule.name in ONLY_OPTIONS
 
 
 REMEDIES = [rule for rule in JUDGING if rule.remedy is not None]

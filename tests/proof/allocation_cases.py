@@ -24,21 +24,21 @@ class AllocationCases:
         self._is_beta = minor >= 36
         self._squeezed = 0.7 if self._is_beta else 0.45
         self._counting = False
-        self._wanted: frozenset[str] = frozenset()
+        self._requested: frozenset[str] = frozenset()
         self._pairs = combinations(features_of_minor(minor), 2)
 
     def draw(self) -> Object:
         """One question, in the oracle's form; the first ones have each pair of features in turn."""
-        self._wanted = frozenset(next(self._pairs, ()))
-        if not self._wanted and self._chance(self._squeezed):
+        self._requested = frozenset(next(self._pairs, ()))
+        if not self._requested and self._chance(self._squeezed):
             case = self._case()
             squeeze(case, self._random)
             return case
         for _ in range(_TRIES):
             case = self._case()
-            if self._wanted <= features_of(case):
+            if self._requested <= features_of(case):
                 return case
-        raise AssertionError(f"no case with {sorted(self._wanted)} in {_TRIES} tries")
+        raise AssertionError(f"no case with {sorted(self._requested)} in {_TRIES} tries")
 
     def _case(self) -> Object:
         self._counting = self._is_beta and self._chance(0.35, "shared counters")
@@ -74,11 +74,11 @@ class AllocationCases:
         return {key: self._pick("1Gi", "2Gi", "5Gi") for key in device.get("capacity", {})}
 
     def _chance(self, probability: float, *features: str) -> bool:
-        is_wanted = any(feature in self._wanted for feature in features)
+        is_wanted = any(feature in self._requested for feature in features)
         return self._random.random() < (max(probability, _WHERE_WANTED) if is_wanted else probability)
 
     def _some(self, feature: str, *choices: int) -> int:
-        least = 2 if feature in self._wanted else 1
+        least = 2 if feature in self._requested else 1
         return max(self._random.choice(choices), least)
 
     def _pick(self, *choices: Any) -> Any:
@@ -252,7 +252,7 @@ class AllocationCases:
         requests = [
             self._request(f"r{number}") for number in range(self._some("several requests", 1, 1, 1, 2, 2, 3))
         ]
-        least = any(kind in self._wanted for kind in ("matchAttribute", "distinctAttribute"))
+        least = any(kind in self._requested for kind in ("matchAttribute", "distinctAttribute"))
         number = max(self._pick(0, 0, 0, 0, 1, 1, 2), least)
         constraints = [self._constraint(requests) for _ in range(number)]
         return {
@@ -271,7 +271,7 @@ class AllocationCases:
         return {"name": name, "exactly": self._exactly()}
 
     def _exactly(self) -> Object:
-        weights = (9, 6, 1, 4 if "unguarded selector" in self._wanted else 0.2)
+        weights = (9, 6, 1, 4 if "unguarded selector" in self._requested else 0.2)
         entry: Object = {"deviceClassName": self._random.choices(tuple(CLASSES), weights)[0]}
         if self._chance(0.2, "request selector"):
             entry["selectors"] = [{"cel": {"expression": self._pick(*SELECTORS)}}]

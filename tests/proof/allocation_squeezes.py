@@ -35,8 +35,8 @@ def squeeze(case: Object, chance: random.Random) -> None:
         case[kept] = [
             item for item in case[kept] if (item["driver"], item["pool"], item["device"]) not in names
         ]
-    wanted = max(len(rare), 1) + (chance.random() < _TOO_MANY)
-    tight = _exactly(wanted) | {"selectors": [{"cel": {"expression": _ASKS_FOR_RARE}}]}
+    requested = max(len(rare), 1) + (chance.random() < _TOO_MANY)
+    tight = _exactly(requested) | {"selectors": [{"cel": {"expression": _ASKS_FOR_RARE}}]}
     shape: Callable[[Object, Object], list[Object]] = chance.choice((_one_claim, _two_claims, _a_choice))
     case["claims"] = shape(_exactly(chance.choice((1, 1, 2))), tight)
 

@@ -66,5 +66,5 @@ def proved(settings: dict[str, Any]) -> Proof:
 
 
 def gpus(count: int) -> dict[str, Any]:
-    """A machine whose GPUs sit nobody knows where."""
+    """A machine whose GPUs sit no one knows where."""
     return {"gpu": "A100-SXM4-40GB", "gpus": count, "cpus": 64, "memory": 512}

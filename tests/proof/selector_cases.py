@@ -1,4 +1,4 @@
-"""Random selectors of every function, well typed most of the time, and devices to judge with them."""
+"""Random selectors of every function, well typed most of the time, and devices to check with them."""
 
 # ruff: noqa: E501 - a rule per line is easier to read
 from __future__ import annotations

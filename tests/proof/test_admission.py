@@ -81,9 +81,9 @@ def test_a_limit_of_borrowing_holds_however_much_is_free() -> None:
 
 def test_too_many_workloads_to_follow_are_unknown_but_for_those_with_quota_of_their_own() -> None:
     many = [(f"w{number}", "a", 1) for number in range(MOST_OF_COHORT)]
-    told = words([queue("a", 4), queue("b", 4, reclaims="Any")], *many, ("own", "b", 4))
-    assert told["own"] == "guaranteed"
-    assert {word for name, word in told.items() if name != "own"} == {"unknown"}
+    output = words([queue("a", 4), queue("b", 4, reclaims="Any")], *many, ("own", "b", 4))
+    assert output["own"] == "guaranteed"
+    assert {word for name, word in output.items() if name != "own"} == {"unknown"}
 
 
 def stack(**copies: int) -> dict[str, Any]:
@@ -130,21 +130,21 @@ def test_quotas_of_more_devices_than_the_pools_have_are_refused() -> None:
     settings = stack(**{"a-one": 6, "b-own": 6})
     for name in ("a", "b"):
         settings["queues"]["clusterQueues"][name]["nominalQuota"]["gpus"] = 6
-    (told,) = prove(plan_of(settings)).failures
-    assert "in every order some pod waits" in told
-    assert "lower the quotas" in told
+    (output,) = prove(plan_of(settings)).failures
+    assert "in every order some pod waits" in output
+    assert "lower the quotas" in output
 
 
 def test_a_gang_of_which_one_pod_finds_no_device_is_refused_though_it_has_quota() -> None:
     settings = stack(**{"a-big": 9})
     settings["queues"]["clusterQueues"]["a"]["nominalQuota"]["gpus"] = 9
-    (told,) = prove(plan_of(settings)).failures
-    assert "workloads.a-big: on cluster lab, never" in told
+    (output,) = prove(plan_of(settings)).failures
+    assert "workloads.a-big: on cluster lab, never" in output
 
 
 def test_the_proof_as_json_says_what_the_queue_does() -> None:
-    told = prove(plan_of(stack(**{"a-big": 6, "b-own": 4}))).to_json()["workloads"][0]["admission"]
-    assert told == {
+    output = prove(plan_of(stack(**{"a-big": 6, "b-own": 4}))).to_json()["workloads"][0]["admission"]
+    assert output == {
         "queue": "a",
         "word": "never",
         "reason": "it needs 6 gpus of queue a, and waits while b-own is running",

@@ -25,7 +25,7 @@ from dra_fleet.proof.allocator.inventory import amount
 from tests.proof.allocation_cases import AllocationCases
 from tests.proof.allocation_features import features_of, features_of_minor
 from tests.proof.allocation_values import CLASSES
-from tests.proof.kubernetes_oracle import MINORS, ask
+from tests.proof.kubernetes_reference import MINORS, ask
 from tests.proof.shrinking import shrunk
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ UNSATISFIABLE = ("nofit", "node-error")
 LEAST_UNSATISFIABLE, LEAST_BACKTRACKING, MOST_TIMED_OUT = 0.3, 0.2, 0.02
 
 
-def ours(case: Object, minor: int) -> list[Object]:
+def own(case: Object, minor: int) -> list[Object]:
     """What we say, in the oracle's form: one verdict per order in which the minor may try the pools."""
     exclusive = frozenset(DeviceId(*name.values()) for name in case["inUse"])
     shared = {
@@ -83,12 +83,12 @@ def verdict(outcome: Outcome) -> Object:
     return {"outcome": "undecided", "message": outcome.message, "claims": None}
 
 
-def judged(theirs: Object, case: Object, minor: int) -> str:
+def checked(theirs: Object, case: Object, minor: int) -> str:
     """agreed, different, or timed out on either side, which is neither."""
     assert "panic" not in theirs, theirs
     if theirs["outcome"] == "timeout":
         return "timed out"
-    mine = ours(case, minor)
+    mine = own(case, minor)
     if any(found["outcome"] == "timeout" for found in mine):
         return "timed out"
     return (
@@ -100,21 +100,21 @@ def judged(theirs: Object, case: Object, minor: int) -> str:
 
 def refuse(case: Object, theirs: Object, minor: int, ours_as: int) -> None:
     """Fail with the smallest case that shows the same difference."""
-    kinds = theirs["outcome"], ours(case, ours_as)[0]["outcome"]
+    kinds = theirs["outcome"], own(case, ours_as)[0]["outcome"]
 
     def still_differs(smaller: Object) -> bool:
         try:
-            (their,), mine = ask("allocation", [smaller], minor=minor), ours(smaller, ours_as)
+            (their,), mine = ask("allocation", [smaller], minor=minor), own(smaller, ours_as)
         except (LookupError, TypeError, ValueError):
             return False
         if "panic" in their or (their["outcome"], mine[0]["outcome"]) != kinds:
             return False
-        return judged(their, smaller, ours_as) == "different"
+        return checked(their, smaller, ours_as) == "different"
 
     smallest = shrunk(case, still_differs)
-    told = json.dumps({**smallest, "classes": "as in allocation_cases.CLASSES"})
+    output = json.dumps({**smallest, "classes": "as in allocation_cases.CLASSES"})
     (their,) = ask("allocation", [smallest], minor=minor)
-    pytest.fail(f"1.{minor}: Kubernetes says {their}, we say {ours(smallest, ours_as)}, on {told}")
+    pytest.fail(f"1.{minor}: Kubernetes says {their}, we say {own(smallest, ours_as)}, on {output}")
 
 
 def agree(minor: int, cases: list[Object], seed: int, compared: Compared, ours_as: int | None = None) -> None:
@@ -122,7 +122,7 @@ def agree(minor: int, cases: list[Object], seed: int, compared: Compared, ours_a
     print(f"1.{minor}, seed {seed}")  # noqa: T201 - shown where the test fails
     counts: Counter[str] = Counter()
     for case, theirs in zip(cases, ask("allocation", cases, minor=minor), strict=True):
-        found = judged(theirs, case, ours_as)
+        found = checked(theirs, case, ours_as)
         if found == "different":
             refuse(case, theirs, minor, ours_as)
         counts[found] += 1
@@ -144,9 +144,9 @@ def drawn(minor: int, seed: int = SEED) -> list[Object]:
 @pytest.mark.parametrize("minor", MINORS)
 def test_every_pair_of_features_occurs(minor: int, compared: Compared) -> None:
     seen = {pair for case in drawn(minor)[:HALF] for pair in combinations(sorted(features_of(case)), 2)}
-    wanted = set(combinations(sorted(features_of_minor(minor)), 2))
-    assert sorted(wanted - seen) == []
-    compared(f"allocations on 1.{minor} (seed {SEED + minor})", {"pairs of features": len(wanted)})
+    requested = set(combinations(sorted(features_of_minor(minor)), 2))
+    assert sorted(requested - seen) == []
+    compared(f"allocations on 1.{minor} (seed {SEED + minor})", {"pairs of features": len(requested)})
 
 
 @pytest.mark.parametrize("minor", MINORS)

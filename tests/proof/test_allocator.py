@@ -93,26 +93,26 @@ def test_a_device_in_use_is_left_alone_except_by_an_administrator() -> None:
 
 
 def test_a_constraint_makes_the_search_turn_back() -> None:
-    wanted = [{"matchAttribute": "example.com/root"}]
+    requested = [{"matchAttribute": "example.com/root"}]
     outcome = attempt(
-        [claim(exactly(count=2), constraints=wanted)],
+        [claim(exactly(count=2), constraints=requested)],
         pool(device("a", "r0"), device("b", "r1"), device("c", "r1")),
     )
     assert given(outcome) == [["gpu=b", "gpu=c"]]
 
 
 def test_a_constraint_on_an_absent_attribute_never_holds() -> None:
-    wanted = [{"matchAttribute": "example.com/absent"}]
-    assert attempt([claim(exactly(), constraints=wanted)], pool(device("a"))) == NoFit()
+    requested = [{"matchAttribute": "example.com/absent"}]
+    assert attempt([claim(exactly(), constraints=requested)], pool(device("a"))) == NoFit()
 
 
 def test_distinct_values_are_remembered_per_request_only() -> None:
-    wanted = [{"distinctAttribute": "example.com/root"}]
+    requested = [{"distinctAttribute": "example.com/root"}]
     devices = [device("a", "r0"), device("b", "r1"), device("c", "r0")]
-    assert given(attempt([claim(exactly(count=3), constraints=wanted)], pool(*devices))) == [
+    assert given(attempt([claim(exactly(count=3), constraints=requested)], pool(*devices))) == [
         ["gpu=a", "gpu=b", "gpu=c"]
     ]
-    apart = claim(exactly("x"), exactly("y"), exactly("z"), constraints=wanted)
+    apart = claim(exactly("x"), exactly("y"), exactly("z"), constraints=requested)
     assert attempt([apart], pool(*devices)) == NoFit()
 
 
@@ -125,9 +125,10 @@ def test_all_takes_every_matching_device() -> None:
 
 
 def test_all_with_a_constraint_that_rejects_a_device_ends_the_attempt() -> None:
-    wanted = [{"matchAttribute": "example.com/root"}]
+    requested = [{"matchAttribute": "example.com/root"}]
     outcome = attempt(
-        [claim(exactly(allocationMode="All"), constraints=wanted)], pool(device("a", "r0"), device("b", "r1"))
+        [claim(exactly(allocationMode="All"), constraints=requested)],
+        pool(device("a", "r0"), device("b", "r1")),
     )
     message = "cannot add device gpu.example.com/n1/b because a claim constraint would not be satisfied"
     assert outcome == Failure(f"claim ns/c, request gpu: {message}")
@@ -206,8 +207,8 @@ POLICY = {"default": "10Gi", "validRange": {"min": "5Gi", "step": "5Gi"}}
 def test_parts_of_a_device_are_rounded_by_its_policy(requested: str | None, consumed: str | None) -> None:
     shared = device("a", allowMultipleAllocations=True)
     shared["capacity"]["memory"]["requestPolicy"] = POLICY
-    wanted = exactly(capacity={"requests": {"memory": requested}} if requested else None)
-    outcome = attempt([claim(wanted)], pool(shared))
+    request = exactly(capacity={"requests": {"memory": requested}} if requested else None)
+    outcome = attempt([claim(request)], pool(shared))
     if consumed is None:
         assert outcome == NoFit()
         return

@@ -23,19 +23,19 @@ def test_from_1_37_on_an_amount_that_cannot_be_counted_gives_up_on_the_pod(
         "allowMultipleAllocations": True,
         "capacity": {"share": {"value": "9", "requestPolicy": RANGE}},
     }
-    wanted = [claim(exactly(capacity={"requests": {"share": requested}}))]
+    claims = [claim(exactly(capacity={"requests": {"share": requested}}))]
     arithmetic = "capacity request cannot be represented in the device's range arithmetic"
-    told = f'checking capacity for device {DRIVER}/n1/a: capacity "share": {arithmetic}: {problem}'
-    found = attempt(wanted, pool(shared), minor="1.37")
+    output = f'checking capacity for device {DRIVER}/n1/a: capacity "share": {arithmetic}: {problem}'
+    found = attempt(claims, pool(shared), minor="1.37")
     assert isinstance(found, Failure)
-    assert found.message.endswith(f"request gpu: {told}")
-    assert attempt(wanted, pool(shared), minor="1.36") == NoFit()
+    assert found.message.endswith(f"request gpu: {output}")
+    assert attempt(claims, pool(shared), minor="1.36") == NoFit()
 
 
 def test_from_1_37_on_a_negative_part_gives_up_on_the_pod() -> None:
     shared = {"name": "a", "allowMultipleAllocations": True, "capacity": {"share": {"value": "9"}}}
-    wanted = [claim(exactly(capacity={"requests": {"share": "-1"}}))]
-    found = attempt(wanted, pool(shared), minor="1.37")
+    claims = [claim(exactly(capacity={"requests": {"share": "-1"}}))]
+    found = attempt(claims, pool(shared), minor="1.37")
     assert isinstance(found, Failure)
     assert found.message.endswith('capacity "share": capacity value is negative')
 

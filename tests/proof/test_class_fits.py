@@ -27,7 +27,7 @@ def test_each_class_says_how_many_devices_of_a_node_are_of_it() -> None:
     assert proof.warnings == ()
 
 
-def test_a_class_that_no_device_is_of_is_told_with_clause_value_and_fix() -> None:
+def test_a_class_that_no_device_is_of_is_reported_with_clause_value_and_fix() -> None:
     proof = proved(stack({"large": {"driver": "nvidia", "type": "mig", "memory": {"min": "10Gi"}}}))
     assert proof.fits
     [warning] = proof.warnings
@@ -38,7 +38,7 @@ def test_a_class_that_no_device_is_of_is_told_with_clause_value_and_fix() -> Non
     )
 
 
-def test_a_class_that_a_claim_asks_for_is_told_once_at_the_class() -> None:
+def test_a_class_that_a_claim_asks_for_is_reported_once_at_the_class() -> None:
     proof = proved(
         stack(
             {"large": {"driver": "nvidia", "type": "mig", "memory": {"min": "10Gi"}}},
@@ -60,7 +60,7 @@ def test_the_highest_value_that_would_do_is_that_of_all_pools() -> None:
     assert "; used by claims one, two\n  fix: ask for memory of at most 81152Mi, or " in failure
 
 
-def test_a_class_on_values_that_nobody_knows_is_not_counted() -> None:
+def test_a_class_on_values_that_is_unknown_is_not_counted() -> None:
     newer = (
         "device.driver == 'gpu.nvidia.com' && "
         "device.attributes['gpu.nvidia.com'].driverVersion.isGreaterThan(semver('570.0.0'))"
@@ -85,12 +85,12 @@ def test_the_json_has_the_documented_keys() -> None:
         claims={"one": {"requests": {"gpu": {"class": "any"}}}},
         workloads={"train": ("one", 4)},
     )
-    told = json.loads(json.dumps(proved(settings).to_json()))
-    assert list(told) == ["fits", "classes", "claims", "workloads", "failures", "warnings"]
-    assert list(told["classes"][0]) == ["cluster", "name", "pools"]
-    assert list(told["classes"][0]["pools"][0]) == ["pool", "matches", "devices", "reason", "fix"]
-    assert list(told["claims"][0]) == ["cluster", "name", "word", "reason", "fix", "pools"]
-    assert list(told["workloads"][0]) == [
+    output = json.loads(json.dumps(proved(settings).to_json()))
+    assert list(output) == ["fits", "classes", "claims", "workloads", "failures", "warnings"]
+    assert list(output["classes"][0]) == ["cluster", "name", "pools"]
+    assert list(output["classes"][0]["pools"][0]) == ["pool", "matches", "devices", "reason", "fix"]
+    assert list(output["claims"][0]) == ["cluster", "name", "word", "reason", "fix", "pools"]
+    assert list(output["workloads"][0]) == [
         *(
             "cluster",
             "name",
@@ -108,7 +108,7 @@ def test_the_json_has_the_documented_keys() -> None:
             "waste",
         ),
     ]
-    fit = told["workloads"][0]["pools"][0]
+    fit = output["workloads"][0]["pools"][0]
     assert list(fit) == [
         *("pool", "requests", "devices", "perNode", "atMin", "atMax", "reason", "fix", "cost"),
     ]
@@ -124,7 +124,7 @@ def test_the_newest_version_that_would_do_is_that_of_all_pools() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "fix"),
+    ("requested", "fix"),
     [
         ({"count": 9}, "request at most 8, or choose a machine with more of them"),
         (
@@ -133,8 +133,8 @@ def test_the_newest_version_that_would_do_is_that_of_all_pools() -> None:
         ),
     ],
 )
-def test_the_fix_of_a_claim_is_that_of_the_pool_it_nearly_fits(wanted: dict[str, Any], fix: str) -> None:
+def test_the_fix_of_a_claim_is_that_of_the_pool_it_nearly_fits(requested: dict[str, Any], fix: str) -> None:
     gpus_ = {"gpus": {"driver": "nvidia", "type": "gpu"}}
-    [failure] = proved(stack(gpus_, {"one": {"requests": {"gpu": {"class": "gpus", **wanted}}}})).failures
+    [failure] = proved(stack(gpus_, {"one": {"requests": {"gpu": {"class": "gpus", **requested}}}})).failures
     assert failure.startswith("dra-fleet:fleet.claims.one: on cluster lab: pool ")
     assert failure.endswith(f"\n  fix: {fix}")

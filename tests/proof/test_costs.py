@@ -20,12 +20,12 @@ def amounts(memory: str | None, multiprocessors: int | None) -> DeviceAmounts:
     return DeviceAmounts(memory=memory, multiprocessors=multiprocessors)
 
 
-def costs(machine: str, wanted: dict[str, Any], request: dict[str, Any], **more: Any) -> CopyCost:
+def costs(machine: str, requested: dict[str, Any], request: dict[str, Any], **more: Any) -> CopyCost:
     """What one copy of a claim of a class costs on a node of a machine."""
     values = more.pop("values", {})
     settings = fleet(
         {"gpus": pool(machine, "gpus", **more)},
-        classes={"some": {"driver": "nvidia", **wanted}},
+        classes={"some": {"driver": "nvidia", **requested}},
         claims={"one": {"requests": {"gpu": {"class": "some", **request}}}},
         workloads={"train": ("one", 1)},
         drivers={"nvidia": {"version": "0.5.0", "values": values}},
@@ -47,8 +47,8 @@ def test_a_whole_gpu_for_twenty_gibibytes_strands_the_rest_of_it() -> None:
 
 
 def test_a_partition_that_is_asked_for_exactly_strands_nothing() -> None:
-    wanted = {"type": "mig", "memory": {"min": "9728Mi"}, "multiprocessors": {"min": "14"}}
-    found = costs("dgx-a100-80-8", wanted, {}, sharing={"strategy": "mig", "layout": {"1g.10gb": 7}})
+    requested = {"type": "mig", "memory": {"min": "9728Mi"}, "multiprocessors": {"min": "14"}}
+    found = costs("dgx-a100-80-8", requested, {}, sharing={"strategy": "mig", "layout": {"1g.10gb": 7}})
     assert found == CopyCost(
         asked=amounts("9728Mi", 14), got=amounts("9728Mi", 14), stranded=NOTHING, left_on_node=NOTHING
     )
@@ -84,7 +84,7 @@ def test_a_part_of_a_shared_gpu_is_what_it_asked_for_and_a_full_node_has_little_
     assert found.left_on_node.memory == f"{8 * (81559 - 3 * 20 * 1024)}Mi"
 
 
-def test_of_a_vgpu_the_part_is_told_and_what_no_source_tells_stays_unknown() -> None:
+def test_of_a_vgpu_the_part_is_reported_and_what_no_source_reports_stays_unknown() -> None:
     plan = make_plan(read_stack_file(EXAMPLES / "s01-aks-vgpu.yaml").settings)
     prices = {
         fit.pool: fit.cost

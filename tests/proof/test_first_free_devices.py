@@ -10,7 +10,7 @@ import pytest
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Inventory, Steps, allocate, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
-from dra_fleet.proof.search.kinds import Held
+from dra_fleet.proof.search.kinds import NodeUse
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.supply.prediction import inventory_of, predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
@@ -59,9 +59,9 @@ def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
     chance = random.Random(count)
     node = CandidateNode(NODE, shape.labels)
     for taken in range(len(shape.devices)):
-        held = Held(frozenset(chance.sample(devices_of(inventory), min(taken, 8))))
-        expected = allocate([claim.body], classes, inventory, node, in_use=held.in_use, minor=minor)
-        placed = placements.place(claim, shape, held)
+        in_use = NodeUse(frozenset(chance.sample(devices_of(inventory), min(taken, 8))))
+        expected = allocate([claim.body], classes, inventory, node, in_use=in_use.for_allocator, minor=minor)
+        placed = placements.place(claim, shape, in_use)
         given = None if placed is None else [device for _, _, device in placed.given]
         assert given == (
             [item.device.device for item in expected.claims[0]] if isinstance(expected, Allocation) else None
@@ -71,9 +71,9 @@ def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
             classes,
             inventory,
             node,
-            in_use=held.in_use,
+            in_use=in_use.for_allocator,
             minor=minor,
-            alike=likeness.after(held),
+            alike=likeness.after(in_use),
             steps=Steps(100_000),
         )
         sorts = [
@@ -81,5 +81,5 @@ def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
             for one in everything
             if isinstance(one, Allocation)
         ]
-        found = placements.choices(claim, shape, held, likeness).placed
+        found = placements.choices(claim, shape, in_use, likeness).placed
         assert [[device for _, _, device in one.given] for one in found] == sorts

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, ISC004 - messages are written as they are told
+# ruff: noqa: E501, ISC004 - messages are written as they are reported
 """What an autoscaler must do, and whether it can where a pool has no node."""
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ A100 = "nvidia-tesla-a100"
 
 
 def warning(
-    cloud: str, wanted: dict[str, Any], nodes: tuple[int, int], accelerator: str = A100, **more: Any
+    cloud: str, requested: dict[str, Any], nodes: tuple[int, int], accelerator: str = A100, **more: Any
 ) -> str:
     """What is said of one workload on a pool of A100 machines in a cloud."""
     settings = fleet(
         {"a100": pool("dgx-a100-40-8", "a100", nodes, **more)},
-        classes={"wanted": wanted},
-        claims={"one": {"requests": {"gpu": {"class": "wanted"}}}},
+        classes={"requested": requested},
+        claims={"one": {"requests": {"gpu": {"class": "requested"}}}},
         workloads={"train": ("one", 12)},
     )
     plan = plan_of(settings)
@@ -46,14 +46,16 @@ def warning(
     if cloud == "gke":  # asks its pools whether they have DRANET
         on_cloud = GkeClusterSettings.model_construct(drivers=cluster.settings.drivers, pools={})
     changed = replace(cluster, cloud=cloud, settings=on_cloud, pools=(replace(only, machine=machine),))
-    [told] = [item for item in prove(replace(plan, clusters=(changed,))).warnings if "workload train" in item]
-    return told.partition("more nodes than nodes.min: ")[2]
+    [output] = [
+        item for item in prove(replace(plan, clusters=(changed,))).warnings if "workload train" in item
+    ]
+    return output.partition("more nodes than nodes.min: ")[2]
 
 
 def test_a_pool_with_a_node_grows_by_the_devices_of_that_node() -> None:
-    told = warning("existing", AMPERE, (1, 4))
+    output = warning("existing", AMPERE, (1, 4))
     assert (
-        told
+        output
         == "pool a100 must grow above 1 of at most 4 nodes, which its autoscaler can do: the pool always has a node with these devices"
     )
 
@@ -78,31 +80,31 @@ def test_a_pool_without_a_node_never_grows_by_itself(cloud: str, who: str, other
 
 
 def test_gke_grows_from_zero_for_what_it_predicts() -> None:
-    told = warning("gke", AMPERE, (0, 4))
+    output = warning("gke", AMPERE, (0, 4))
     assert (
-        told
+        output
         == "pool a100 must grow above 0 of at most 4 nodes, which GKE's autoscaler can do from zero nodes"
     )
 
 
 def test_gke_never_grows_from_zero_for_a_memory_floor() -> None:
-    told = warning("gke", NEEDS_MEMORY, (0, 4))
-    assert "the autoscaler never adds the first node" in told
-    assert "memory.compareTo(quantity('20Gi')) >= 0" in told
-    assert "the largest device has memory 136" in told
+    output = warning("gke", NEEDS_MEMORY, (0, 4))
+    assert "the autoscaler never adds the first node" in output
+    assert "memory.compareTo(quantity('20Gi')) >= 0" in output
+    assert "the largest device has memory 136" in output
 
 
 def test_gke_never_grows_from_zero_for_an_attribute_that_it_does_not_predict() -> None:
-    told = warning("gke", VERSIONED, (0, 4))
-    assert "the autoscaler never adds the first node" in told
-    assert "cudaComputeCapability" in told
+    output = warning("gke", VERSIONED, (0, 4))
+    assert "the autoscaler never adds the first node" in output
+    assert "cudaComputeCapability" in output
 
 
 def test_gke_never_grows_from_zero_for_an_accelerator_that_it_does_not_know() -> None:
-    told = warning("gke", AMPERE, (0, 4), "nvidia-b200")
+    output = warning("gke", AMPERE, (0, 4), "nvidia-b200")
     assert (
         "the autoscaler never adds the first node: GKE's autoscaler does not know accelerator nvidia-b200"
-        in told
+        in output
     )
 
 

@@ -10,7 +10,7 @@ from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import CandidateNode, Steps, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.report import Undecidable
-from dra_fleet.proof.search.kinds import Held
+from dra_fleet.proof.search.kinds import NodeUse
 from dra_fleet.proof.search.placements import GIVEN_UP, MOST_STEPS, SIMPLE_STEPS, TOO_LARGE, Placements
 from dra_fleet.proof.supply.prediction import inventory_of, predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
@@ -81,16 +81,16 @@ def test_the_steps_of_all_searches_of_a_proof_are_bounded_together() -> None:
     exactly = {"deviceClassName": "mig.nvidia.com", "count": 9}
     steps = Steps(MOST_STEPS + 2 * SIMPLE_STEPS)
     placements = Placements(classes, "1.36", steps)
-    told: list[str] = []
+    output: list[str] = []
     for number in range(3):
         spec = {
             "requests": [{"name": f"r{number}", "exactly": exactly}],
             "constraints": [{"distinctAttribute": PARENT}],
         }
         with pytest.raises(Undecidable) as problem:
-            placements.place(ask_of("c", {"devices": spec}, classes), group.shape, Held())
-        told.append(str(problem.value))
-    assert told == [GIVEN_UP, TOO_LARGE, TOO_LARGE]
+            placements.place(ask_of("c", {"devices": spec}, classes), group.shape, NodeUse())
+        output.append(str(problem.value))
+    assert output == [GIVEN_UP, TOO_LARGE, TOO_LARGE]
     assert steps.left == 0
 
 
@@ -125,7 +125,7 @@ def steps_of(count: int, devices: Devices) -> tuple[int, int]:
         class_objects(cluster),
         inventory_of(group.shape),
         CandidateNode(NODE, group.shape.labels),
-        in_use=Held().in_use,
+        in_use=NodeUse().for_allocator,
         minor="1.36",
         alike=devices,
         steps=steps,
@@ -133,14 +133,14 @@ def steps_of(count: int, devices: Devices) -> tuple[int, int]:
     return len(found), MOST_STEPS - steps.left
 
 
-def test_to_tell_which_devices_are_alike_counts_as_a_step_for_each() -> None:
+def test_to_find_out_which_devices_are_alike_counts_as_a_step_for_each() -> None:
     devices = Devices(are_alike=True)
     solutions, steps = steps_of(8, devices)
     assert (solutions, devices.asked) == (1, 8)
     assert steps >= 8 * 32 + solutions * 16
 
 
-def test_to_tell_what_a_solution_leaves_counts_as_a_step_for_each_two_devices() -> None:
+def test_to_report_what_a_solution_leaves_counts_as_a_step_for_each_two_devices() -> None:
     devices = Devices(are_alike=False)
     solutions, steps = steps_of(2, devices)
     assert solutions == 32 * 31 // 2

@@ -82,7 +82,7 @@ def test_a_stack_whose_steps_are_used_up_is_unknown_and_says_so(monkeypatch: pyt
     assert not proof.failures
 
 
-def test_of_hundreds_of_pools_that_lack_a_device_the_first_are_told() -> None:
+def test_of_hundreds_of_pools_that_lack_a_device_the_first_are_reported() -> None:
     stack = fleet(
         {f"p{number}": pool("cpu-16", f"p{number}") for number in range(300)},
         claims={"c": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}},

@@ -1,4 +1,4 @@
-"""Pools that mean the same to pods are judged once, and every answer stays what it would be without that."""
+"""Pools that mean the same to pods are checked once, and every answer stays what it would be without that."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ def test_a_hundred_alike_pools_are_asked_about_as_often_as_two(monkeypatch: pyte
     assert asked(monkeypatch, alike(100)) == asked(monkeypatch, alike(2)) == 10
 
 
-def test_a_label_tells_pools_apart_only_where_pods_ask_for_it() -> None:
+def test_a_label_reports_pools_apart_only_where_pods_ask_for_it() -> None:
     cluster = plan_of(alike(3)).clusters[0]
     groups = predict(cluster)
     assert kinds_of(groups) == [0, 0, 0]
     assert kinds_of(groups, [pods(node_selector={"example.com/pool": "p0"})]) == [0, 1, 2]
 
 
-def pods(fewest: int = 1, **told: Any) -> PodSet:
+def pods(fewest: int = 1, **output: Any) -> PodSet:
     """Pods whose claims take at least so many devices."""
-    told = {"resources": ONE_POD, "node_selector": {}, **told}
-    return cast("PodSet", SimpleNamespace(claim=SimpleNamespace(fewest=fewest), **told))
+    output = {"resources": ONE_POD, "node_selector": {}, **output}
+    return cast("PodSet", SimpleNamespace(claim=SimpleNamespace(fewest=fewest), **output))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def pods(fewest: int = 1, **told: Any) -> PodSet:
         (pods(fewest=0), [0, 1, 2]),
     ],
 )
-def test_cpu_and_memory_tell_nodes_apart_only_where_pods_may_run_out_of_them(
+def test_cpu_and_memory_report_nodes_apart_only_where_pods_may_run_out_of_them(
     asking: PodSet, kinds: list[int]
 ) -> None:
     machine = {"gpu": "H100-SXM5-80GB", "gpus": 8, "memory": 512}
@@ -128,7 +128,7 @@ WORKLOADS = st.lists(
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(pools=POOLS, claims=CLAIMS, workloads=WORKLOADS)
-def test_every_answer_is_that_of_pools_judged_one_by_one(
+def test_every_answer_is_that_of_pools_checked_one_by_one(
     monkeypatch: pytest.MonkeyPatch, pools: list[Any], claims: list[Any], workloads: list[Any]
 ) -> None:
     constraint = [{"matchAttribute": "resource.kubernetes.io/pcieRoot"}]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.proof.answer.workloads import judge
+from dra_fleet.proof.answer.workloads import check
 from dra_fleet.proof.demand.asks import claim_ask, class_objects
 from dra_fleet.proof.demand.pod_sets import pod_sets_of
 from dra_fleet.proof.search.contention import Question
-from dra_fleet.proof.search.kinds import Held
+from dra_fleet.proof.search.kinds import NodeUse
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.search.suitability import suitability_of
 from dra_fleet.proof.supply.prediction import predict
@@ -59,22 +59,22 @@ def question(settings: dict[str, Any]) -> Question:
 
 def play(asked: Question, chance: random.Random) -> set[int]:
     """The pod sets of which a pod waits in one order of arrival, with any choice of nodes and of devices."""
-    nodes = [(group.shape, Held()) for group in asked.groups for _ in range(group.most)]
+    nodes = [(group.shape, NodeUse()) for group in asked.groups for _ in range(group.most)]
     arrivals = [number for number, pod_set in enumerate(asked.pod_sets) for _ in range(pod_set.copies)]
     chance.shuffle(arrivals)
     waiting: set[int] = set()
     for pod_set in arrivals:
-        options: list[tuple[int, Held]] = []
-        for place, (shape, held) in enumerate(nodes):
+        options: list[tuple[int, NodeUse]] = []
+        for place, (shape, in_use) in enumerate(nodes):
             devices = tuple(chance.sample(shape.devices, len(shape.devices)))
             started = replace(shape, devices=devices)
-            given = asked.placements.place(asked.pod_sets[pod_set].claim, started, held)
-            options += [] if given is None else [(place, given.held)]
+            given = asked.placements.place(asked.pod_sets[pod_set].claim, started, in_use)
+            options += [] if given is None else [(place, given.in_use)]
         if not options:
             waiting.add(pod_set)
             continue
-        place, held = chance.choice(options)
-        nodes[place] = (nodes[place][0], held)
+        place, in_use = chance.choice(options)
+        nodes[place] = (nodes[place][0], in_use)
     return waiting
 
 
@@ -94,7 +94,7 @@ def test_whatever_order_devices_come_in_nothing_guaranteed_waits_and_nothing_cal
             workloads={name: (name, chance.randint(1, count * nodes // 2)) for name in names},
         )
     )
-    answers = judge(asked, [nodes])
+    answers = check(asked, [nodes])
     orders = [play(asked, chance) for _ in range(40)]
     for pod_set, answer in answers.items():
         if answer.word == "guaranteed":
@@ -168,7 +168,7 @@ def test_where_a_driver_keeps_its_order_singles_fill_one_root_after_the_other() 
     asked = question(LAB)
     (group,) = asked.groups
     ordered = replace(group, shape=replace(group.shape, in_order=frozenset({"gpu.nvidia.com"})))
-    answers = judge(replace(asked, groups=[ordered]), [1])
+    answers = check(replace(asked, groups=[ordered]), [1])
     assert {answer.word for answer in answers.values()} == {"guaranteed"}
 
 
@@ -181,7 +181,7 @@ def test_where_a_driver_keeps_its_order_singles_fill_one_root_after_the_other() 
         ("gpu.of-nobody-known.example", False, False),
     ],
 )
-def test_the_order_of_devices_is_a_fact_of_the_driver_and_open_where_nobody_knows_it(
+def test_the_order_of_devices_is_a_fact_of_the_driver_and_open_if_it_is_unknown_it(
     publisher: str, *, with_counters: bool, kept: bool
 ) -> None:
     assert drivers.keeps_order(publisher, with_counters=with_counters) is kept
@@ -213,7 +213,7 @@ def test_of_many_that_are_too_many_together_a_dozen_are_named() -> None:
     assert "w10, w11 and 2 more together request 14 devices, and 8 can match" in proof.failures[0]
 
 
-def test_devices_that_nobody_can_tell_are_not_counted_as_missing() -> None:
+def test_devices_that_no_one_knows_are_not_counted_as_missing() -> None:
     claims = {"near": {"requests": {"gpu": {"class": "gpu.nvidia.com"}, "nic": {"class": "nic"}}}}
     proof = proved(
         fleet(
@@ -234,7 +234,7 @@ def test_a_constraint_on_an_unknown_place_is_unknown() -> None:
     assert [item.word for item in proof.workloads] == ["unknown"]
 
 
-def test_a_hundred_nodes_are_judged_by_counting() -> None:
+def test_a_hundred_nodes_are_checked_by_counting() -> None:
     asked = question(
         fleet(
             {"a": pool(gpus(8), "a", (100, 100))},
@@ -242,7 +242,7 @@ def test_a_hundred_nodes_are_judged_by_counting() -> None:
             workloads={"one": ("one", 300), "two": ("two", 150)},
         )
     )
-    assert {answer.word for answer in judge(asked, [100]).values()} == {"guaranteed"}
+    assert {answer.word for answer in check(asked, [100]).values()} == {"guaranteed"}
 
 
 def test_units_of_a_shared_claim_are_one_copy() -> None:

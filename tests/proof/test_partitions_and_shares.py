@@ -39,16 +39,16 @@ def workloads(
     machine: str | dict[str, Any] = "hgx-h100-8",
     nodes: int = 1,
     pod: dict[str, Any] | None = None,
-    **wanted: tuple[Any, int],
+    **requested: tuple[Any, int],
 ) -> dict[str, WorkloadProof]:
     """Proofs by name; what is wanted is a request and how many copies, of pods that may ask for more."""
     settings = fleet(
         {"gpus": pool(machine, "gpus", (nodes, nodes))},
         drivers={"nvidia": {"version": "0.5.0", "values": values}},
         classes=CLASSES,
-        claims={name: {"requests": {"gpu": request}} for name, (request, _) in wanted.items()},
+        claims={name: {"requests": {"gpu": request}} for name, (request, _) in requested.items()},
         workloads={
-            name: {"claim": name, "copies": copies, **(pod or {})} for name, (_, copies) in wanted.items()
+            name: {"claim": name, "copies": copies, **(pod or {})} for name, (_, copies) in requested.items()
         },
     )
     return {item.name: item for item in proved(settings).workloads}
@@ -123,7 +123,7 @@ def test_an_ampere_gpu_stays_whole_since_it_must_be_reset_to_be_partitioned() ->
     assert not any("consumesCounters" in device.seen for device in devices)
 
 
-def test_a_layout_and_partitions_on_demand_cannot_be_told() -> None:
+def test_a_layout_and_partitions_on_demand_is_unknown() -> None:
     sharing = {"strategy": "mig", "layout": {"1g.10gb": 7}}
     found = shape("hgx-h100-8", ON_DEMAND, sharing=sharing)
     assert "destroys the layout's partitions" in found.unpredictable["gpu.nvidia.com"]
@@ -149,7 +149,7 @@ def test_partitions_on_demand_without_counters_overlap_so_that_nothing_can_be_pr
     assert f"API server of Kubernetes {minor} drops them" in reason
 
 
-def test_a_gpu_that_was_sent_to_be_shared_is_stored_as_one_that_is_held_whole() -> None:
+def test_a_gpu_that_was_sent_to_be_shared_is_stored_as_one_that_is_in_use_whole() -> None:
     devices, reason, _ = early({"featureGates": {"ConsumableShares": True}, "consumableShares": "memory"})
     assert reason == ""
     assert not any("allowMultipleAllocations" in device.seen for device in devices)

@@ -1,4 +1,4 @@
-"""Where a driver's plugin lands is judged with the values as given: elsewhere nothing is published."""
+"""Where a driver's plugin lands is checked with the values as given: elsewhere nothing is published."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_affinity_for_other_nodes_leaves_no_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "value", "told"),
+    ("label", "value", "output"),
     [
         ("kubernetes.io/os", "linux", "guaranteed"),
         ("kubernetes.io/os", "windows", "never"),
@@ -66,22 +66,22 @@ def test_an_affinity_for_other_nodes_leaves_no_device() -> None:
         ("topology.kubernetes.io/region", "eu-west-1", "guaranteed"),
     ],
 )
-def test_labels_by_which_kubelets_tell_the_machine_are_known_of_nodes_that_a_cloud_makes(
-    label: str, value: str, told: str
+def test_labels_by_which_kubelets_report_the_machine_are_known_of_nodes_that_a_cloud_makes(
+    label: str, value: str, output: str
 ) -> None:
-    assert word(on_eks({"kubeletPlugin": {"nodeSelector": {label: value}}})) == told
+    assert word(on_eks({"kubeletPlugin": {"nodeSelector": {label: value}}})) == output
 
 
 @pytest.mark.parametrize(
-    ("supported", "told"),
+    ("supported", "output"),
     [
         ({"values": ["p6e-gb200.36xlarge"]}, "guaranteed"),
         ({"values": ["p5.48xlarge"]}, "never"),
         ({"values": ["p5.48xlarge"], "keys": ["example.com/type"]}, "guaranteed"),
     ],
 )
-def test_the_machines_that_a_chart_is_told_to_serve_are_those_of_its_plugin(
-    supported: dict[str, Any], told: str
+def test_the_machines_that_a_chart_has_to_serve_are_those_of_its_plugin(
+    supported: dict[str, Any], output: str
 ) -> None:
     made = eks.ultra()
     eks.pool(made)["taints"] = [TAINT]
@@ -91,7 +91,7 @@ def test_the_machines_that_a_chart_is_told_to_serve_are_those_of_its_plugin(
     }
     made["claims"] = {"card": {"requests": {"nic": {"class": "efa.networking.k8s.aws"}}}}
     made["workloads"] = {"train": {"cluster": "train", "claim": "card", "copies": 2}}
-    assert word(made) == told
+    assert word(made) == output
 
 
 def asking(**resources: dict[str, str]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def asking(**resources: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "output"),
     [
         ({"kubeletPlugin": {"priorityClassName": "gold"}}, "unknown"),
         ({"kubeletPlugin": {"priorityClassName": "system-cluster-critical"}}, "guaranteed"),
@@ -117,8 +117,8 @@ def asking(**resources: dict[str, str]) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_else_keeps_the_plugin_off_its_nodes_is_judged(values: dict[str, Any], told: str) -> None:
-    assert word(lab(values)) == told
+def test_what_else_keeps_the_plugin_off_its_nodes_is_checked(values: dict[str, Any], output: str) -> None:
+    assert word(lab(values)) == output
 
 
 def test_tolerations_taken_away_keep_the_plugin_off_its_nodes() -> None:

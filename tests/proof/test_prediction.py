@@ -43,7 +43,7 @@ def test_a_profile_without_a_recorded_memory_has_a_bounded_one() -> None:
     assert device.seen["attributes"]["profile"] == {"string": "1g.20gb"}
 
 
-def test_partitions_of_one_gpu_share_a_stand_in_for_its_unknown_uuid() -> None:
+def test_partitions_of_one_gpu_share_a_replace_its_unknown_uuid() -> None:
     first, second, *_, last = shape({"m": pool("dgx-a100-80-8", "m", sharing=MIG)}).devices
     parents = [device.placed["attributes"]["parentUUID"] for device in (first, second, last)]
     assert parents[0] == parents[1] != parents[2]

@@ -38,8 +38,8 @@ def test_every_stack_of_the_project_is_guaranteed_to_fit(file: Path) -> None:
     proof = prove(make_plan(settings))
     assert proof.failures == ()
     assert proof.warnings == WARNED.get(file.stem, ())
-    judged = [item.word for item in (*proof.workloads, *proof.claims)]
-    assert set(judged) == ({"guaranteed"} if settings.claims else set())
+    checked = [item.word for item in (*proof.workloads, *proof.claims)]
+    assert set(checked) == ({"guaranteed"} if settings.claims else set())
     assert len(proof.workloads) == len(settings.workloads)
 
 
@@ -85,7 +85,7 @@ def test_memory_beyond_every_partition_matches_0_of_56_devices_and_says_what_the
     assert not proof.fits
 
 
-def test_an_order_that_leaves_a_pod_waiting_is_told() -> None:
+def test_an_order_that_leaves_a_pod_waiting_is_reported() -> None:
     proof = proved(
         fleet(
             {"a": pool(gpus(2), "a", (2, 2))},
@@ -155,7 +155,7 @@ def test_a_selector_that_fails_on_one_pool_s_devices_is_an_error_for_the_cluster
     assert "fix: guard it with device.driver, has() or orValue()" in proof.failures[0]
 
 
-def test_a_pod_that_cannot_go_to_the_failing_pool_is_judged_by_the_others() -> None:
+def test_a_pod_that_cannot_go_to_the_failing_pool_is_checked_by_the_others() -> None:
     proof = proved(
         fleet(
             {
@@ -238,7 +238,7 @@ WHERE = "on cluster lab, never: pool a: "
     ],
 )
 @pytest.mark.parametrize("expression", ["device.driver == 1", "device.driver == 'strange.example.com'"])
-def test_where_a_pod_may_go_is_judged_whatever_its_claim_comes_to(
+def test_where_a_pod_may_go_is_checked_whatever_its_claim_comes_to(
     expression: str, placed: dict[str, Any], reason: str
 ) -> None:
     taints = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"}]
@@ -250,8 +250,8 @@ def test_where_a_pod_may_go_is_judged_whatever_its_claim_comes_to(
             workloads={"train": {"claim": "one", "copies": 1, **placed}},
         )
     )
-    told = [failure for failure in proof.failures if "workloads.train" in failure]
-    assert told == [f"dra-fleet:fleet.workloads.train: {WHERE}{reason}"]
+    output = [failure for failure in proof.failures if "workloads.train" in failure]
+    assert output == [f"dra-fleet:fleet.workloads.train: {WHERE}{reason}"]
 
 
 def test_cpu_that_runs_out_before_devices_counts() -> None:
@@ -269,13 +269,13 @@ def test_cpu_that_runs_out_before_devices_counts() -> None:
 
 def test_the_json_is_plain_and_has_the_agreed_keys() -> None:
     proof = proved(fleet({"a": pool(gpus(4), "a")}, claims=ANY_GPU, workloads={"train": ("whole", 4)}))
-    told = json.loads(json.dumps(proof.to_json()))
-    assert told["fits"] is True
-    assert told["workloads"][0]["pools"][0]["cost"]["got"] == {
+    output = json.loads(json.dumps(proof.to_json()))
+    assert output["fits"] is True
+    assert output["workloads"][0]["pools"][0]["cost"]["got"] == {
         "memory": "160Gi",
         "multiprocessors": 432,
-    } or told["workloads"][0]["pools"][0]["cost"]["got"] == {"memory": "40Gi", "multiprocessors": 108}
-    assert told["workloads"][0]["pools"][0]["perNode"] == 4
+    } or output["workloads"][0]["pools"][0]["cost"]["got"] == {"memory": "40Gi", "multiprocessors": 108}
+    assert output["workloads"][0]["pools"][0]["perNode"] == 4
 
 
 def test_nodes_that_a_workload_may_not_go_to_do_not_count_for_it() -> None:

@@ -131,7 +131,7 @@ def test_counters_that_only_an_alpha_gate_keeps_promise_nothing(tmp_path: Path, 
 
 
 def fabric(**nodes: Any) -> dict[str, Any]:
-    """A slice of a driver whose devices hang on a network."""
+    """A slice of a driver whose devices depend on a network."""
     body = {
         "driver": "fabric.example.com",
         "pool": {"name": "rack", "generation": 1, "resourceSliceCount": 1},
@@ -169,7 +169,7 @@ def test_a_claim_on_devices_that_serve_several_nodes_is_left_open_with_the_slice
     assert reason == (
         "pool gpus: ResourceSlice fabric-0 of driver fabric.example.com serves several nodes "
         f"({next(iter(nodes))}): what is left of it for a pod depends on the pods of all of them, while this "
-        "proof judges each node by itself"
+        "proof checks each node by itself"
     )
 
 
@@ -181,18 +181,18 @@ def test_slices_that_serve_several_nodes_do_not_touch_claims_on_other_drivers(
 
 
 def refused(tmp_path: Path, items: Sequence[dict[str, Any]]) -> str:
-    with pytest.raises(RecordingInvalid) as told:
+    with pytest.raises(RecordingInvalid) as output:
         answer(plan(1), tmp_path, items)
-    return str(told.value).removeprefix(f"{tmp_path}/")
+    return str(output.value).removeprefix(f"{tmp_path}/")
 
 
-def test_an_incomplete_pool_is_told(tmp_path: Path) -> None:
+def test_an_incomplete_pool_is_reported(tmp_path: Path) -> None:
     assert refused(tmp_path, split("n1")[:-1]).startswith(
         "nodes.json holds 2 of the 3 ResourceSlices of pool n1 of driver gpu.nvidia.com; "
     )
 
 
-def test_a_node_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_node_that_is_none_is_reported(tmp_path: Path) -> None:
     items = split("n1")
     items[0]["spec"]["taints"][0]["effect"] = "Never"
     assert refused(tmp_path, items).startswith("nodes.json: Node n1 is wrong at spec.taints.0.effect: ")

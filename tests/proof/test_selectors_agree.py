@@ -12,7 +12,7 @@ import pytest
 from dra_fleet.kubernetes.cel import CelDevice, CelInvalid, CelUnsupported, environment
 from dra_fleet.kubernetes.cel.declarations import list_signatures, signatures
 from dra_fleet.rehearsal.tools import recipes
-from tests.proof.kubernetes_oracle import MINORS, ask
+from tests.proof.kubernetes_reference import MINORS, ask
 from tests.proof.selector_cases import SelectorCases
 from tests.proof.selector_values import DEVICES, DRIVER
 from tests.proof.shrinking import shrunk_text
@@ -70,10 +70,10 @@ def difference(expression: str, theirs: dict[str, Any], minor: int, counts: Coun
     if program.cost != theirs["cost"]:
         return f"cost {program.cost}, not {theirs['cost']}"
     for device, result in zip(DEVICES, theirs["results"], strict=True):
-        wanted = "error" if result["error"] else str(result["matches"]).lower()
-        counts[f"answers {wanted}"] += 1
+        requested = "error" if result["error"] else str(result["matches"]).lower()
+        counts[f"answers {requested}"] += 1
         verdict = program.evaluate(CelDevice.of(device, DRIVER))
-        if verdict.outcome != wanted:
+        if verdict.outcome != requested:
             return f"on {device['name']}: {verdict}, not {result}"
     return ""
 
@@ -120,7 +120,7 @@ def contents(expression: str, theirs: dict[str, Any]) -> Counter[str]:
 
 
 def check(minor: int, expressions: list[str], compared: Compared) -> None:
-    """Agree on all of them, of which enough are judged in each way."""
+    """Agree on all of them, of which enough are checked in each way."""
     counts = agree(minor, expressions, SEED + minor, compared)
     assert counts[UNSUPPORTED] <= MOST_UNSUPPORTED * len(expressions)
     assert min(counts[name] for name in OFTEN) > len(expressions) / 20
@@ -163,13 +163,13 @@ def test_every_function_occurs(minor: int) -> None:
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_selectors_are_judged_as_kubernetes_judges_them(minor: int, compared: Compared) -> None:
+def test_selectors_are_checked_as_kubernetes_checks_them(minor: int, compared: Compared) -> None:
     check(minor, drawn(minor)[:HALF], compared)
 
 
 @pytest.mark.parametrize("file", WRITTEN, ids=lambda file: file.stem)
 @pytest.mark.parametrize("minor", MINORS)
-def test_selectors_written_by_hand_are_judged_as_kubernetes_judges_them(
+def test_selectors_written_by_hand_are_checked_as_kubernetes_checks_them(
     minor: int, file: Path, compared: Compared
 ) -> None:
     agree(minor, written(file), SEED, compared)
@@ -177,7 +177,7 @@ def test_selectors_written_by_hand_are_judged_as_kubernetes_judges_them(
 
 @pytest.mark.full
 @pytest.mark.parametrize("minor", MINORS)
-def test_the_other_half_of_the_selectors_is_judged_as_kubernetes_judges_it(
+def test_the_other_half_of_the_selectors_is_checked_as_kubernetes_checks_it(
     minor: int, compared: Compared
 ) -> None:
     check(minor, drawn(minor)[HALF:], compared)
@@ -187,12 +187,12 @@ def test_the_other_half_of_the_selectors_is_judged_as_kubernetes_judges_it(
 def test_every_listed_upstream_bug_is_still_there(bug: UpstreamBug) -> None:
     for minor in bug.minors:
         (theirs,) = ask("selector", questions([bug.example]), minor=minor)
-        assert difference(bug.example, theirs, minor, Counter()), f"1.{minor} judges {bug.example} as we do"
+        assert difference(bug.example, theirs, minor, Counter()), f"1.{minor} checks {bug.example} as we do"
         assert known(bug.example, theirs, minor, BUGS.selectors) == bug
 
 
 def test_the_versions_of_the_list_are_those_of_the_oracles() -> None:
-    pinned = {minor: recipes.oracle(f"1.{minor}").version for minor in MINORS}
+    pinned = {minor: recipes.reference(f"1.{minor}").version for minor in MINORS}
     assert pinned == {minor: f"v{version}" for minor, version in BUGS.libraries.items()}
 
 

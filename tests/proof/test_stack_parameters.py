@@ -1,4 +1,4 @@
-"""Opaque parameters in the stack's own classes and claims, judged before a pod hangs on them."""
+"""Opaque parameters in the stack's own classes and claims, checked before a pod depends on them."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ def test_what_the_driver_decodes_passes_in_claims_and_classes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sharing", "told"),
+    ("sharing", "output"),
     [
         ({"strategy": "TimeSlice"}, "sharing.strategy: on cluster lab: is refused by the driver"),
         ({**SLICED, "shares": 4}, "sharing.shares: on cluster lab: is no field of GpuConfig"),
         ({"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 101}}, "must be at most 100"),
     ],
 )
-def test_what_it_does_not_decode_stops_the_program_with_its_place(sharing: Any, told: str) -> None:
+def test_what_it_does_not_decode_stops_the_program_with_its_place(sharing: Any, output: str) -> None:
     in_claim = failures(stack([{"opaque": opaque(sharing)}]))
     assert "dra-fleet:fleet.claims.one.config[0].opaque.parameters.sharing." in in_claim
-    assert told in in_claim
+    assert output in in_claim
     in_class = failures(stack([], class_config=[opaque(SLICED), opaque(sharing)]))
     assert "dra-fleet:fleet.classes.shared.config[1].parameters.sharing." in in_class
-    assert told in in_class
+    assert output in in_class
 
 
 def test_a_gate_that_is_off_stops_the_program_with_the_fix() -> None:
-    told = failures(stack([{"opaque": opaque(SLICED)}], drivers={"nvidia": {"version": "0.5.0"}}))
-    assert "needs the driver's feature gate TimeSlicingSettings, which is off" in told
-    assert "fix: featureGates: {TimeSlicingSettings: true} in the driver's chart values" in told
+    output = failures(stack([{"opaque": opaque(SLICED)}], drivers={"nvidia": {"version": "0.5.0"}}))
+    assert "needs the driver's feature gate TimeSlicingSettings, which is off" in output
+    assert "fix: featureGates: {TimeSlicingSettings: true} in the driver's chart values" in output
 
 
-def test_a_gate_of_somebody_else_s_driver_is_only_doubted() -> None:
+def test_a_gate_of_someone_else_s_driver_is_only_doubted() -> None:
     proof = proved(stack([{"opaque": opaque(SLICED)}], drivers={}))
     assert proof.failures == ()
     [warning] = [text for text in proof.warnings if "TimeSlicingSettings" in text]
@@ -91,7 +91,7 @@ def alternatives(config: list[Any]) -> dict[str, Any]:
     return made
 
 
-def test_configuration_for_a_request_with_alternatives_is_passed_over_and_said_so() -> None:
+def test_configuration_for_a_request_with_alternatives_is_skipped_and_said_so() -> None:
     proof = proved(alternatives([{"requests": ["gpu"], "opaque": opaque(SLICED, "GpuConfig")}]))
     assert proof.failures == ()
     assert (
@@ -101,8 +101,8 @@ def test_configuration_for_a_request_with_alternatives_is_passed_over_and_said_s
 
 
 def test_configuration_for_an_alternative_must_be_for_its_devices() -> None:
-    told = failures(alternatives([{"requests": ["gpu/part"], "opaque": opaque(SLICED, "GpuConfig")}]))
-    assert "GpuConfig is for devices of type gpu, and class mig.nvidia.com has those of type mig" in told
+    output = failures(alternatives([{"requests": ["gpu/part"], "opaque": opaque(SLICED, "GpuConfig")}]))
+    assert "GpuConfig is for devices of type gpu, and class mig.nvidia.com has those of type mig" in output
     fitting = alternatives([{"requests": ["gpu/whole"], "opaque": opaque(SLICED, "GpuConfig")}])
     assert failures(fitting) == ""
 
@@ -115,7 +115,7 @@ LIMIT = "sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit"
 
 
 @pytest.mark.parametrize(
-    ("key", "limit", "told"),
+    ("key", "limit", "output"),
     [
         ("gpu-0", "1Gi", "gpu-0: on cluster lab: names no device"),
         ("-1", "1Gi", "-1: on cluster lab: names no device"),
@@ -124,9 +124,9 @@ LIMIT = "sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit"
         ("1", "1Gi", "1: on cluster lab: is for a device that the claim does not get"),
     ],
 )
-def test_limits_of_pinned_memory_are_for_devices_of_the_claim(key: str, limit: str, told: str) -> None:
+def test_limits_of_pinned_memory_are_for_devices_of_the_claim(key: str, limit: str, output: str) -> None:
     # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/api/nvidia.com/resource/v1beta1/sharing.go
-    assert f"{LIMIT}.{told}" in failures(stack([{"opaque": limits({key: limit})}]))
+    assert f"{LIMIT}.{output}" in failures(stack([{"opaque": limits({key: limit})}]))
 
 
 def test_limits_by_index_or_uuid_pass() -> None:
@@ -142,7 +142,7 @@ def watching(class_name: str, config: list[Any], version: str = "0.5.0") -> str:
 
 
 @pytest.mark.parametrize(
-    ("class_name", "config", "told"),
+    ("class_name", "config", "output"),
     [
         ("gpu.nvidia.com", [{"opaque": opaque(SLICED)}], "a configuration is for its devices"),
         ("gpu.nvidia.com", [{"requests": ["gpu"], "opaque": opaque(SLICED)}], "a configuration is for its"),
@@ -151,11 +151,11 @@ def watching(class_name: str, config: list[Any], version: str = "0.5.0") -> str:
     ],
 )
 def test_admin_access_is_for_whole_gpus_without_configuration_from_0_5_0_on(
-    class_name: str, config: list[Any], told: str
+    class_name: str, config: list[Any], output: str
 ) -> None:
     # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/device_state.go
     where = "claims.one.requests.gpu.adminAccess: on cluster lab: the driver would refuse to prepare it: "
-    assert where + told in watching(class_name, config)
+    assert where + output in watching(class_name, config)
     assert where not in watching(class_name, config, version="0.4.1")
 
 
@@ -163,7 +163,7 @@ def test_admin_access_without_configuration_passes() -> None:
     assert watching("gpu.nvidia.com", []) == ""
 
 
-def test_parameters_of_a_driver_that_is_not_known_are_not_judged() -> None:
+def test_parameters_of_a_driver_that_is_not_known_are_not_checked() -> None:
     unknown = {"driver": "gpu.other.example", "parameters": {"kind": "Anything"}}
     described = {"publishes": "gpu.other.example", "chart": "oci://registry.example.com/charts/other"}
     drivers = {"nvidia": {"version": "0.5.0"}, "other": {"version": "1.0.0", "described": described}}

@@ -11,7 +11,7 @@ from dra_fleet import drivers
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.session import choices, runnable
-from dra_fleet.rehearsal.world.served_by import ANY, ServedBy
+from dra_fleet.rehearsal.simulator.served_by import ANY, ServedBy
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""One run of the engine as its event log tells it; a program stands for the engine."""
+"""One run of the engine as its event log reports it; a program stands for the engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.rehearsal.engine_run import EngineResult, PolicyFinding, run_engine
-from dra_fleet.rehearsal.world.processes import ProcessId
+from dra_fleet.rehearsal.simulator.processes import ProcessId
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ def test_changes_are_all_that_did_not_stay_the_same(tmp_path: Path) -> None:
     assert result.changes == 3
 
 
-def test_each_finished_resource_is_told_with_its_name(tmp_path: Path) -> None:
+def test_each_finished_resource_is_reported_with_its_name(tmp_path: Path) -> None:
     _, steps = run(tmp_path, FINISHED, SUMMARY, FINISHED)
     assert steps == [(1, "lab-namespace"), (2, "lab-namespace")]
 
@@ -110,7 +110,7 @@ def test_an_event_that_is_written_in_parts_is_read_whole(tmp_path: Path) -> None
     assert result.operations["create"] == 2
 
 
-def test_an_event_that_was_cut_off_by_a_kill_is_left_out(tmp_path: Path) -> None:
+def test_an_event_that_was_cut_off_by_a_kill_is_omitted(tmp_path: Path) -> None:
     result, _ = run_pieces(tmp_path, [json.dumps(SUMMARY) + "\n", '{"summaryEvent": {"res'], code=137)
     assert (result.exit_code, result.operations["create"]) == (137, 2)
 

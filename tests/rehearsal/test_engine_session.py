@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from dra_fleet.rehearsal import engine_run
-from dra_fleet.rehearsal.world.processes import ProcessId
+from dra_fleet.rehearsal.simulator.processes import ProcessId
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -49,7 +49,7 @@ def test_a_home_that_was_only_begun_is_taken_up(tmp_path: Path) -> None:
     assert Home.at(tmp_path).mark.is_file()
 
 
-def test_a_home_that_another_caller_makes_meanwhile_is_taken_up(
+def test_a_home_that_another_caller_makes_in_the_meantime_is_taken_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Home.at(tmp_path / "home")
@@ -115,7 +115,7 @@ def test_a_home_that_cannot_be_made_says_why_and_what_to_do(tmp_path: Path) -> N
 def test_a_home_of_an_older_version_is_named_with_the_way_out(tmp_path: Path) -> None:
     home = Home.at(tmp_path)
     home.former_mark.touch()
-    (tmp_path / "world.db").touch()
+    (tmp_path / "simulator.db").touch()
     home.refuse_foreign()
     with pytest.raises(HomeUnusableError) as refused:
         home.create()

@@ -117,9 +117,9 @@ class KnownClusters:
 class Deleting:
     """A connection that remembers what it was asked to delete, and that the cluster was ready."""
 
-    def __init__(self, world: KnownClusters, cluster: str) -> None:
-        assert cluster in world.awaited
-        self._world = world
+    def __init__(self, simulator: KnownClusters, cluster: str) -> None:
+        assert cluster in simulator.awaited
+        self._simulator = simulator
         self._cluster = cluster
 
     async def __aenter__(self) -> Self:
@@ -132,13 +132,13 @@ class Deleting:
         self, api_version: str, kind: str, namespace: str, *, params: object = None
     ) -> dict[str, Any]:
         del api_version, namespace, params
-        return {"items": [{"metadata": meta} for meta in self._world.holds.get(kind, [])]}
+        return {"items": [{"metadata": meta} for meta in self._simulator.holds.get(kind, [])]}
 
     async def delete(
         self, api_version: str, kind: str, name: str, namespace: str, *, options: object = None
     ) -> None:
         del options
-        self._world.deleted.append((self._cluster, f"{api_version} {kind} {namespace}/{name}"))
+        self._simulator.deleted.append((self._cluster, f"{api_version} {kind} {namespace}/{name}"))
 
 
 class Stack(StackState):
@@ -154,7 +154,7 @@ class Stack(StackState):
 def cut_off(
     home: Home, monkeypatch: pytest.MonkeyPatch, *created: dict[str, Any]
 ) -> tuple[Stack, KnownClusters]:
-    """A stack whose run was killed while it made these resources; the world has one of its two clusters."""
+    """A stack whose run was killed while it made these resources; one of its two clusters exists."""
     pending = [{"type": "creating", "resource": resource} for resource in created]
     state = {"pending_operations": pending}
     file = home.backend / ".pulumi" / "stacks" / "dra-fleet" / "dev.json"
@@ -162,17 +162,17 @@ def cut_off(
     file.write_text(json.dumps({"checkpoint": {"latest": state}}))
     stack = Stack(pulumi=Path("pulumi"), stack="dev", directory=home.root, environment={})
     stack.restore({"deployment": state})
-    world = KnownClusters("lab")
+    simulator = KnownClusters("lab")
 
     def known(_: Home) -> KnownClusters:
-        return world
+        return simulator
 
     def deleting(_: Home, cluster: str) -> Deleting:
-        return Deleting(world, cluster)
+        return Deleting(simulator, cluster)
 
-    monkeypatch.setattr(interrupted, "WorldClient", known)
+    monkeypatch.setattr(interrupted, "SimulatorClient", known)
     monkeypatch.setattr(interrupted, "connect", deleting)
-    return stack, world
+    return stack, simulator
 
 
 def test_what_was_begun_is_deleted_once_its_cluster_is_ready(
@@ -181,11 +181,11 @@ def test_what_was_begun_is_deleted_once_its_cluster_is_ready(
     claim = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}}
     home = Home.at(tmp_path)
     begun = {"type": "kubernetes:core/v1:ConfigMap", "inputs": claim}
-    stack, world = cut_off(home, monkeypatch, begun)
-    told = clear_interrupted(home, stack, ["lab", "not-made-yet"])
-    assert told == ["the last run of stack dev was interrupted; 1 operations are made again"]
-    assert world.deleted == [("lab", "v1 ConfigMap ml/a")]
-    assert world.awaited == ["lab"]
+    stack, simulator = cut_off(home, monkeypatch, begun)
+    output = clear_interrupted(home, stack, ["lab", "not-made-yet"])
+    assert output == ["the last run of stack dev was interrupted; 1 operations are made again"]
+    assert simulator.deleted == [("lab", "v1 ConfigMap ml/a")]
+    assert simulator.awaited == ["lab"]
     assert stack.export()["deployment"]["pending_operations"] == []
 
 
@@ -194,8 +194,8 @@ def test_a_release_that_was_begun_goes_with_its_records_and_with_what_it_runs(
 ) -> None:
     home = Home.at(tmp_path)
     begun = {"type": interrupted.HELM_RELEASE, "inputs": {"name": "driver", "namespace": "gpu"}}
-    stack, world = cut_off(home, monkeypatch, begun)
-    world.holds = {
+    stack, simulator = cut_off(home, monkeypatch, begun)
+    simulator.holds = {
         "Secret": [{"name": "sh.helm.release.v1.driver.v1"}],
         "DaemonSet": [
             {"name": "plugin", "annotations": {"meta.helm.sh/release-name": "driver"}},
@@ -204,7 +204,7 @@ def test_a_release_that_was_begun_goes_with_its_records_and_with_what_it_runs(
         ],
     }
     clear_interrupted(home, stack, ["lab"])
-    assert world.deleted == [
+    assert simulator.deleted == [
         ("lab", "v1 Secret gpu/sh.helm.release.v1.driver.v1"),
         ("lab", "apps/v1 DaemonSet gpu/plugin"),
     ]
@@ -213,9 +213,9 @@ def test_a_release_that_was_begun_goes_with_its_records_and_with_what_it_runs(
 def test_a_cluster_that_was_only_begun_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home.at(tmp_path)
     begun = {"type": "gcp:container/cluster:Cluster", "inputs": {"name": "lab"}}
-    stack, world = cut_off(home, monkeypatch, begun)
+    stack, simulator = cut_off(home, monkeypatch, begun)
     clear_interrupted(home, stack, ["lab"])
-    assert world.awaited == []
+    assert simulator.awaited == []
     assert stack.export()["deployment"]["pending_operations"] == []
 
 
@@ -227,7 +227,7 @@ def test_a_state_file_that_a_killed_engine_left_empty_is_restored_from_its_backu
         "type": "kubernetes:core/v1:ConfigMap",
         "inputs": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}},
     }
-    stack, world = cut_off(home, monkeypatch, begun)
+    stack, simulator = cut_off(home, monkeypatch, begun)
     record = recorded(home.backend, "dev")
     whole = record.read_text()
     record.with_name("dev.json.bak").write_text(whole)
@@ -239,4 +239,4 @@ def test_a_state_file_that_a_killed_engine_left_empty_is_restored_from_its_backu
         "the last run of stack dev ended while it wrote the state; the write before it is restored",
         "the last run of stack dev was interrupted; 1 operations are made again",
     ]
-    assert world.deleted == [("lab", "v1 ConfigMap ml/a")]
+    assert simulator.deleted == [("lab", "v1 ConfigMap ml/a")]

@@ -19,7 +19,7 @@ import pytest
 from dra_fleet.policy.gate import limits
 from dra_fleet.rehearsal.agent.own import programs, sockets
 from dra_fleet.rehearsal.providers import serving
-from dra_fleet.rehearsal.world.processes import ProcessId, wait_gone
+from dra_fleet.rehearsal.simulator.processes import ProcessId, wait_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -56,7 +56,7 @@ def test_hardware_of_another_place_is_taken_where_it_is_named(tmp_path: Path) ->
     assert find_stack("dev", hardware=other).hardware == other
 
 
-def test_a_stack_without_hardware_is_told_where_to_describe_it(tmp_path: Path) -> None:
+def test_a_stack_without_hardware_is_reported_where_to_describe_it(tmp_path: Path) -> None:
     file = tmp_path / "lab.yaml"
     file.touch()
     with pytest.raises(RehearsalError) as refused:
@@ -230,7 +230,7 @@ def test_a_stack_is_made_in_the_homes_backend(home: Home, tmp_path: Path) -> Non
     assert (tmp_path / "called").read_text() == "stack init lab --no-select --non-interactive\n"
 
 
-def test_what_the_engine_says_against_a_stack_is_told(home: Home, tmp_path: Path) -> None:
+def test_what_the_engine_says_against_a_stack_is_reported(home: Home, tmp_path: Path) -> None:
     pulumi = engine(tmp_path, "echo 'error: invalid stack name' >&2; exit 255")
     with pytest.raises(RehearsalError) as refused:
         ensure_stack(home, pulumi, "lab", tmp_path, {})
@@ -266,7 +266,9 @@ def test_none_of_several_rehearsed_stacks_is_selected_where_none_is_dev(home: Ho
 
 
 @pytest.mark.parametrize("named", ["dev", None])
-def test_a_stack_that_was_not_rehearsed_is_told_with_the_way_to_do_it(named: str | None, home: Home) -> None:
+def test_a_stack_that_was_not_rehearsed_is_reported_with_the_way_to_do_it(
+    named: str | None, home: Home
+) -> None:
     with pytest.raises(RehearsalError) as refused:
         rehearsed_stack(home, named)
     assert str(refused.value) == (

@@ -22,7 +22,7 @@ def test_a_project_s_file_is_read_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         (
             b"a: [\n",
@@ -40,12 +40,12 @@ def test_a_project_s_file_is_read_whole(tmp_path: Path) -> None:
         (b"name: acme\nruntime: 3\n", NO_RUNTIME),
     ],
 )
-def test_what_the_engine_could_not_take_is_named(text: bytes, told: str, tmp_path: Path) -> None:
+def test_what_the_engine_could_not_take_is_named(text: bytes, output: str, tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.yaml"
     file.write_bytes(text)
     with pytest.raises(ProjectFileError) as refused:
         read_project_file(file)
-    assert str(refused.value) == f"{file}{told}"
+    assert str(refused.value) == f"{file}{output}"
 
 
 def test_a_folder_of_that_name_is_no_project_s_file(tmp_path: Path) -> None:

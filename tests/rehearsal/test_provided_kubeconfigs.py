@@ -65,7 +65,7 @@ def test_the_kubeconfig_of_one_cluster_names_no_other(home: Home) -> None:
         assert [item["name"] for item in found[section]] == ["two"]
 
 
-def test_a_cluster_that_does_not_run_is_told(home: Home) -> None:
+def test_a_cluster_that_does_not_run_is_reported(home: Home) -> None:
     with pytest.raises(RehearsalError, match="cluster three is not in"):
         one_context(home, "three")
 
@@ -88,7 +88,7 @@ def test_a_stack_that_exports_it_already_is_not_run_again(home: Home, tmp_path: 
     assert (tmp_path / "called").read_text() == "stack\nup\n"
 
 
-def test_what_the_engine_says_is_told(home: Home, tmp_path: Path) -> None:
+def test_what_the_engine_says_is_reported(home: Home, tmp_path: Path) -> None:
     with pytest.raises(RehearsalError) as refused:
         provide(home, plan(one={"secret": "k"}), tmp_path, "echo 'error: bad key' >&2; exit 255")
     assert str(refused.value) == f"pulumi config failed in {tmp_path}:\nerror: bad key"
@@ -120,7 +120,7 @@ def test_a_stack_that_another_program_made_is_never_replaced_by_a_stand_in(
         provide(home, plan(one=STACK), tmp_path, "exit 1")
 
     assert str(refused.value) == (
-        "stack infra/prod is another program's in this rehearsal, which would stand in for it; adopt the "
+        "stack infra/prod is another program's in this rehearsal, which would replace it; adopt the "
         "cluster that it makes (`adopt: {name: {stack, output}}`), or rehearse in another home: "
         "DRA_FLEET_HOME=DIRECTORY"
     )
@@ -155,7 +155,7 @@ def test_a_cluster_is_found_by_the_name_that_another_stack_exports(
 
 
 @pytest.mark.parametrize("outputs", [{}, {"names": {"other": "Shared"}}, {"names": ["Shared"]}])
-def test_a_name_that_the_other_stack_does_not_export_is_told(outputs: dict[str, Any], home: Home) -> None:
+def test_a_name_that_the_other_stack_does_not_export_is_reported(outputs: dict[str, Any], home: Home) -> None:
     exporting(home, outputs)
     with pytest.raises(RehearsalError) as refused:
         simulated_name(adopting("gpus"), home)

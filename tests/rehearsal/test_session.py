@@ -15,11 +15,11 @@ from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.project import StackSource, find_stack
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.session import prepare_engine, up
+from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch
 from dra_fleet.rehearsal.tools import Toolset
 from dra_fleet.rehearsal.tools.toolset import playable_minors
-from dra_fleet.rehearsal.world.hardware_file import Hardware
 
 if TYPE_CHECKING:
     from pathlib import Path

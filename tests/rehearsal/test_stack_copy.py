@@ -87,7 +87,7 @@ def test_the_copy_has_the_rehearsals_own_salt(salt: str | None) -> None:
     assert stack_copy.rehearsed(document) == stack({"context": "lab"})
 
 
-def test_secrets_of_the_real_stack_are_left_out_and_all_else_stays() -> None:
+def test_secrets_of_the_real_stack_are_omitted_and_all_else_stays() -> None:
     document = stack(
         {"secret": "labKubeconfig"},
         **{

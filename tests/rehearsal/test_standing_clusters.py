@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dra_fleet.rehearsal import standing
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.world.hardware_file import Hardware
+from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ THREE = Hardware.parse(
 
 
 class Joining:
-    """A cluster in which one more machine has joined each time somebody looks, up to a number."""
+    """A cluster in which one more machine has joined each time someone looks, up to a number."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -38,8 +38,8 @@ class Joining:
         return {"items": [{"metadata": {"name": f"n-{index}"}} for index in range(self._there)]}
 
 
-class Told:
-    """Remembers what a step was told."""
+class Reported:
+    """Remembers what a step was reported."""
 
     def __init__(self) -> None:
         self.counts: list[tuple[int | None, int | None]] = []
@@ -57,7 +57,7 @@ def counts(
 
     monkeypatch.setattr(standing, "connect", connected)
     monkeypatch.setattr(standing, "POLL_SECONDS", 0.0)
-    step = Told()
+    step = Reported()
     asyncio.run(standing.machines_joined(Home.at(tmp_path), THREE, ["lab"], step))
     return step.counts
 

@@ -47,8 +47,8 @@ def test_nothing_is_said_of_a_plugin_that_runs_or_of_another_pod() -> None:
 def test_a_stack_whose_plugin_does_not_run_is_not_complete() -> None:
     nothing = ClusterAllocation(pools={}, workloads={})
 
-    def stack(*told: str) -> StackStatus:
-        cluster = ClusterStatus(kubernetes="v1.36.3", allocation=nothing, plugins_not_started=told)
+    def stack(*output: str) -> StackStatus:
+        cluster = ClusterStatus(kubernetes="v1.36.3", allocation=nothing, plugins_not_started=output)
         return StackStatus(clusters={"lab": cluster})
 
     assert stack().complete

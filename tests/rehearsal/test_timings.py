@@ -26,16 +26,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return moved
 
 
-def test_each_part_has_its_seconds_and_its_share_and_the_rest_is_told(clock: Clock) -> None:
+def test_each_part_has_its_seconds_and_its_share_and_the_rest_is_reported(clock: Clock) -> None:
     timed = Timed(Silent())
     with timed.part("plan"):
         clock.now += 1
-    with timed.step("world"):
+    with timed.step("simulator"):
         clock.now += 6
     clock.now += 3
     assert [item.as_json() for item in timed.timings()] == [
         {"part": "plan", "seconds": 1.0, "share": 0.1},
-        {"part": "world", "seconds": 6.0, "share": 0.6},
+        {"part": "simulator", "seconds": 6.0, "share": 0.6},
         {"part": "the rest", "seconds": 3.0, "share": 0.3},
     ]
 

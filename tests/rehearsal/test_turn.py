@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.reporting import Step
 
 
-class Told(Silent):
-    """Remembers the steps it was told, and signals each."""
+class Reported(Silent):
+    """Remembers the steps it was reported, and signals each."""
 
     def __init__(self) -> None:
         self.titles: list[str] = []
@@ -32,7 +32,7 @@ class Told(Silent):
 
 
 def test_a_free_home_is_had_at_once_and_again(tmp_path: Path) -> None:
-    home, reporter = Home.at(tmp_path / "home"), Told()
+    home, reporter = Home.at(tmp_path / "home"), Reported()
     for _ in range(2):
         with own_turn(home, reporter):
             assert home.turn.stat().st_mode & 0o777 == 0o600
@@ -40,14 +40,14 @@ def test_a_free_home_is_had_at_once_and_again(tmp_path: Path) -> None:
 
 
 def test_a_second_run_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
-    home, waiting = Home.at(tmp_path / "home"), Told()
+    home, waiting = Home.at(tmp_path / "home"), Reported()
     order: list[str] = []
 
     def second() -> None:
         with own_turn(home, waiting):
             order.append("second")
 
-    with own_turn(home, Told()):
+    with own_turn(home, Reported()):
         thread = threading.Thread(target=second)
         thread.start()
         assert waiting.told.wait(timeout=120)
@@ -58,15 +58,15 @@ def test_a_second_run_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
     assert waiting.titles == [f"waiting for another `rehearse up` that is at work in {home.root}"]
 
 
-def test_a_home_that_was_removed_while_a_run_waited_is_made_anew(tmp_path: Path) -> None:
-    home, waiting = Home.at(tmp_path / "home"), Told()
+def test_a_home_that_was_removed_while_a_run_waited_is_made_again(tmp_path: Path) -> None:
+    home, waiting = Home.at(tmp_path / "home"), Reported()
     found: list[bool] = []
 
     def second() -> None:
         with own_turn(home, waiting):
             found.append(home.clusters.is_dir())
 
-    with own_turn(home, Told()):
+    with own_turn(home, Reported()):
         thread = threading.Thread(target=second)
         thread.start()
         assert waiting.told.wait(timeout=120)

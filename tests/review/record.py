@@ -1,7 +1,7 @@
 """Saves the events that the samples are made of, from rehearsals in a home of its own.
 
 `python -m tests.review.record lab` saves what tests look into: the lab's stack, which stays as it is, new,
-unchanged, and changed in ways that a person or nobody may approve. `python -m tests.review.record dev` saves
+unchanged, and changed in ways that a person or no one may approve. `python -m tests.review.record dev` saves
 the dev stack, new and unchanged, for the golden comment; then run `make generate`.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).resolve().parents[2]
 KEPT = ('"preludeEvent"', '"resourcePreEvent"', '"policy', '"summaryEvent"', '"diagnosticEvent"')
-LEFT_OUT = ('"severity":"debug"', '"policyRemediateSummaryEvent"', '"policyLoadEvent"', "$PATH at ")
+OMITTED = ('"severity":"debug"', '"policyRemediateSummaryEvent"', '"policyLoadEvent"', "$PATH at ")
 FRESH = "fresh"
 """A stack that nothing was deployed to."""
 
@@ -99,7 +99,7 @@ def _save(rehearsed: Rehearsed, project: Path, name: str, stack: str, file: Path
     lines = [
         line.replace(str(PROJECT), "/dra-fleet")
         for line in said.out.splitlines(keepends=True)
-        if any(kind in line for kind in KEPT) and not any(kind in line for kind in LEFT_OUT)
+        if any(kind in line for kind in KEPT) and not any(kind in line for kind in OMITTED)
     ]
     if not lines:
         raise SystemExit(f"{name}: the preview said nothing: {said.err}")

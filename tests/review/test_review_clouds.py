@@ -108,14 +108,14 @@ def reached(fleet: dict[str, Any], **access: object) -> tuple[str, str]:
         ),
     ],
 )
-def test_a_public_api_server_is_told_and_one_open_to_everybody_is_a_warning(
+def test_a_public_api_server_is_reported_and_one_open_to_everybody_is_a_warning(
     cloud: str, access: dict[str, object], text: str, level: str
 ) -> None:
     assert reached(FLEETS[cloud](), **access) == (text, level)
 
 
 @pytest.mark.parametrize("cloud", FLEETS)
-def test_credentials_of_every_cloud_are_told_without_a_secret(cloud: str) -> None:
+def test_credentials_of_every_cloud_are_reported_without_a_secret(cloud: str) -> None:
     facts = exposure(make_plan(parse(FLEETS[cloud]())), ())
     (found,) = [item for item in facts if item.subject == "credentials"]
     assert found.text.endswith("no kubeconfig holds a secret")

@@ -80,7 +80,7 @@ def test_a_wrong_stack_file_is_refused_once_per_error_and_shows_no_fleet() -> No
     assert review.unchecked[0].what == "claims, devices, versions, cost, sharing and exposure"
 
 
-def test_a_mandatory_violation_refuses_and_an_advisory_grave_one_needs_a_person() -> None:
+def test_a_mandatory_violation_refuses_and_an_advisory_grave_one_needs_approval() -> None:
     base = known()
     for level, decision in (("mandatory", "refuse"), ("advisory", "person")):
         violation = ReportedViolation(
@@ -93,10 +93,10 @@ def test_a_mandatory_violation_refuses_and_an_advisory_grave_one_needs_a_person(
         assert review.findings[0].fix == "right"
 
 
-def test_a_preview_that_no_policy_pack_judged_needs_a_person() -> None:
+def test_a_preview_that_no_policy_pack_checked_needs_approval() -> None:
     base = known()
     review = make_review(replace(base, preview=replace(base.preview, packs={})))
-    assert texts(review, "person") == ["no policy pack judged this preview"]
+    assert texts(review, "person") == ["no policy pack checked this preview"]
     assert "policies" in [item.what for item in review.unchecked]
 
 
@@ -160,7 +160,7 @@ def test_machines_without_a_price_are_named_and_never_free() -> None:
     assert len(cost.unknown) == 2
 
 
-def test_what_the_stack_exports_tells_how_it_was() -> None:
+def test_what_the_stack_exports_reports_how_it_was() -> None:
     was = was_exported(samples.preview("same").outputs)
     assert was.clusters["lab"].pools["h100"].max_nodes == 1
     assert was.clusters["lab"].workloads["infer"] == 19
@@ -189,7 +189,7 @@ def test_a_stack_without_events_of_resources_has_no_changes() -> None:
     assert review.changes == ()
 
 
-def test_pods_of_a_pool_that_nobody_asked_about_are_not_known_rather_than_none() -> None:
+def test_pods_of_a_pool_that_no_one_asked_about_are_not_known_rather_than_none() -> None:
     was, running = samples.as_it_was(), samples.running()
     found = Losses(was.plan, was, running).of(Owner("pool", "lab", "gone"), "delete")
     assert (found.claims, found.pods) == (None, ())

@@ -12,7 +12,7 @@ from dra_fleet.review.running import parse_running
 from tests.review.samples import DATA, preview
 
 
-def test_a_preview_tells_its_stack_steps_rules_and_settings() -> None:
+def test_a_preview_reports_its_stack_steps_rules_and_settings() -> None:
     seen = preview("destructive")
     assert (seen.stack, seen.result) == ("lab", "succeeded")
     assert seen.operations["replace"] == 2
@@ -66,7 +66,7 @@ def test_a_file_that_does_not_say_what_runs_is_refused_with_the_place() -> None:
         parse_running({"clusters": {"lab": {"workloads": {}}}}, "x")
 
 
-def test_the_urn_tells_the_type_where_the_event_does_not() -> None:
+def test_the_urn_reports_the_type_where_the_event_does_not() -> None:
     urn = "urn:pulumi:dev::fleet::dra-fleet:aks:Cluster$kubernetes:batch/v1:Job::train"
     event = {"resourcePreEvent": {"metadata": {"op": "create", "urn": urn}}}
     found = read_events([json.dumps(event), json.dumps({"summaryEvent": {"result": "succeeded"}})], "x")

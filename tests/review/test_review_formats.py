@@ -112,7 +112,7 @@ def test_a_comment_that_cannot_be_summed_up_is_cut_at_a_line() -> None:
     long = samples.lab().model_copy(update={"plan": "x" * (2 * LONGEST)})
     text = render_markdown(long)
     assert len(text.encode()) <= LONGEST
-    assert text.endswith("The rest is left out: see review.json or index.html.\n")
+    assert text.endswith("The rest is omitted: see review.json or index.html.\n")
 
 
 def test_the_comment_of_the_dev_stack_before_anything_is_deployed_is_the_golden_one(golden: Golden) -> None:
@@ -207,7 +207,7 @@ def test_a_value_that_the_engine_does_not_know_yet_is_said_so() -> None:
     assert change_shown(None, {"name": UNKNOWN_TEXT}, "spec") == ("", '{"name": "known after apply"}')
 
 
-def test_what_is_exempted_is_told_in_every_format_and_needs_no_person() -> None:
+def test_what_is_exempted_is_reported_in_every_format_and_needs_no_person() -> None:
     base = known()
     violation = ReportedViolation(
         rule="theirs", pack="p", level="advisory", severity="high", urn="u::n",

@@ -29,7 +29,7 @@ here = pathlib.Path(__file__).parent
 until = time.monotonic() + 60
 while not (here / "asked").exists():
     if time.monotonic() > until:
-        sys.exit("nobody asked the clusters meanwhile")
+        sys.exit("no one asked the clusters in the meantime")
     time.sleep(0.01)
 if (here / "broken").exists():
     sys.exit("the backend does not answer")
@@ -95,7 +95,7 @@ def test_they_are_asked_again_where_the_engine_was_given_another_fleet(
     assert (asked.count("asia"), asked.count("lab")) == (1, 2)
 
 
-def test_a_preview_that_fails_is_told_and_not_what_clusters_said(
+def test_a_preview_that_fails_is_reported_and_not_what_clusters_said(
     review: Callable[[], tuple[int, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     refuse(monkeypatch, tmp_path)
@@ -106,7 +106,7 @@ def test_a_preview_that_fails_is_told_and_not_what_clusters_said(
     assert "lab is gone" not in said
 
 
-def test_a_cluster_that_does_not_answer_is_told_after_the_preview(
+def test_a_cluster_that_does_not_answer_is_reported_after_the_preview(
     review: Callable[[], tuple[int, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     refuse(monkeypatch, tmp_path)

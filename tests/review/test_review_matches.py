@@ -55,7 +55,7 @@ def class_change(before: str, after: str) -> Change:
         (IS_MIG, NEVER_KNOWN, "matches 56 of 64 devices before, an unknown number after, at most nodes: "),
     ],
 )
-def test_a_changed_class_tells_what_it_matched_and_what_it_will(before: str, after: str, text: str) -> None:
+def test_a_changed_class_reports_what_it_matched_and_what_it_will(before: str, after: str, text: str) -> None:
     change = class_change(before, after)
     assert change.details[-2].startswith(text)
     assert change.details[-1] == (
@@ -63,7 +63,7 @@ def test_a_changed_class_tells_what_it_matched_and_what_it_will(before: str, aft
     )
 
 
-def test_a_changed_class_tells_first_what_is_asked_for_in_the_words_of_a_stack_file() -> None:
+def test_a_changed_class_reports_first_what_is_asked_for_in_the_words_of_a_stack_file() -> None:
     least = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('{}Gi')) >= 0"
     change = class_change(f"{IS_MIG} && {least.format(70)}", f"{IS_MIG} && {least.format(60)}")
     assert change.details[0] == "memory.min 70Gi -> 60Gi"
@@ -78,7 +78,7 @@ LEAST = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) {}
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "output"),
     [
         (NAMED.format("A100"), NAMED.format("H100"), f"{NAMED.format('A100')} -> {NAMED.format('H100')}"),
         (
@@ -96,13 +96,13 @@ LEAST = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) {}
         ),
     ],
 )
-def test_what_a_stack_file_has_no_word_for_is_told_as_it_is_written(
-    before: str, after: str, told: str
+def test_what_a_stack_file_has_no_word_for_is_reported_as_it_is_written(
+    before: str, after: str, output: str
 ) -> None:
-    assert class_change(before, after).details[0] == told
+    assert class_change(before, after).details[0] == output
 
 
-def test_of_long_clauses_the_part_that_differs_is_told() -> None:
+def test_of_long_clauses_the_part_that_differs_is_reported() -> None:
     before, after = (NAMED.format("x" * 200 + end) for end in ("A100", "H100"))
     assert class_change(before, after).details[0] == f"…{'x' * 40}A100') -> …{'x' * 40}H100')"
 

@@ -27,7 +27,7 @@ def priced(*machines: str) -> Cost:
     return cost(make_plan(parse(fleet)), Was(), None)
 
 
-def test_a_sum_has_what_is_known_and_names_the_nodes_that_it_leaves_out() -> None:
+def test_a_sum_has_what_is_known_and_names_the_nodes_that_it_omits() -> None:
     review = samples.lab()
     known, unknown = priced(aks_fleets.VGPU), review.cost
     assert known.at_min.amount
@@ -43,9 +43,9 @@ def test_a_sum_has_what_is_known_and_names_the_nodes_that_it_leaves_out() -> Non
             )
         }
     )
-    sum_told = f"${known.at_min.amount:,.2f} + 2 nodes of unknown price"
+    sum_text = f"${known.at_min.amount:,.2f} + 2 nodes of unknown price"
     page = render_page(mixed)
-    assert sum_told in page
+    assert sum_text in page
     for sentence in unknown.unknown:
         assert sentence.replace("'", "&#39;") in page
         assert sentence.split(":")[0] in render_markdown(mixed)

@@ -1,4 +1,4 @@
-"""A stack of several clusters: what reads alike on several is told once, and everything says where it is."""
+"""A stack of several clusters: equal findings are reported once, and each names its clusters."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_changes_that_differ_stay_apart() -> None:
 def test_the_dev_stack_says_which_clusters_get_what() -> None:
     review = samples.dev_first()
     assert review.totals.clusters > 1
-    told = [item for item in grouped(review.changes) if item.kind == "driver"]
-    assert len(told) < len([item for item in review.changes if item.kind == "driver"])
+    output = [item for item in grouped(review.changes) if item.kind == "driver"]
+    assert len(output) < len([item for item in review.changes if item.kind == "driver"])
     comment = render_markdown(review)
-    for item in told:
+    for item in output:
         assert f"{item.text} on {item.cluster}" in comment
 
 

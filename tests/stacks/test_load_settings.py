@@ -39,7 +39,7 @@ def test_the_program_reads_the_file_that_its_stack_names(
     assert program.settings() == read_stack_file(DEV).settings
 
 
-def test_where_the_host_tells_no_folder_the_program_reads_from_its_own(
+def test_where_the_host_reports_no_folder_the_program_reads_from_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "large.yaml").write_text(DEV.read_text(encoding="utf-8"), encoding="utf-8")
@@ -49,13 +49,13 @@ def test_where_the_host_tells_no_folder_the_program_reads_from_its_own(
     assert program.settings() == read_stack_file(DEV).settings
 
 
-def test_a_stack_without_a_fleet_is_told_so() -> None:
+def test_a_stack_without_a_fleet_is_reported_so() -> None:
     with pytest.raises(SettingsInvalid, match="dra-fleet:fleet: is missing"):
         program.settings()
 
 
 @pytest.mark.parametrize("value", ["[1]", "text", "3"])
-def test_a_fleet_of_another_shape_is_told_so(value: str) -> None:
+def test_a_fleet_of_another_shape_is_reported_so(value: str) -> None:
     set_all_config({"dra-fleet:fleet": value}, ["dra-fleet:none"])
     with pytest.raises(SettingsInvalid, match="dra-fleet:fleet: must be a mapping"):
         program.settings()
@@ -69,7 +69,7 @@ def test_a_secret_inside_the_fleet_is_refused_and_not_shown() -> None:
     assert "hidden" not in str(caught.value)
 
 
-def test_a_named_secret_that_is_not_set_is_told_with_its_fix() -> None:
+def test_a_named_secret_that_is_not_set_is_reported_with_its_fix() -> None:
     with pytest.raises(SettingsInvalid, match="pulumi config set --secret dra-fleet:labKubeconfig"):
         program.secret("labKubeconfig")
 

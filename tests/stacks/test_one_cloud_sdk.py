@@ -61,10 +61,10 @@ def imported() -> dict[str, set[str]]:
             )
             for cloud, example in STACKS.items()
         }
-        told = {cloud: program.communicate() for cloud, program in programs.items()}
+        output = {cloud: program.communicate() for cloud, program in programs.items()}
     for cloud, program in programs.items():
-        assert program.returncode == 0, told[cloud][1]
-    return {cloud: set(json.loads(out.splitlines()[-1])) for cloud, (out, _) in told.items()}
+        assert program.returncode == 0, output[cloud][1]
+    return {cloud: set(json.loads(out.splitlines()[-1])) for cloud, (out, _) in output.items()}
 
 
 def fleet_of(example: str) -> str:

@@ -25,7 +25,7 @@ def too_large() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("fleet", "told"),
+    ("fleet", "output"),
     [
         pytest.param(too_large(), "9 x 1 devices are requested, and 8 can match", id="too large"),
         pytest.param(
@@ -36,7 +36,7 @@ def too_large() -> dict[str, Any]:
     ],
 )
 def test_a_fleet_that_cannot_be_stops_the_program_before_any_resource(
-    fleet: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
+    fleet: dict[str, Any], output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pulumi.runtime.set_all_config({KEY: json.dumps(fleet)})
     declared: list[object] = []
@@ -51,7 +51,7 @@ def test_a_fleet_that_cannot_be_stops_the_program_before_any_resource(
     monkeypatch.setattr("components.fleet.build", _declare)
     monkeypatch.setattr(pulumi, "ResourceHook", _register)
     try:
-        with pytest.raises(pulumi.RunError, match=told):
+        with pytest.raises(pulumi.RunError, match=output):
             runpy.run_path(str(ROOT / "__main__.py"))
     finally:
         pulumi.runtime.set_all_config({})

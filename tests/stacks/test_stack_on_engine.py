@@ -29,17 +29,17 @@ JOB = "kubernetes:batch/v1:Job"
 class Stack:
     """This program in a folder of its own, against a cluster without nodes."""
 
-    def __init__(self, folder: Path, world: RehearsalWorld, tools: Toolset) -> None:
+    def __init__(self, folder: Path, simulator: RehearsalWorld, tools: Toolset) -> None:
         self.folder = folder / "project"
         self.folder.mkdir()
         for name in ("Pulumi.yaml", "__main__.py"):
             shutil.copy(PROJECT / name, self.folder)
-        self.context = world.new_cluster().name
+        self.context = simulator.new_cluster().name
         backend = folder / "state"
         backend.mkdir()
         self.pulumi = str(tools.pulumi)
         self.environment = {
-            **environment(world.home, tools),
+            **environment(simulator.home, tools),
             "PULUMI_HOME": str(folder / "home"),
             "PULUMI_BACKEND_URL": f"file://{backend}",
             "PULUMI_CONFIG_PASSPHRASE": "test",
@@ -112,9 +112,9 @@ class Stack:
 
 
 @pytest.fixture
-def stack(tmp_path: Path, rehearsal_world: RehearsalWorld, tools: Toolset) -> Stack:
+def stack(tmp_path: Path, rehearsal_simulator: RehearsalWorld, tools: Toolset) -> Stack:
     """A stack of one cluster."""
-    return Stack(tmp_path, rehearsal_world, tools)
+    return Stack(tmp_path, rehearsal_simulator, tools)
 
 
 def test_a_stack_comes_up_changes_by_replacement_and_goes(stack: Stack) -> None:

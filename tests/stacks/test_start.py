@@ -51,13 +51,13 @@ def deep(calls: int) -> list[str]:
     return deep(calls - 1) if calls else [frame.name for frame in traceback.extract_stack()]
 
 
-def test_inside_a_stack_is_told_by_its_last_calls() -> None:
+def test_inside_a_stack_is_reported_by_its_last_calls() -> None:
     with quick_start():
         assert deep(2 * CALLS) == ["deep"] * CALLS
     assert len(deep(2 * CALLS)) > 2 * CALLS
 
 
-def test_an_error_from_inside_is_told_whole() -> None:
+def test_an_error_from_inside_is_reported_whole() -> None:
     def fail(calls: int) -> None:
         if not calls:
             raise ValueError("broken")
@@ -65,6 +65,6 @@ def test_an_error_from_inside_is_told_whole() -> None:
 
     with pytest.raises(ValueError, match="broken") as caught, quick_start():
         fail(2 * CALLS)
-    told = traceback.extract_tb(caught.tb)
-    assert [frame.name for frame in told].count("fail") == 2 * CALLS + 1
+    output = traceback.extract_tb(caught.tb)
+    assert [frame.name for frame in output].count("fail") == 2 * CALLS + 1
     assert not hasattr(sys, "tracebacklimit")

@@ -169,12 +169,12 @@ def pool_arguments(
 
 
 def _fixed(least: int, most: int) -> str | None:
-    """The number of nodes; beside the autoscaler's bounds it is refused."""
+    """Return the number of nodes; None if the autoscaler sets it, because ACK rejects both."""
     return str(least) if least == most else None
 
 
 def _scaling(least: int, most: int, kind: str) -> cs.NodePoolScalingConfigArgs | None:
-    """The autoscaler's bounds; `kind`: what it calls the machines."""
+    """Return the autoscaler's bounds. `kind`: its name for the machines."""
     if least == most:
         return None
     return cs.NodePoolScalingConfigArgs(enable=True, min_size=least, max_size=most, type=kind)
@@ -186,7 +186,7 @@ def _scaling(least: int, most: int, kind: str) -> cs.NodePoolScalingConfigArgs |
 
 
 def login_kubeconfig(cluster: str, cluster_id: str, region: str, endpoint: str, authority: str) -> str:
-    """A kubeconfig that asks `ack-ram-tool` for a token each time.
+    """Return a kubeconfig that calls `ack-ram-tool` for each token.
 
     Args:
         cluster: the cluster's name in the stack.
@@ -216,18 +216,18 @@ _ZONE_BITS = 3
 
 
 def small_network(
-    name: str, wanted: AckNetwork, opts: pulumi.ResourceOptions
+    name: str, requested: AckNetwork, opts: pulumi.ResourceOptions
 ) -> Mapping[str, pulumi.Input[str]]:
     """Declare the VPC and its vSwitches, whose ids by zone are returned.
 
     Args:
         name: the cluster's name, the stem of all names.
-        wanted: address range and zones.
+        requested: address range and zones.
         opts: parent and provider.
     """
-    ranges = ipaddress.IPv4Network(wanted.cidr).subnets(prefixlen_diff=_ZONE_BITS)
-    network = vpc.Network(logical(name, "vpc"), vpc_name=name, cidr_block=wanted.cidr, opts=opts)
-    zoned = zip(sorted(wanted.zones), ranges, strict=False)
+    ranges = ipaddress.IPv4Network(requested.cidr).subnets(prefixlen_diff=_ZONE_BITS)
+    network = vpc.Network(logical(name, "vpc"), vpc_name=name, cidr_block=requested.cidr, opts=opts)
+    zoned = zip(sorted(requested.zones), ranges, strict=False)
     return {
         zone: vpc.Switch(
             logical(name, zone),
@@ -333,7 +333,7 @@ class AckCluster(Platform):
         )
         return of_account(
             asked,
-            lambda told: told.account_id,
+            lambda reported: reported.account_id,
             name,
             "account",
             account,
@@ -357,7 +357,7 @@ class AckCluster(Platform):
             known_as=f"ACK cluster {adopt.id} in region {region}",
             listing=f"aliyun cs DescribeClustersV1 --region {region}",
             permission="the permission cs:DescribeClusterDetail",
-        ).apply(lambda told: _only(name, adopt, region, told.clusters))
+        ).apply(lambda reported: _only(name, adopt, region, reported.clusters))
         return _AckPlace(
             # Its node pools wait for the answer: none is asked for in a cluster that is not there.
             id=found.apply(lambda cluster: cluster.id),
@@ -418,20 +418,20 @@ class AckCluster(Platform):
         )
 
     def _authority(self, place: _AckPlace, alibaba: pulumi_alicloud.Provider) -> pulumi.Output[str]:
-        told = cs.get_cluster_credential_output(
+        reported = cs.get_cluster_credential_output(
             cluster_id=place.id,
             temporary_duration_minutes=_MINUTES,
             opts=pulumi.InvokeOutputOptions(
                 parent=self, provider=alibaba, depends_on=None if place.made is None else [place.made]
             ),
         )
-        return told.certificate_authorities.apply(lambda authorities: authorities[0].cluster_cert)
+        return reported.certificate_authorities.apply(lambda authorities: authorities[0].cluster_cert)
 
 
 def _only(
     name: str, adopt: AdoptAck, region: str, found: Sequence[GetManagedKubernetesClustersClusterResult]
 ) -> GetManagedKubernetesClustersClusterResult:
-    """The cluster of an id; the cloud lists none where there is none."""
+    """Return the cluster of an id. The cloud lists none for an unknown id."""
     if found:
         return found[0]
     error = SettingsError(
@@ -445,7 +445,7 @@ def _only(
 
 
 def _address(
-    told: Sequence[ManagedKubernetesConnection | GetManagedKubernetesClustersClusterConnectionResult],
+    reported: Sequence[ManagedKubernetesConnection | GetManagedKubernetesClustersClusterConnectionResult],
 ) -> str:
-    """The public address of an API server, where it has one, else the private one."""
-    return next((each.api_server_internet or each.api_server_intranet or "" for each in told), "")
+    """Return the public address of an API server, or the private one if it has no other."""
+    return next((each.api_server_internet or each.api_server_intranet or "" for each in reported), "")

@@ -204,7 +204,7 @@ def maintenance_windows(upgrades: AksUpgrades) -> dict[str, aks.MaintenanceWindo
 
 
 def _window(window: MaintenanceWindow) -> aks.MaintenanceWindowArgs:
-    """A weekly window in UTC."""
+    """Return a weekly window in UTC."""
     return aks.MaintenanceWindowArgs(
         schedule=aks.ScheduleArgs(
             weekly=aks.WeeklyScheduleArgs(day_of_week=aks.WeekDay(window.day), interval_weeks=1)
@@ -215,7 +215,7 @@ def _window(window: MaintenanceWindow) -> aks.MaintenanceWindowArgs:
     )
 
 
-# The kubeconfig of an AKS cluster: the address and authority Azure tells, and a login that holds no secret.
+# The kubeconfig of an AKS cluster: the address and authority Azure reports, and a login that holds no secret.
 #
 # Source: https://azure.github.io/kubelogin/concepts/exec-plugin.html
 
@@ -226,15 +226,15 @@ SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 
 def login_kubeconfig(cluster: str, encoded: str, login: str) -> str:
-    """A kubeconfig that asks `kubelogin` for a token each time.
+    """Return a kubeconfig that calls `kubelogin` for each token.
 
     Args:
         cluster: the cluster's name in the stack.
-        encoded: the kubeconfig Azure returned, in base64. Only its server and authority are taken.
+        encoded: the kubeconfig Azure returned, in base64. Only its server and authority are used.
         login: how kubelogin logs in, such as `azurecli`.
 
     Raises:
-        pulumi.RunError: it is no kubeconfig of an Entra ID cluster; its content is not shown.
+        pulumi.RunError: it is not the kubeconfig of an Entra ID cluster; its content is not shown.
     """
     entry = _cluster(cluster, encoded)
     command = {
@@ -242,8 +242,8 @@ def login_kubeconfig(cluster: str, encoded: str, login: str) -> str:
         "args": ["get-token", "--server-id", SERVER, "--login", login],
         "provideClusterInfo": False,
     }
-    told = {key: entry[key] for key in ("server", "certificate-authority-data")}
-    return kubeconfig_with(command, cluster, told)
+    reported = {key: entry[key] for key in ("server", "certificate-authority-data")}
+    return kubeconfig_with(command, cluster, reported)
 
 
 _PRIORITIES = "cluster-autoscaler-priority-expander"
@@ -252,7 +252,7 @@ _PRIORITIES = "cluster-autoscaler-priority-expander"
 
 @dataclass(frozen=True, kw_only=True)
 class _AksPlace:
-    """Which cluster it is in Azure, how its users get in, and what must be there before pools are added."""
+    """A cluster in Azure: its identity, its login, and the resources that must exist before its pools."""
 
     group: pulumi.Input[str]
     name: pulumi.Input[str]
@@ -363,7 +363,7 @@ class AksCluster(Platform):
             group.name,
             plan,
             access,
-            system_nodes=sizes.wanted(SYSTEM_POOL, nodes.min, nodes.max),
+            system_nodes=sizes.requested(SYSTEM_POOL, nodes.min, nodes.max),
             identity=self.elsewhere.given(create.identity, _RESOURCE),
             subnet=self.elsewhere.given(create.subnet, _RESOURCE),
             opts=cluster_opts(opts),
@@ -464,7 +464,7 @@ class AksCluster(Platform):
             ),
             plan,
             pool,
-            count=place.sizes.wanted(agent_pool_name(plan, pool), plan.min_nodes, plan.max_nodes),
+            count=place.sizes.requested(agent_pool_name(plan, pool), plan.min_nodes, plan.max_nodes),
             opts=self.child_opts(
                 pulumi.ResourceOptions.merge(
                     pulumi.ResourceOptions(parent=parent, provider=azure, depends_on=list(place.after)),
@@ -474,7 +474,7 @@ class AksCluster(Platform):
         )
 
     def _declare_priorities(self, plan: ClusterPlan) -> None:
-        """Which pool the autoscaler grows first; nodes' names hold the pools' names in Azure."""
+        """Declare which pool the autoscaler grows first; nodes' names contain the pools' names in Azure."""
         priorities = _priorities(plan)
         if priorities:
             core.ConfigMap(

@@ -1,6 +1,6 @@
-"""How many nodes the pools of an AKS cluster have now, how many Azure is asked for, and their subnet.
+"""Current and requested numbers of nodes of an AKS cluster's pools, and their subnet.
 
-Azure is asked before the cluster is declared, because the cluster holds the system pool's number: each
+Azure is queried before the cluster is declared, because the cluster includes the system pool's number: each
 update sends it again, and a system pool that the autoscaler has grown must not shrink by it.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ABSENT = re.compile(r'Code="(?:Resource|ResourceGroup)?NotFound"')
-"""The codes by which the plugin itself tells that something is not there.
+"""The codes by which the plugin itself reports that something is not there.
 
 https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/azure.go
 """
@@ -58,8 +58,8 @@ class PoolSizes:
     parent: pulumi.Resource
     provider: pulumi.ProviderResource | None
 
-    def wanted(self, pool: str, least: int, most: int) -> pulumi.Input[int]:
-        """How many nodes a pool is asked for.
+    def requested(self, pool: str, least: int, most: int) -> pulumi.Input[int]:
+        """Return the requested number of nodes of a pool.
 
         Args:
             pool: its name in Azure.

@@ -71,7 +71,7 @@ class Group:
 
     @property
     def image(self) -> EksImage | None:
-        """What is known of the AMI type; None for an image of one's own."""
+        """Catalogue entry of the AMI type; None for a custom image."""
         return image_of(self.plan.machine, self.pool)
 
     @property
@@ -88,7 +88,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Joining:
-    """What a node of an image of one's own must be told to join its cluster."""
+    """Values that a node with a custom image needs to join its cluster."""
 
     cluster: str
     endpoint: str
@@ -98,7 +98,7 @@ class Joining:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupHome:
-    """Where the nodes of a group are, by AWS's names: their cluster, role, subnets, and how many they are."""
+    """Location of a group's nodes, by AWS's names: their cluster, role, subnets, and number."""
 
     cluster: pulumi.Input[str]
     role: pulumi.Input[str]
@@ -167,7 +167,7 @@ def group_arguments(
         subnet_ids=list(home.subnets),
         node_group_name=group.name,
         launch_template=template,
-        # An image of one's own has its release in it.
+        # A custom image contains its release.
         version=None if kind == CUSTOM or pool.release else group.cluster.kubernetes,
         release_version=pool.release,
         ami_type=kind,
@@ -195,7 +195,7 @@ def template_arguments(
         group: the node group.
         groups: the security groups of its network cards.
         placement: the name of its placement group.
-        user_data: what its nodes are told.
+        user_data: what its nodes are reported.
     """
     pool, image = group.pool, group.image
     target = ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
@@ -241,8 +241,8 @@ def plugin_off() -> str:
     return _encoded("[settings.kubelet-device-plugins.nvidia]\nenabled = false\n")
 
 
-def joining(told: Joining, plan: PoolPlan) -> str:
-    """What an image of one's own is told, as user data. EKS adds nothing to it, not even labels."""
+def joining(reported: Joining, plan: PoolPlan) -> str:
+    """Return the user data of a custom image. EKS adds nothing to it, not even labels."""
     labels = ",".join(f"{key}={value}" for key, value in plan.labels.items())
     flags = [f"--node-labels={labels}"]
     if plan.taints:
@@ -252,10 +252,10 @@ def joining(told: Joining, plan: PoolPlan) -> str:
         "kind": "NodeConfig",
         "spec": {
             "cluster": {
-                "name": told.cluster,
-                "apiServerEndpoint": told.endpoint,
-                "certificateAuthority": told.authority,
-                "cidr": told.service_range,
+                "name": reported.cluster,
+                "apiServerEndpoint": reported.endpoint,
+                "certificateAuthority": reported.authority,
+                "cidr": reported.service_range,
             },
             "kubelet": {"flags": flags},
         },
@@ -268,7 +268,7 @@ def joining(told: Joining, plan: PoolPlan) -> str:
 
 
 def _upgrade(upgrade: EksUpgrade) -> eks.NodeGroupUpdateConfigArgs:
-    """How many nodes may be missing during an upgrade: a number, or a part in percent."""
+    """Return the nodes that may be missing during an upgrade: a number, or a part in percent."""
     part = upgrade.unavailable
     return eks.NodeGroupUpdateConfigArgs(
         max_unavailable=None if part.endswith("%") else int(part),
@@ -278,7 +278,7 @@ def _upgrade(upgrade: EksUpgrade) -> eks.NodeGroupUpdateConfigArgs:
 
 
 def _network(subnets: Sequence[pulumi.Input[str]], access: EksAccess) -> eks.ClusterVpcConfigArgs:
-    """Where the control plane is reached from."""
+    """Return the access to the control plane."""
     ranges = list(access.public_ranges)
     return eks.ClusterVpcConfigArgs(
         subnet_ids=list(subnets),

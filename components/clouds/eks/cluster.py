@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def login_kubeconfig(cluster: str, name: str, region: str, endpoint: str, authority: str) -> str:
-    """A kubeconfig that asks `aws eks get-token` for a token each time.
+    """Return a kubeconfig that calls `aws eks get-token` for each token.
 
     Args:
         cluster: the cluster's name in the stack.
@@ -83,26 +83,26 @@ _PUBLIC_PREFIX = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """Where nodes can be. `ready`: what must be there before one of them can reach anything."""
+    """Network of nodes. `ready`: resources that must exist before a node can reach anything."""
 
     subnets: Mapping[str, pulumi.Input[str]]
     ready: list[pulumi.Resource]
 
 
-def small_network(name: str, wanted: SmallNetwork, opts: pulumi.ResourceOptions) -> Network:
+def small_network(name: str, requested: SmallNetwork, opts: pulumi.ResourceOptions) -> Network:
     """Declare the VPC and all that is in it.
 
     Args:
         name: the cluster's name, the stem of all names.
-        wanted: address range and zones.
+        requested: address range and zones.
         opts: parent and provider.
     """
-    whole = ipaddress.IPv4Network(wanted.cidr)
+    whole = ipaddress.IPv4Network(requested.cidr)
     *private_ranges, rest = whole.subnets(prefixlen_diff=_PRIVATE_BITS)
     public_ranges = rest.subnets(new_prefix=_PUBLIC_PREFIX)
     vpc = ec2.Vpc(
         logical(name, "vpc"),
-        cidr_block=wanted.cidr,
+        cidr_block=requested.cidr,
         enable_dns_hostnames=True,
         enable_dns_support=True,
         tags={"Name": name},
@@ -117,7 +117,7 @@ def small_network(name: str, wanted: SmallNetwork, opts: pulumi.ResourceOptions)
     )
     subnets: dict[str, pulumi.Input[str]] = {}
     ready: list[pulumi.Resource] = []
-    zoned = zip(sorted(wanted.zones), private_ranges, public_ranges, strict=False)
+    zoned = zip(sorted(requested.zones), private_ranges, public_ranges, strict=False)
     for zone, private_range, public_range in zoned:
         part = logical(name, zone)
         where = (vpc, zone, opts)
@@ -173,11 +173,11 @@ def role(
     given: pulumi.Input[str] | None,
     opts: pulumi.ResourceOptions,
 ) -> IamRole:
-    """The role that is given, or a new one.
+    """Return the given role, or a new one.
 
     Args:
         name: its logical name.
-        service: who takes the role, such as eks.amazonaws.com.
+        service: the service that assumes the role, such as eks.amazonaws.com.
         policies: AWS's own policies, by name.
         given: the ARN of a role that exists.
         opts: parent and provider.
@@ -293,7 +293,9 @@ class EksCluster(Platform):
         self.add_pool = lambda later, pool, parent: self._group(later, pool, place, aws, parent=parent)
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(name=place.name, endpoint=place.endpoint, authority=place.authority).apply(
-                lambda told: login_kubeconfig(name, told["name"], region, told["endpoint"], told["authority"])
+                lambda reported: login_kubeconfig(
+                    name, reported["name"], region, reported["endpoint"], reported["authority"]
+                )
             )
         )
         provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *groups])
@@ -312,7 +314,7 @@ class EksCluster(Platform):
             opts=pulumi.InvokeOutputOptions(parent=self, provider=aws)
         )
         return of_account(
-            asked, lambda told: told.account_id, name, "account", account, known_as="AWS account"
+            asked, lambda reported: reported.account_id, name, "account", account, known_as="AWS account"
         )
 
     def _adopted(
@@ -395,8 +397,10 @@ class EksCluster(Platform):
             vpc=cluster.vpc_config.apply(lambda config: config.vpc_id or ""),
             security_group=cluster.vpc_config.apply(lambda config: config.cluster_security_group_id or ""),
             endpoint=cluster.endpoint,
-            authority=cluster.certificate_authority.apply(lambda told: told.data or ""),
-            service_range=cluster.kubernetes_network_config.apply(lambda told: told.service_ipv4_cidr or ""),
+            authority=cluster.certificate_authority.apply(lambda reported: reported.data or ""),
+            service_range=cluster.kubernetes_network_config.apply(
+                lambda reported: reported.service_ipv4_cidr or ""
+            ),
             cluster=cluster,
             after=[*joinable, system, *admins, *later],
         )
@@ -463,7 +467,7 @@ class EksCluster(Platform):
     def _security_groups(
         self, part: str, group: Group, place: _EksPlace, opts: pulumi.ResourceOptions
     ) -> list[pulumi.Input[str]]:
-        """The security groups of EFA cards: the cluster's, and one that allows all traffic to itself."""
+        """Return EFA cards' security groups: the cluster's, and one that allows all traffic to itself."""
         if group.cards is None:
             return []
         if group.pool.security_group is not None:
@@ -480,17 +484,17 @@ class EksCluster(Platform):
 
 
 def _user_data(group: Group, place: _EksPlace) -> pulumi.Input[str] | None:
-    """What the nodes are told; the images of EKS know how to join by themselves."""
+    """Return the nodes' user data; EKS's own images join without it."""
     if isinstance(group.pool.image, OwnImage):
         return pulumi.Output.all(
             cluster=place.name,
             endpoint=place.endpoint,
             authority=place.authority,
             service_range=place.service_range,
-        ).apply(lambda told: joining(Joining(**told), group.plan))
+        ).apply(lambda reported: joining(Joining(**reported), group.plan))
     image = group.image
-    leaves_out = image is not None and image.plugin and not (group.plan.by_plugin or group.pool.device_plugin)
-    return plugin_off() if leaves_out else None
+    omits = image is not None and image.plugin and not (group.plan.by_plugin or group.pool.device_plugin)
+    return plugin_off() if omits else None
 
 
 def _routes(

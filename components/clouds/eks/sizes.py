@@ -1,6 +1,6 @@
-"""How many nodes the node groups of a cluster have now, and how many AWS is asked for.
+"""Current and requested numbers of nodes of a cluster's node groups.
 
-Only groups that are there are listed; of one that is not, DescribeNodegroup is an error.
+Groups are listed first, because DescribeNodegroup fails for a missing group.
 Source: https://docs.aws.amazon.com/eks/latest/APIReference/API_ListNodegroups.html
 """
 
@@ -36,7 +36,7 @@ class GroupSizes:
     provider: pulumi.ProviderResource | None
 
     def desired(self, group: str, least: int, most: int) -> pulumi.Input[int]:
-        """How many nodes a group is asked for.
+        """Return the requested number of nodes of a group.
 
         Args:
             group: its name in AWS.

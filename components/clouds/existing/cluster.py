@@ -2,7 +2,7 @@
 
 The program reads no kubeconfig and no network. A file is named to the Kubernetes provider, which reads it
 where it runs: neither its content nor this machine's home directory gets into the state, so two people with
-different homes see no difference. A kubeconfig that comes as content (a secret, another stack's output) stays
+different homes see no difference. A kubeconfig given as content (a secret, another stack's output) stays
 secret.
 """
 
@@ -36,17 +36,17 @@ Left unset, the SDK would write this machine's $KUBECONFIG into the state.
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingClusterArgs:
-    """How to reach the cluster: by `provider`, `content`, `source`, `file`, or the usual places.
+    """Access to the cluster: `provider`, `content`, `source`, `file`, or the default locations.
 
     Attributes:
         kubernetes: the minor it is declared to run, such as "1.36".
-        context: the kubeconfig's context; None takes its current one.
+        context: the kubeconfig's context; None uses its current one.
         file: path of a kubeconfig, read by the provider; `~/` is understood.
         content: a whole kubeconfig.
-        source: the output of another stack that holds one.
-        provider: a Kubernetes provider that the program has already.
-        identity: which cluster it is; with another identity everything in it is created again.
-        logins: those of the whole program, where there is one.
+        source: the output of another stack with a kubeconfig.
+        provider: an existing Kubernetes provider of the program.
+        identity: identity of the cluster; with another identity everything in it is created again.
+        logins: those of the whole program, if any.
     """
 
     kubernetes: str
@@ -60,7 +60,7 @@ class ExistingClusterArgs:
 
 
 class ExistingCluster(Platform):
-    """A cluster somebody else made."""
+    """A cluster someone else made."""
 
     TOKEN = "dra-fleet:clouds:ExistingCluster"  # noqa: S105 - a type token
 
@@ -128,6 +128,6 @@ def usable(text: str, cluster: str, source: StackOutput) -> str:
 
 
 def _entries(config: object, section: str) -> bool:
-    """Whether a section of a kubeconfig names something."""
+    """Return True if a section of a kubeconfig has a named entry."""
     found = cast("Mapping[str, object]", config).get(section) if isinstance(config, Mapping) else None
     return isinstance(found, list) and bool(cast("list[object]", found))

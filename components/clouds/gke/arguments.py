@@ -31,7 +31,7 @@ _RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 _DRIVERS = {"installer": "INSTALLATION_DISABLED", "external": "INSTALLATION_DISABLED", "gke": "DEFAULT"}
 _MONDAY = dt.date(2026, 1, 5)
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
-"""What a node may do is decided by IAM, not by scopes: https://cloud.google.com/compute/docs/access/service-accounts"""
+"""Scopes of a node; IAM decides its rights: https://cloud.google.com/compute/docs/access/service-accounts"""
 
 
 def cluster_arguments(
@@ -60,7 +60,7 @@ def cluster_arguments(
         min_master_version=settings.version or plan.kubernetes,
         release_channel=container.ClusterReleaseChannelArgs(channel=settings.upgrades.channel),
         maintenance_policy=None if window is None else _maintenance(window),
-        # Pools are resources of their own; GKE cannot make a cluster without its default one.
+        # Pools are separate resources; GKE cannot make a cluster without its default one.
         remove_default_node_pool=True,
         initial_node_count=1,
         # Production clusters are protected by the engine; a second lock would have to be opened by hand.
@@ -176,7 +176,7 @@ def _nodes(plan: PoolPlan, pool: GkePoolSettings) -> container.NodePoolNodeConfi
 
 
 def _maintenance(window: GkeWindow) -> container.ClusterMaintenancePolicyArgs:
-    """A weekly window: its first occurrence in UTC, and the RFC 5545 rule by which it comes again."""
+    """Return a weekly window: its first occurrence in UTC, and its RFC 5545 recurrence rule."""
     days = [day[:2].upper() for day in dict.fromkeys(window.days)]
     start = dt.datetime.combine(_MONDAY, dt.time.fromisoformat(window.start), dt.UTC)
     written = "%Y-%m-%dT%H:%M:%SZ"
@@ -204,7 +204,10 @@ def _each(least: int, zones: tuple[str, ...], settings: GkeClusterSettings) -> i
 
 
 def _autoscaling(least: int, most: int, *, anywhere: bool) -> container.NodePoolAutoscalingArgs | None:
-    """The bounds of all zones together; `anywhere`: new nodes go to whatever zone has room."""
+    """Return the bounds of all zones together.
+
+    `anywhere`: new nodes are created in any zone with capacity.
+    """
     if least == most:
         return None
     return container.NodePoolAutoscalingArgs(
@@ -252,14 +255,14 @@ def _reservation(pool: GkePoolSettings) -> container.NodePoolNodeConfigReservati
         )
     if not _is_borrowed(pool):
         return None
-    # Such capacity never comes out of a reservation, and Google wants to be told so.
+    # Such capacity is never reserved, and Google requires that to be stated.
     return container.NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="NO_RESERVATION")
 
 
 def _accelerators(
     plan: PoolPlan, pool: GkePoolSettings
 ) -> list[container.NodePoolNodeConfigGuestAcceleratorArgs] | None:
-    """The GPUs of each node, with who installs their driver: without that, GKE does."""
+    """Return the GPUs of each node, with their driver's installer: by default, GKE installs it."""
     machine, sharing = plan.machine, pool.gpu_sharing
     if not machine.gpus or machine.accelerator is None:
         return None

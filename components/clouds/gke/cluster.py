@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # The DaemonSet that installs the NVIDIA driver on GKE nodes whose pools leave that to us.
 #
-# It follows Google's own manifests, apart from three things: it is held to the pools it is for, so that nodes
+# It follows Google's own manifests, apart from three things: it runs only on its pools, so that nodes
 # of several kinds can live in one cluster; it may be evicted, so that an idle node can go
 # (https://github.com/GoogleCloudPlatform/kubernetes-engine-samples/issues/1740); it does not cut GPUs into
 # partitions. Source: https://github.com/GoogleCloudPlatform/container-engine-accelerators
@@ -137,7 +137,7 @@ _NETWORK = "the name of a network"
 
 @dataclass(frozen=True, kw_only=True)
 class _GkePlace:
-    """Which cluster it is in GKE, what Google tells of it, and what must be there before pools are added."""
+    """A cluster in GKE: its identity, Google's report, and the resources that must exist before its pools."""
 
     name: pulumi.Input[str]
     found: pulumi.Output[container.GetClusterResult]
@@ -302,13 +302,13 @@ class GkeCluster(Platform):
             parent=parent,
             provider=google,
             depends_on=list(after),
-            # Only counts at the beginning; another number would make the pool anew.
+            # Only counts at the beginning; another number would make the pool again.
             ignore_changes=["initialNodeCount"],
         )
         return self.child_opts(pulumi.ResourceOptions.merge(options, self.pool_opts(pool)))
 
     def _installers(self, plan: ClusterPlan) -> list[pulumi.Resource]:
-        """The driver installers: one for each kind of node."""
+        """Return the driver installers: one for each kind of node."""
         opts = self.member_opts()
         return [
             driver_installer(logical(plan.name, f"driver-{installer}"), installer, pools, opts)
@@ -316,17 +316,17 @@ class GkeCluster(Platform):
         ]
 
     def _compute_classes(self, plan: ClusterPlan) -> None:
-        """Which pool the autoscaler grows first, by the pools' names in GKE."""
+        """Declare which pool the autoscaler grows first, by the pools' names in GKE."""
         settings = CLOUD.own(plan.settings)
         names = {pool.name: pool_name(pool, settings.pools[pool.name]) for pool in plan.pools}
-        for compute_class, wanted in sorted(settings.compute_classes.items()):
+        for compute_class, requested in sorted(settings.compute_classes.items()):
             apiextensions.CustomResource(
                 logical(plan.name, f"compute-class-{compute_class}"),
                 api_version="cloud.google.com/v1",
                 kind="ComputeClass",
                 metadata=meta.ObjectMetaArgs(name=compute_class),
                 spec={
-                    "priorities": [{"nodepools": [names[pool]]} for pool in wanted.priorities],
+                    "priorities": [{"nodepools": [names[pool]]} for pool in requested.priorities],
                     "whenUnsatisfiable": "DoNotScaleUp",
                 },
                 opts=self.member_opts(),
@@ -345,7 +345,7 @@ def _installed(plan: ClusterPlan) -> dict[str, list[str]]:
 
 
 def _login(name: str, cluster: container.GetClusterResult) -> str:
-    """The kubeconfig for the DNS endpoint, or for the address of a cluster that has none."""
+    """Return the kubeconfig for the DNS endpoint, or for the address of a cluster without one."""
     names = [
         dns.endpoint
         for config in cluster.control_plane_endpoints_configs
@@ -408,7 +408,7 @@ def _installing(
 
 
 def _command(facts: GkeInstaller) -> list[str] | None:
-    """What the installer runs; None where its image knows by itself."""
+    """Return the installer's command; None if its image has a default."""
     if facts.version != "latest":
         return None
     return ["bash", "-c", (_NOTE_MACHINE if facts.daemon else "") + _INSTALL_LATEST]
@@ -438,7 +438,7 @@ def _mounted(mounts: Mapping[str, tuple[str, str]]) -> list[core.VolumeMountArgs
 
 
 def login_kubeconfig(cluster: str, host: str, authority: str) -> str:
-    """A kubeconfig that asks `gke-gcloud-auth-plugin` for a token each time.
+    """Return a kubeconfig that calls `gke-gcloud-auth-plugin` for each token.
 
     Args:
         cluster: the cluster's name in the stack.
@@ -446,11 +446,11 @@ def login_kubeconfig(cluster: str, host: str, authority: str) -> str:
         authority: the cluster's certificate authority, in base64; not used for a DNS endpoint.
 
     Raises:
-        pulumi.RunError: the cluster has no address that could be used.
+        pulumi.RunError: the cluster has no usable address.
     """
     if not host:
         raise pulumi.RunError(
-            f"cluster {cluster}: Google told no address of its API server; allowed: a cluster with a DNS "
+            f"cluster {cluster}: Google reported no address of its API server; allowed: a cluster with a DNS "
             "endpoint; fix: gcloud container clusters update --enable-dns-access"
         )
     entry = {"server": f"https://{host}"}

@@ -19,11 +19,11 @@ from dra_fleet.clouds.account import (
     account_question,
     address,
     administrators,
-    judge_offer,
-    judge_permissions,
-    judge_quota,
-    judge_reservation,
-    judged_together,
+    check_offer,
+    check_permissions,
+    check_quota,
+    check_reservation,
+    checked_together,
     matches,
     version_question,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def exposure(settings: AckClusterSettings) -> Sequence[Exposed]:
-    """What is told of a cluster's access."""
+    """Return the exposure of a cluster."""
     access = settings.access
     if access is None:
         return [ADOPTED]
@@ -90,13 +90,13 @@ class AccountAttributes(Answered):
     attributes: _Attributes = Field(alias="AccountAttributeItems")
 
     def quota(self, kind: str) -> Quota | None:
-        """The vCPUs that running machines may have; None where it is not told.
+        """Return the vCPU quota of running machines; None if the account does not report it.
 
         Args:
             kind: "postpaid" or "spot".
         """
-        told = {item.name: item.values.items[0].value for item in self.attributes.items if item.values.items}
-        limit, used = (told.get(f"{which}-{kind}-instance-vcpu-count") for which in ("max", "used"))
+        shown = {item.name: item.values.items[0].value for item in self.attributes.items if item.values.items}
+        limit, used = (shown.get(f"{which}-{kind}-instance-vcpu-count") for which in ("max", "used"))
         return None if limit is None else Quota(limit=int(limit), used=None if used is None else int(used))
 
 
@@ -132,7 +132,7 @@ class AvailableResources(Answered):
     zones: _Zones = Field(default=_Zones(), alias="AvailableZones")
 
     def zones_with(self, machine: str) -> list[str]:
-        """The zones that offer a machine type, whether or not they are sold out now."""
+        """Return the zones that offer a machine type, sold out or not."""
         return [
             zone.zone
             for zone in self.zones.items
@@ -142,7 +142,7 @@ class AvailableResources(Answered):
         ]
 
     def sold_out(self, machine: str) -> list[str]:
-        """The zones that offer a machine type and have none left."""
+        """Return the zones that offer a machine type but have none left."""
         return [
             zone.zone
             for zone in self.zones.items
@@ -182,7 +182,7 @@ class PrivatePools(Answered):
     reservations: _Reservations = Field(default=_Reservations(), alias="CapacityReservationSet")
 
     def kept(self, machine: str, zones: tuple[str, ...]) -> int:
-        """How many machines of a type they hold in some zones, now or from a time that is agreed."""
+        """Return the number of machines of a type that the pools reserve in `zones`, now or later."""
         return sum(
             item.total
             for pool in (*self.assurances.items, *self.reservations.items)
@@ -241,7 +241,7 @@ class AckVersions(RootModel[tuple[_AckVersion, ...]]):
     """The answer of `aliyun cs DescribeKubernetesVersionMetadata`."""
 
     def offered(self) -> list[str]:
-        """The versions."""
+        """Return the offered versions."""
         return [item.version for item in self.root]
 
 
@@ -270,7 +270,6 @@ class _Statement(Answered):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds for every resource, at all times."""
         return "*" in self.resources and not self.condition
 
 
@@ -278,83 +277,82 @@ class _Document(Answered):
     statements: tuple[_Statement, ...] = Field(alias="Statement")
 
 
-def permission_questions(caller: RamCaller, wanted: Sequence[str]) -> Sequence[CloudQuestion]:
-    """What RAM is asked; nothing where the login is the account itself, which may do everything.
+def permission_questions(caller: RamCaller, requested: Sequence[str]) -> Sequence[CloudQuestion]:
+    """Return the questions to RAM; none if the login is the account itself, which is allowed everything.
 
     Args:
         caller: the login.
-        wanted: the actions that the stack needs.
+        requested: the actions that the stack needs.
     """
     if caller.kind == _ROLE:
         of_role = _question("ListPoliciesForRole", AttachedPolicies, caller, "--RoleName", caller.name)
-        return judged_together(
-            [of_role], partial(_without_any, caller, wanted), partial(_documents, caller, wanted)
+        return checked_together(
+            [of_role], partial(_without_any, caller, requested), partial(_documents, caller, requested)
         )
     if caller.kind != _USER:
         return ()
     named = ("--UserName", caller.name)
-    return judged_together(
+    return checked_together(
         [
             _question("ListPoliciesForUser", AttachedPolicies, caller, *named),
             _question("ListGroupsForUser", Groups, caller, *named),
         ],
-        lambda told: () if told[1].groups.items else _without_any(caller, wanted, told[:1]),
-        lambda told: _of_groups(caller, wanted, *told),
+        lambda shown: () if shown[1].groups.items else _without_any(caller, requested, shown[:1]),
+        lambda shown: _of_groups(caller, requested, *shown),
     )
 
 
 def _of_groups(
-    caller: RamCaller, wanted: Sequence[str], own: AttachedPolicies, groups: Groups
+    caller: RamCaller, requested: Sequence[str], own: AttachedPolicies, groups: Groups
 ) -> Sequence[CloudQuestion]:
-    return judged_together(
+    return checked_together(
         [
             _question("ListPoliciesForGroup", AttachedPolicies, caller, "--GroupName", group.name)
             for group in groups.groups.items
         ],
-        lambda told: _without_any(caller, wanted, (own, *told)),
-        lambda told: _documents(caller, wanted, (own, *told)),
+        lambda shown: _without_any(caller, requested, (own, *shown)),
+        lambda shown: _documents(caller, requested, (own, *shown)),
     )
 
 
 def _documents(
-    caller: RamCaller, wanted: Sequence[str], attached: tuple[AttachedPolicies, ...]
+    caller: RamCaller, requested: Sequence[str], attached: tuple[AttachedPolicies, ...]
 ) -> Sequence[CloudQuestion]:
-    policies = {(item.type, item.name) for told in attached for item in told.policies.items}
-    return judged_together(
+    policies = {(item.type, item.name) for shown in attached for item in shown.policies.items}
+    return checked_together(
         [
             _question("GetPolicy", RamPolicy, caller, "--PolicyType", kind, "--PolicyName", name)
             for kind, name in sorted(policies)
         ],
-        partial(_judge, caller, wanted),
+        partial(_check, caller, requested),
     )
 
 
 def _without_any(
-    caller: RamCaller, wanted: Sequence[str], attached: tuple[AttachedPolicies, ...]
+    caller: RamCaller, requested: Sequence[str], attached: tuple[AttachedPolicies, ...]
 ) -> Iterator[PreflightFinding]:
-    """The findings where there is no policy to read."""
-    if not any(told.policies.items for told in attached):
-        yield from _judge(caller, wanted, ())
+    if not any(shown.policies.items for shown in attached):
+        yield from _check(caller, requested, ())
 
 
-def _judge(
-    caller: RamCaller, wanted: Sequence[str], told: tuple[RamPolicy, ...]
+def _check(
+    caller: RamCaller, requested: Sequence[str], shown: tuple[RamPolicy, ...]
 ) -> Iterator[PreflightFinding]:
     statements = [
         statement
-        for policy in told
+        for policy in shown
         for statement in _Document.model_validate_json(policy.version.document).statements
     ]
     missing: dict[str, str] = {}
     unknown: dict[str, str] = {}
-    for action in wanted:
+    for action in requested:
         covering = [statement for statement in statements if statement.covers(action)]
         denied = [statement for statement in covering if statement.effect == "Deny"]
         if not covering or any(statement.is_whole for statement in denied) or len(denied) == len(covering):
             missing[action] = _ask(caller, action)
         elif denied or not any(statement.is_whole for statement in covering):
             unknown[action] = "its policies name resources or conditions"
-    yield from judge_permissions(missing, unknown, f"account {caller.account}")
+    yield from check_permissions(missing, unknown, f"account {caller.account}")
 
 
 def _ask(caller: RamCaller, action: str) -> str:
@@ -369,7 +367,7 @@ def _question(operation: str, answer: type[BaseModel], caller: RamCaller, *optio
         about=f"what {caller.arn} may do",
         command=("aliyun", "ram", operation, *options),
         answer=answer,
-        judge=lambda _: (),
+        check=lambda _: (),
     )
 
 
@@ -380,7 +378,7 @@ _MARKETS: Final = {"postpaid": "pay-as-you-go instances", "spot": "spot instance
 
 
 def questions(settings: AckClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-    """What is asked for a cluster: first whose login this is, then the account."""
+    """Return the questions for a cluster: first the login, then the account."""
     command = ("aliyun", "sts", "GetCallerIdentity", "--region", settings.region)
     then = partial(_of_account, cluster, settings)
     return [account_question("Alibaba Cloud", settings.account, command, RamCaller, then)]
@@ -391,9 +389,9 @@ def _of_account(
 ) -> Sequence[CloudQuestion]:
     region = settings.region
     pools = {pool.name: (pool, settings.pools[pool.name]) for pool in cluster.pools}
-    wanted = ["cs:CreateClusterNodePool"]
+    requested = ["cs:CreateClusterNodePool"]
     if settings.create is not None:
-        wanted += ["cs:CreateCluster", *(["vpc:CreateVpc"] if settings.create.network else [])]
+        requested += ["cs:CreateCluster", *(["vpc:CreateVpc"] if settings.create.network else [])]
     asked = [
         CloudQuestion(
             subject="quota",
@@ -408,7 +406,7 @@ def _of_account(
                 ),
             ),
             answer=AccountAttributes,
-            judge=partial(_quota, region=region, pools=pools),
+            check=partial(_quota, region=region, pools=pools),
         ),
         *_offers(settings, pools),
         *(
@@ -416,7 +414,7 @@ def _of_account(
             for pool, own in pools.values()
             if own.reservation is not None
         ),
-        *permission_questions(caller, wanted),
+        *permission_questions(caller, requested),
     ]
     if settings.create is not None:
         wanted_version = settings.version or cluster.kubernetes
@@ -432,23 +430,23 @@ def _ecs(region: str, operation: str, *options: str) -> tuple[str, ...]:
     return ("aliyun", "ecs", operation, "--RegionId", region, "--region", region, *options)
 
 
-def _quota(told: AccountAttributes, *, region: str, pools: Pools) -> Iterator[PreflightFinding]:
-    wanted: Counter[str] = Counter()
+def _quota(shown: AccountAttributes, *, region: str, pools: Pools) -> Iterator[PreflightFinding]:
+    requested: Counter[str] = Counter()
     for pool, own in pools.values():
-        wanted["spot" if own.spot else "postpaid"] += pool.machine.cpus * pool.max_nodes
-    for kind, cpus in sorted(wanted.items()):
+        requested["spot" if own.spot else "postpaid"] += pool.machine.cpus * pool.max_nodes
+    for kind, cpus in sorted(requested.items()):
         ask = (
-            "aliyun quotas ListProductQuotas --ProductCode ecs --KeyWord vCPU tells the CODE; then aliyun "
+            "aliyun quotas ListProductQuotas --ProductCode ecs --KeyWord vCPU reports the CODE; then aliyun "
             f"quotas CreateQuotaApplication --ProductCode ecs --QuotaActionCode CODE --DesireValue {cpus} "
             f"--Dimensions.1.Key regionId --Dimensions.1.Value {region} --Reason REASON"
         )
-        yield judge_quota(cpus, "vCPUs", _MARKETS[kind], region, quota=told.quota(kind), ask=ask)
+        yield check_quota(cpus, "vCPUs", _MARKETS[kind], region, quota=shown.quota(kind), ask=ask)
 
 
 def _offers(settings: AckClusterSettings, pools: Pools) -> Iterator[CloudQuestion]:
     region = settings.region
-    wanted = {(pool.machine.cloud_type, own.spot) for pool, own in pools.values()}
-    for machine, spot in sorted(wanted):
+    requested = {(pool.machine.cloud_type, own.spot) for pool, own in pools.values()}
+    for machine, spot in sorted(requested):
         zones = {
             name: zones_of(own, settings)
             for name, (pool, own) in pools.items()
@@ -463,20 +461,20 @@ def _offers(settings: AckClusterSettings, pools: Pools) -> Iterator[CloudQuestio
                 "--SpotStrategy", "SpotAsPriceGo" if spot else "NoSpot",
             ),
             answer=AvailableResources,
-            judge=partial(_offered, region=region, machine=machine, zones=zones),
+            check=partial(_offered, region=region, machine=machine, zones=zones),
         )  # fmt: skip
 
 
 def _offered(
-    told: AvailableResources, *, region: str, machine: str, zones: Mapping[str, tuple[str, ...]]
+    shown: AvailableResources, *, region: str, machine: str, zones: Mapping[str, tuple[str, ...]]
 ) -> Iterator[PreflightFinding]:
     elsewhere = (
         "aliyun ecs DescribeAvailableResource --RegionId OTHER --DestinationResource InstanceType "
         f"--InstanceType {machine}"
     )
-    yield judge_offer(machine, region, zones, told.zones_with(machine), elsewhere)
-    for pool, wanted in sorted(zones.items()):
-        gone = sorted(set(told.sold_out(machine)) & set(wanted))
+    yield check_offer(machine, region, zones, shown.zones_with(machine), elsewhere)
+    for pool, requested in sorted(zones.items()):
+        gone = sorted(set(shown.sold_out(machine)) & set(requested))
         if gone:
             message = f"pool {pool}: {machine} is sold out now in zone {', '.join(gone)}"
             fix = "another zone, or a reservation: aliyun ecs CreateCapacityReservation …"
@@ -496,9 +494,9 @@ def _reserved(pool: PoolPlan, reservation: str, settings: AckClusterSettings) ->
         about=f"the reservation {reservation} of pool {pool.name}",
         command=_ecs(region, f"Describe{what}s", "--PrivatePoolOptions.Ids", json.dumps([reservation])),
         answer=PrivatePools,
-        judge=lambda told: [
-            judge_reservation(
-                pool.name, reservation, machine, kept=told.kept(machine, zones), most=most, ask=ask
+        check=lambda shown: [
+            check_reservation(
+                pool.name, reservation, machine, kept=shown.kept(machine, zones), most=most, ask=ask
             )
         ],
     )

@@ -1,4 +1,4 @@
-"""What is wrong with an ACK cluster as a whole, told before Alibaba Cloud is asked for anything.
+"""Checks of an ACK cluster as a whole, before any call to Alibaba Cloud.
 
 Source: https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/ (scheduling GPUs by
 DRA, GPU scheduling properties, GPU driver versions, supported Kubernetes versions).
@@ -66,10 +66,10 @@ def check_ack_values(
 
 
 def _check_scheduling(at: tuple[str, ...], plan: PoolPlan, pool: AckPoolSettings, findings: Findings) -> None:
-    """One GPU has one advertiser: the label that the plan writes keeps ACK's own away."""
-    wanted = pool.labels.get(SCHEDULING)
+    """Check that the pool's label keeps ACK's own device plugin off: one GPU may have one advertiser."""
+    requested = pool.labels.get(SCHEDULING)
     known = ack_facts().own_scheduling.values
-    if wanted is None or not plan.machine.gpus or wanted == plan.labels[SCHEDULING]:
+    if requested is None or not plan.machine.gpus or requested == plan.labels[SCHEDULING]:
         return
     if plan.by_plugin:
         findings.error(
@@ -77,7 +77,7 @@ def _check_scheduling(at: tuple[str, ...], plan: PoolPlan, pool: AckPoolSettings
             "labels",
             SCHEDULING,
             what="contradicts advertise, by which ACK's device plugin gives the GPUs out whole",
-            got=wanted,
+            got=requested,
             allowed=plan.labels[SCHEDULING],
             fix=f"remove {SCHEDULING} from labels; the plan writes it",
         )
@@ -87,9 +87,9 @@ def _check_scheduling(at: tuple[str, ...], plan: PoolPlan, pool: AckPoolSettings
         "labels",
         SCHEDULING,
         what="has ACK advertise or share the GPUs itself, which the DRA driver publishes too"
-        if wanted in known
+        if requested in known
         else "is no way of scheduling that ACK knows",
-        got=wanted,
+        got=requested,
         allowed=LEFT_ALONE,
         fix=f"remove {SCHEDULING} from labels; the plan writes {LEFT_ALONE}",
     )
@@ -154,7 +154,7 @@ def _check_nodes(
             *at,
             "nodes",
             "min",
-            what="must be at least 1: the autoscaler of ACK cannot tell which devices a new node would have",
+            what="must be at least 1: ACK's autoscaler does not know which devices a new node would have",
             got="0",
             allowed="1 or more",
             fix="set nodes: {min: 1, …}",
@@ -237,8 +237,8 @@ def _check_images(at: tuple[str, ...], settings: AckClusterSettings, findings: F
 
 
 def _check_affinity(at: tuple[str, ...], driver: Driver, release: ReleasePlan, findings: Findings) -> None:
-    """The chart's own affinity knows labels of GPUs, and would start the plugin beside ACK's own."""
-    version = driver.facts.judged_version(release.version)
+    """Check that the chart's default affinity does not start the plugin beside ACK's own."""
+    version = driver.facts.checked_version(release.version)
     affinity = PluginPods.of(driver, version, release.values).affinity
     key = driver.plugin_key("affinity")
     beside = {SCHEDULING: ack_facts().own_scheduling.values[0]}

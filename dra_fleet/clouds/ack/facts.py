@@ -36,16 +36,16 @@ class AckFacts(Entry):
     abroad: Abroad
 
     def version_of(self, minor: str) -> str | None:
-        """The newest version of a minor that is known, if any is."""
+        """Return the newest known version of a minor, or None."""
         return next((version for version in reversed(self.versions) if version.startswith(f"{minor}.")), None)
 
 
 @cache
 def ack_facts() -> AckFacts:
-    """The facts, read once."""
+    """Load the facts once."""
     return AckFacts.model_validate(read("dra_fleet.clouds.ack", "facts.yaml"))
 
 
 def is_mainland(region: str) -> bool:
-    """Whether a region is in mainland China, from where many registries of images cannot be reached."""
+    """Return True if a region is in mainland China, where many image registries are unreachable."""
     return region.startswith("cn-") and region not in _ABROAD

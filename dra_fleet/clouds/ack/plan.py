@@ -35,7 +35,7 @@ _RESERVED = ReservedLabels(
     owner="ACK",
     refuser="ACK",
     prefixes=("ack.aliyun.com/", "alibabacloud.com/", "kubernetes.io/", "k8s.io/", "node.kubernetes.io/"),
-    judged=frozenset({SCHEDULING, DRIVER_VERSION}),
+    checked=frozenset({SCHEDULING, DRIVER_VERSION}),
 )
 _NAME_LIMIT = 63
 """https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/developer-reference/api-cs-2015-12-15-createclusternodepool"""
@@ -48,7 +48,7 @@ _DESCRIBE = (
 def plan_ack_pool(
     at: tuple[str, ...], name: str, settings: AckClusterSettings, findings: Findings
 ) -> PoolPlan | None:
-    """The plan of a node pool, or None after its machine was refused."""
+    """Return the plan of a node pool, or None if its machine was rejected."""
     pool = settings.pools[name]
     machine = find_machine(at, pool.machine, CLOUD.machines, _DESCRIBE, findings=findings)
     if machine is None:
@@ -58,24 +58,25 @@ def plan_ack_pool(
             update={"name": pool.machine.instance_type, "cloud": CLOUD.name, "arch": "amd64"}
         )
     check_devices(at, machine, pool, findings)
-    ours = {POOL: name, **labels_of(machine, pool)}
-    check_labels(at, pool, ours, findings, machine=machine, reserved=_RESERVED)
+    own = {POOL: name, **labels_of(machine, pool)}
+    check_labels(at, pool, own, findings, machine=machine, reserved=_RESERVED)
     if machine.gpus:
-        ours[SCHEDULING] = LEFT_ALONE if pool.advertise in {None, "dra"} else ADVERTISED
+        own[SCHEDULING] = LEFT_ALONE if pool.advertise in {None, "dra"} else ADVERTISED
         if pool.driver_version is not None:
-            ours[DRIVER_VERSION] = pool.driver_version
-    return planned(name, pool, machine, {**pool.labels, **ours})
+            own[DRIVER_VERSION] = pool.driver_version
+    return planned(name, pool, machine, {**pool.labels, **own})
 
 
 def zones_of(pool: AckPoolSettings, settings: AckClusterSettings) -> tuple[str, ...]:
-    """The zones whose vSwitches a pool is in."""
+    """Return the zones of a pool's vSwitches."""
     return tuple(sorted(pool.zones)) or settings.zones()
 
 
 def node_pool_name(plan: PoolPlan, pool: AckPoolSettings) -> str:
-    """The node pool's name. It changes with what its nodes do not take over: a new pool replaces it.
+    """Return a node pool name that changes with every property its existing nodes do not adopt.
 
-    ACK installs another GPU driver, and another machine or image, only on nodes that join later.
+    ACK applies a new GPU driver, machine or image only to nodes that join later, so a new pool replaces the
+    old.
     """
     identity = (
         plan.name,
@@ -91,13 +92,13 @@ def node_pool_name(plan: PoolPlan, pool: AckPoolSettings) -> str:
 
 
 IMAGE = "image.repository"
-"""Where charts are told from where their image comes."""
+"""Key of a chart's values with the repository of its image."""
 
 
 def ack_driver_values(
     driver: Driver, release: Release, settings: AckClusterSettings, theirs: ChartValues
 ) -> ChartValues:
-    """What a driver's chart needs on ACK.
+    """Return the chart values that a driver needs on ACK.
 
     Args:
         driver: the driver.
@@ -120,8 +121,8 @@ def ack_driver_values(
 
 
 def advertises_gpus(driver: Driver) -> bool:
-    """Whether a driver publishes what ACK's own device plugin advertises."""
-    return driver.resources.told_by == "gpus"
+    """Return True if a driver publishes the devices that ACK's own device plugin advertises."""
+    return driver.resources.known_by == "gpus"
 
 
 def version_of(settings: AckClusterSettings, minor: str) -> str:

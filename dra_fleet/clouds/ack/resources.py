@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 SYSTEM_POOL = "system"
 """Node pool of the add-ons' pods."""
 SCHEDULING: Final = "ack.node.gpu.schedule"
-"""Who advertises the GPUs: https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra."""
+"""The label of the component that advertises the GPUs.
+
+https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra.
+"""
 LEFT_ALONE: Final = "disabled"
-"""Its value on nodes on which ACK runs no device plugin and no sharing of its own."""
+"""The label's value on nodes where ACK runs neither its device plugin nor GPU sharing."""
 ADVERTISED: Final = "default"
-"""Its value on nodes whose GPUs ACK's device plugin gives out whole, which is so without the label."""
+"""Its value on nodes whose GPUs ACK's device plugin advertises whole, which is so without the label."""
 DRIVER_VERSION: Final = "ack.aliyun.com/nvidia-driver-version"
 """The NVIDIA driver that ACK installs on nodes that join later.
 
@@ -41,7 +44,10 @@ https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guid
 
 
 _CHOSEN: Final = "the newest version that ACK has when the cluster is made"
-"""Where no version is given: https://www.pulumi.com/registry/packages/alicloud/api-docs/cs/managedkubernetes/"""
+"""The version that ACK chooses by default.
+
+https://www.pulumi.com/registry/packages/alicloud/api-docs/cs/managedkubernetes/
+"""
 _CLUSTER: Final = r"alicloud:cs/(\w+):(?:Managed|Serverless|Edge)?Kubernetes"
 
 
@@ -99,20 +105,20 @@ RESOURCES = CloudResources(
     system_pool=SYSTEM_POOL,
     machine_templates=(),
     machines=lambda: CLOUD.machines,
-    machines_told=nothing,
+    known_machines=nothing,
     # https://www.alibabacloud.com/help/en/ecs/user-guide/gpu-accelerated-compute-optimized-and-vgpu-accelerated-instance-families
     gpu_families={"nvidia": re.compile(r"ecs\.(ebm|scc)?(gn|vgn|sgn)[\w-]*\.")},
     # https://www.alibabacloud.com/help/en/ecs/user-guide/overview-of-instance-families
     plain_families=re.compile(
         r"ecs\.(ebm|scc)?(c|ce|cm|d|e|g|hf[cgr]|i|ic|mn|n|r|re|s|se|sn|t|u|xn)[\d-][\w-]*\."
     ),
-    gpus_told=untold,
+    known_gpus=untold,
     own_labels=re.compile(r"^(aliyun|alibabacloud|ack)\.|\.(aliyun|alibabacloud)\.com/"),
     labels_by_hand=frozenset(),
     labels_gpus=False,
     added_taints=nothing,
     device_plugin=_device_plugin,
-    images_told=untold,
+    known_images=untold,
     managed_plugins=None,
     gpu_driver_owner=untold,
     gpu_driver_root=_gpu_driver_root,

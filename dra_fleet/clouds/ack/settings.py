@@ -200,7 +200,7 @@ class AckClusterSettings(CreatedClusterSettings):
         return self
 
     def zones(self) -> tuple[str, ...]:
-        """The zones in which nodes can be."""
+        """Return the zones of the nodes."""
         if self.adopt is not None:
             return tuple(sorted(self.adopt.vswitches))
         if self.create is not None and self.create.network is not None:

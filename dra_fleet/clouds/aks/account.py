@@ -19,10 +19,10 @@ from dra_fleet.clouds.account import (
     address,
     administrators,
     allowed,
-    judge_offer,
-    judge_permissions,
-    judge_quota,
-    judge_reservation,
+    check_offer,
+    check_permissions,
+    check_quota,
+    check_reservation,
     version_question,
 )
 from dra_fleet.clouds.aks.plan import quota_family
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def exposure(settings: AksClusterSettings) -> Sequence[Exposed]:
-    """What is told of a cluster's access."""
+    """Return the exposure of a cluster."""
     access = settings.access
     if access is None:
         return [ADOPTED]
@@ -138,12 +138,12 @@ class Versions(Answered):
     values: tuple[_Version, ...]
 
     def offered(self) -> list[str]:
-        """The versions."""
+        """Return the offered versions."""
         return [item.version for item in self.values]
 
 
 def questions(settings: AksClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-    """What is asked for a cluster: first whose login this is, then the subscription."""
+    """Return the questions for a cluster: first the login, then the subscription."""
     chosen = ("--subscription", settings.subscription) if settings.subscription else ()
     command = ("az", "account", "show", *chosen, *_JSON)
     return [account_question("Azure", None, command, Account, partial(_of_subscription, cluster, settings))]
@@ -161,7 +161,7 @@ def _of_subscription(
             about=f"the vCPU quotas in {region}",
             command=("az", "vm", "list-usage", "--location", region, *chosen),
             answer=Usages,
-            judge=partial(_quota, region=region, subscription=login.account, pools=pools),
+            check=partial(_quota, region=region, subscription=login.account, pools=pools),
         ),
         *(
             CloudQuestion(
@@ -171,14 +171,14 @@ def _of_subscription(
                     "az", "vm", "list-skus", "--location", region, "--size", size, "--all", *chosen,
                 ),
                 answer=Skus,
-                judge=partial(_offered, region=region, size=size, pools=pools),
+                check=partial(_offered, region=region, size=size, pools=pools),
             )
             for size in sorted({pool.machine.name for pool, _ in pools.values()})
         ),
         *(
             _reserved(name, pool, reservation)
-            for name, (pool, told) in pools.items()
-            if (reservation := told.capacity_reservation_group) is not None
+            for name, (pool, shown) in pools.items()
+            if (reservation := shown.capacity_reservation_group) is not None
         ),
         _permitted(settings, login),
     ]  # fmt: skip
@@ -188,25 +188,25 @@ def _of_subscription(
     return asked
 
 
-def _quota(told: Usages, *, region: str, subscription: str, pools: Pools) -> Iterator[PreflightFinding]:
-    wanted: Counter[str] = Counter()
+def _quota(shown: Usages, *, region: str, subscription: str, pools: Pools) -> Iterator[PreflightFinding]:
+    requested: Counter[str] = Counter()
     for pool, own in pools.values():
         family = _SPOT if own.spot else quota_family(pool.machine.name)
-        wanted[family] += pool.machine.cpus * pool.max_nodes
-    known = {usage.name.value.lower(): Quota(limit=usage.limit, used=usage.current) for usage in told.root}
-    for family, cpus in sorted(wanted.items()):
+        requested[family] += pool.machine.cpus * pool.max_nodes
+    known = {usage.name.value.lower(): Quota(limit=usage.limit, used=usage.current) for usage in shown.root}
+    for family, cpus in sorted(requested.items()):
         quota = known.get(family.lower())
         ask = (
             f"az quota update --resource-name {family} --scope /subscriptions/{subscription}/providers/"
             f"Microsoft.Compute/locations/{region} --limit-object "
             f"value={cpus + int(quota.used or 0 if quota else 0)} --resource-type dedicated"
         )
-        yield judge_quota(cpus, "vCPUs", family, region, quota=quota, ask=ask)
+        yield check_quota(cpus, "vCPUs", family, region, quota=quota, ask=ask)
 
 
-def _offered(told: Skus, *, region: str, size: str, pools: Pools) -> Iterator[PreflightFinding]:
+def _offered(shown: Skus, *, region: str, size: str, pools: Pools) -> Iterator[PreflightFinding]:
     other = f"az vm list-skus --location {region} --zone --resource-type virtualMachines --output table"
-    sku = next((item for item in told.root if item.name.lower() == size.lower()), _Sku(name=size))
+    sku = next((item for item in shown.root if item.name.lower() == size.lower()), _Sku(name=size))
     barred = next((item for item in sku.restrictions if item.type == "Location"), None)
     if barred is not None:
         message = f"{size} is closed to this subscription in {region} ({barred.reason})"
@@ -215,12 +215,12 @@ def _offered(told: Skus, *, region: str, size: str, pools: Pools) -> Iterator[Pr
         return
     closed = {zone for item in sku.restrictions if item.type == "Zone" for zone in item.info.zones or ()}
     zones = {zone for place in sku.places for zone in place.zones or ()} - closed
-    wanted = {name: own.zones for name, (pool, own) in pools.items() if pool.machine.name == size}
-    if sku.places and not zones and not any(wanted.values()):
-        message = f"{size} is offered in {region}, in no zone of its own"
+    requested = {name: own.zones for name, (pool, own) in pools.items() if pool.machine.name == size}
+    if sku.places and not zones and not any(requested.values()):
+        message = f"{size} is offered in {region}, but not in its availability zones"
         yield PreflightFinding(level="ok", subject="machines", message=message)
         return
-    yield judge_offer(size, region, wanted, zones, other)
+    yield check_offer(size, region, requested, zones, other)
 
 
 def _reserved(name: str, pool: PoolPlan, group: str) -> CloudQuestion:
@@ -234,38 +234,38 @@ def _reserved(name: str, pool: PoolPlan, group: str) -> CloudQuestion:
     size, most = pool.machine.name, pool.max_nodes
     ask = f"az capacity reservation create --name {size} --sku {size} --capacity {most} {' '.join(named)}"
 
-    def judge(told: Reservations) -> Iterator[PreflightFinding]:
-        kept = sum(item.sku.capacity for item in told.root if item.sku.name == size)
-        yield judge_reservation(name, parts[-1], size, kept=kept, most=most, ask=ask)
+    def check(shown: Reservations) -> Iterator[PreflightFinding]:
+        kept = sum(item.sku.capacity for item in shown.root if item.sku.name == size)
+        yield check_reservation(name, parts[-1], size, kept=kept, most=most, ask=ask)
 
     return CloudQuestion(
         subject="reservation",
         about=f"the reservation {parts[-1]} of pool {name}",
         command=("az", "capacity", "reservation", "list", *named, *_JSON),
         answer=Reservations,
-        judge=judge,
+        check=check,
     )
 
 
 def _permitted(settings: AksClusterSettings, login: Account) -> CloudQuestion:
     scope = f"/subscriptions/{login.account}"
-    wanted = _WRITES if settings.create is None else (_MAKES_GROUP, *_WRITES)
+    requested = _WRITES if settings.create is None else (_MAKES_GROUP, *_WRITES)
     group = None if settings.adopt is None else settings.adopt.resource_group
     if isinstance(group, str):
         scope = f"{scope}/resourceGroups/{group}"
 
-    def judge(told: Permissions) -> Iterator[PreflightFinding]:
+    def check(shown: Permissions) -> Iterator[PreflightFinding]:
         def ask(action: str) -> str:
             role = "Contributor" if action == _MAKES_GROUP else _ROLE
             return f'az role assignment create --assignee {login.user.name} --role "{role}" --scope {scope}'
 
-        missing = {action: ask(action) for action in wanted if not allowed(action, told.value)}
+        missing = {action: ask(action) for action in requested if not allowed(action, shown.value)}
         if isinstance(group, StackOutput):
             # Who may not in the whole subscription may in that group.
             why = f"its resource group is {group}, which only the engine reads"
-            yield from judge_permissions({}, dict.fromkeys(missing, why), scope)
+            yield from check_permissions({}, dict.fromkeys(missing, why), scope)
             return
-        yield from judge_permissions(missing, {}, scope)
+        yield from check_permissions(missing, {}, scope)
 
     return CloudQuestion(
         subject="permissions",
@@ -275,5 +275,5 @@ def _permitted(settings: AksClusterSettings, login: Account) -> CloudQuestion:
             f"https://management.azure.com{scope}/{_PERMISSIONS}",
         ),
         answer=Permissions,
-        judge=judge,
+        check=check,
     )  # fmt: skip

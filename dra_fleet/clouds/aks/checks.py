@@ -1,4 +1,4 @@
-"""What is wrong with an AKS cluster as a whole, told before Azure is asked for anything.
+"""Checks of an AKS cluster as a whole, before any call to Azure.
 
 Source: https://learn.microsoft.com/en-us/azure/aks/ (GPU node pools, MIG, supported versions) and
 https://blog.aks.azure.com/ (DRA with vGPU, DRA with MIG).
@@ -63,7 +63,7 @@ def check_aks_values(
             f"cluster {at[1]}: chart {release.version} was seen to crash on Azure machines, which do not "
             "show the PCIe root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
         )
-    gates = driver.facts.judged_version(release.version)
+    gates = driver.facts.checked_version(release.version)
     default = gates.feature_gates.get("IMEXDaemonsWithDNSNames", False) if gates else False
     gate = value_at(release.values, "featureGates.IMEXDaemonsWithDNSNames", default=default)
     fractions = [pool.name for pool in served if pool.machine.gpu_fraction is not None]
@@ -116,7 +116,7 @@ def _check_pool(
             *at,
             "nodes",
             "min",
-            what="must be at least 1: the AKS autoscaler cannot tell which devices a new node would have",
+            what="must be at least 1: the AKS autoscaler does not know which devices a new node would have",
             got="0",
             allowed="1 or more",
             fix="set nodes: {min: 1, …}",
@@ -157,14 +157,17 @@ def _check_managed(
     settings: AksClusterSettings,
     findings: Findings,
 ) -> None:
-    """What AKS manages on its own comes with a device plugin, and one GPU may have one advertiser."""
+    """Check that a pool with AKS-managed GPUs has no second advertiser.
+
+    AKS installs a device plugin there.
+    """
     if pool.gpu_management == "Managed":
         findings.error(
             *at,
             "gpuManagement",
-            what="brings a device plugin of AKS, which advertises the GPUs that the DRA driver publishes"
+            what="installs a device plugin of AKS, which advertises the GPUs that the DRA driver publishes"
             if settings.drivers
-            else "is not set up by this program: it brings a device plugin of AKS beside any DRA driver",
+            else "is not set up by this program: it installs a device plugin of AKS beside any DRA driver",
             got="Managed",
             allowed="Unmanaged",
             fix="remove gpuManagement",
@@ -216,8 +219,8 @@ def _check_operator(
             )
         elif pool.machine.gpus and pool.by_plugin:
             findings.warnings.append(
-                f"cluster {at[1]}: a device plugin shall give out the GPUs of pool {pool.name}, and "
-                f"nothing of this stack brings one: {fix}"
+                f"cluster {at[1]}: a device plugin shall advertise the GPUs of pool {pool.name}, and "
+                f"nothing of this stack installs one: {fix}"
             )
         elif is_divided(pool):
             findings.error(
@@ -225,7 +228,7 @@ def _check_operator(
                 "pools",
                 pool.name,
                 "sharing",
-                what="asks for MIG partitions that nobody makes: the operator's MIG manager does",
+                what="asks for MIG partitions that nothing makes: the operator's MIG manager does",
                 got="mig",
                 fix=fix,
             )
@@ -234,18 +237,18 @@ def _check_operator(
 def _check_provisioning(at: tuple[str, ...], settings: AksClusterSettings, findings: Findings) -> None:
     if not settings.drivers:
         return
-    for key, value, wanted in (
+    for key, value, requested in (
         ("sku", settings.sku, "Base"),
         ("nodeProvisioning", settings.node_provisioning, "Manual"),
     ):
-        if value != wanted:
+        if value != requested:
             findings.error(
                 *at,
                 key,
                 what="provisions nodes by itself and ignores claims; pods with claims would stay Pending",
                 got=value,
-                allowed=wanted,
-                fix=f"set {key}: {wanted}; the stack's pools are scaled by the cluster autoscaler",
+                allowed=requested,
+                fix=f"set {key}: {requested}; the stack's pools are scaled by the cluster autoscaler",
             )
 
 

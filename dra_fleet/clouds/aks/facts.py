@@ -21,11 +21,11 @@ class AksFacts(Entry):
     minors: tuple[AksMinor, ...]
 
     def minor(self, minor: str) -> AksMinor | None:
-        """The entry of a minor, if it is known."""
+        """Return the entry of a minor, or None if it is unknown."""
         return next((entry for entry in self.minors if entry.minor == minor), None)
 
 
 @cache
 def aks_facts() -> AksFacts:
-    """The facts, read once."""
+    """Load the facts once."""
     return AksFacts.model_validate(read("dra_fleet.clouds.aks", "facts.yaml"))

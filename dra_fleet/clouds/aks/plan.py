@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class NameRule:
-    """A resource type's rule: at most `limit` characters, and what is to be left out of a name."""
+    """A resource type's rule: at most `limit` characters, and what is to be omitted of a name."""
 
     limit: int
     strip: re.Pattern[str]
@@ -49,7 +49,7 @@ RULES = {
 
 
 def physical_name(kind: str, name: str, *identity: str) -> str:
-    """The name in Azure of something with our name: what fits of it, then a hash of all of it.
+    """Return the name in Azure: as much of `name` as fits, then a hash of all of it.
 
     Args:
         kind: a key of RULES.
@@ -65,7 +65,7 @@ def physical_name(kind: str, name: str, *identity: str) -> str:
 
 
 def quota_family(size: str) -> str:
-    """The quota family of a VM size: standardNVADSA10v5Family of Standard_NV6ads_A10_v5.
+    """Return the quota family of a VM size, such as standardNVADSA10v5Family for Standard_NV6ads_A10_v5.
 
     https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions
     """
@@ -85,7 +85,7 @@ _SHAPE = "gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220"
 def plan_aks_pool(
     at: tuple[str, ...], name: str, settings: AksClusterSettings, findings: Findings
 ) -> PoolPlan | None:
-    """The plan of a pool, or None after its machine was refused."""
+    """Return the plan of a pool, or None if its machine was rejected."""
     pool = settings.pools[name]
     known = CLOUD.machines
     machine = find_machine(at, pool.machine, known, _describe(pool.machine), findings=findings)
@@ -96,17 +96,17 @@ def plan_aks_pool(
     check_devices(at, machine, pool, findings)
     operated = settings.gpu_operator is not None
     by_operator = pool.gpu_driver == "operator"
-    ours = {POOL: name, **labels_of(machine, pool, by_operator=by_operator, operated=operated)}
+    own = {POOL: name, **labels_of(machine, pool, by_operator=by_operator, operated=operated)}
     if pool.spot:
-        ours[SPOT] = "spot"
-    check_labels(at, pool, ours, findings, machine=machine, reserved=_RESERVED, operated=operated)
+        own[SPOT] = "spot"
+    check_labels(at, pool, own, findings, machine=machine, reserved=_RESERVED, operated=operated)
     taints = [Taint(key=SPOT, value="spot", effect="NoSchedule")] if pool.spot else []
     driver = "host" if pool.gpu_driver == "aks" else "operator"
-    return planned(name, pool, machine, {**pool.labels, **ours}, taints=taints, gpu_driver=driver)
+    return planned(name, pool, machine, {**pool.labels, **own}, taints=taints, gpu_driver=driver)
 
 
 def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:
-    """The pool's name in Azure. It changes with what AKS cannot change: a new pool replaces the old."""
+    """Return a pool name that changes with every immutable property, so that a new pool replaces the old."""
     return physical_name(
         "agentPool",
         plan.name,
@@ -122,18 +122,19 @@ def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:
     )
 
 
-def _describe(wanted: str | AksMachine) -> str:
+def _describe(requested: str | AksMachine) -> str:
     size = (
-        wanted if isinstance(wanted, str) and wanted.startswith("Standard_") else "Standard_NC24ads_A100_v4"
+        requested
+        if isinstance(requested, str) and requested.startswith("Standard_")
+        else "Standard_NC24ads_A100_v4"
     )
     return f"describe it in the stack file, with its own figures: machine: {{vmSize: {size}, {_SHAPE}}}"
 
 
-def _described(machine: Machine, wanted: AksMachine, known: Mapping[str, Machine]) -> Machine:
-    """A machine of the stack file; its GPU is a part of one where the model is a vGPU's."""
-    fractions = (item.gpu_fraction for item in known.values() if item.gpu == wanted.gpu)
+def _described(machine: Machine, requested: AksMachine, known: Mapping[str, Machine]) -> Machine:
+    fractions = (item.gpu_fraction for item in known.values() if item.gpu == requested.gpu)
     found = {
-        "name": wanted.vm_size,
+        "name": requested.vm_size,
         "cloud": "aks",
         "gpu_fraction": next((fraction for fraction in fractions if fraction), None),
     }
@@ -141,7 +142,7 @@ def _described(machine: Machine, wanted: AksMachine, known: Mapping[str, Machine
 
 
 def aks_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> ChartValues:
-    """What a driver's chart needs on AKS.
+    """Return the chart values that a driver needs on AKS.
 
     Args:
         driver: the driver.

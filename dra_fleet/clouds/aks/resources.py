@@ -35,7 +35,10 @@ SPOT = "kubernetes.azure.com/scalesetpriority"
 
 _GROUP: Final = r"azure-native(_containerservice_v\w+)?:containerservice(/v\w+)?"
 _CHOSEN: Final = "the minor before AKS's newest, in its latest patch"
-"""Where no version is given: https://learn.microsoft.com/azure/aks/supported-kubernetes-versions"""
+"""The version that AKS chooses by default.
+
+https://learn.microsoft.com/azure/aks/supported-kubernetes-versions
+"""
 # https://www.pulumi.com/registry/packages/azure/api-docs/containerservice/kubernetescluster/
 _CLASSIC: Final = r"azure:containerservice/kubernetesCluster:KubernetesCluster"
 _CLASSIC_POOL: Final = r"azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool"
@@ -66,7 +69,7 @@ def _end(cluster: Resource, minor: str) -> dt.date | None:
 
 
 def _named(holder: Resource | NodePool, native: tuple[str, ...], classic: str) -> Value:
-    """A field by its name in either provider, by the one that is given."""
+    """Return a field by its name in the provider that declares it."""
     found = holder.get(classic)
     return found if found.possible else holder.get(*native)
 
@@ -110,7 +113,10 @@ def _limit(scaled: str, switch: str = "enableAutoScaling", count: str = "count")
 
 
 def _sizes(pool: Value) -> list[Value]:
-    """One size, or those of a pool of several: https://learn.microsoft.com/azure/aks/virtual-machines-node-pools."""
+    """Return the size of a pool, or all sizes.
+
+    https://learn.microsoft.com/azure/aks/virtual-machines-node-pools.
+    """
     scale = pool.get("virtualMachinesProfile", "scale")
     several = [scale.every(*steps(path)) for path in ("manual.*.size", "manual.*.sizes.*", "autoscale.size")]
     found = [size for sizes in several for size in sizes if size.possible]
@@ -219,18 +225,18 @@ RESOURCES = CloudResources(
     system_pool="",
     machine_templates=(),
     machines=lambda: CLOUD.machines,
-    machines_told=nothing,
+    known_machines=nothing,
     # https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated
     gpu_families={"nvidia": re.compile(r"(?i)Standard_N[CDV](?!\d+as_v4|\d+adm?s_V710|\w*_MI\d)")},
     # https://learn.microsoft.com/azure/virtual-machines/sizes/overview
     plain_families=re.compile(r"(?i)(Standard|Basic)_[ABDEFGHLM]"),
-    gpus_told=untold,
+    known_gpus=untold,
     own_labels=re.compile(r"(^|[./])azure\.com(/|$)|^(accelerator|agentpool)$"),
     labels_by_hand=frozenset(),
     labels_gpus=False,
     added_taints=_added_taints,
     device_plugin=untold,
-    images_told=untold,
+    known_images=untold,
     managed_plugins=ManagedPlugins(
         types=re.compile(rf"{_GROUP}:(AgentPool|ManagedCluster)|azure-native:resources:Resource"),
         places=_management,

@@ -44,7 +44,7 @@ _RANGE = "a range such as 203.0.113.0/24"
 ResourceGroupName = Annotated[
     str,
     Field(
-        # A bounded repeat of \w, which has all letters of the world, takes 30 ms to compile.
+        # A bounded repeat of \w, which has all letters of the simulator, takes 30 ms to compile.
         pattern=r"^[-\w._()]*[-\w_()]$",
         max_length=90,
         description="Name of a resource group: at most 90 letters, digits and - _ . ( ), no dot at the end",
@@ -237,7 +237,7 @@ class AksMachine(InlineMachine):
 
 
 class PoolUpgrade(SettingsModel):
-    """How a pool is upgraded: with additional nodes (surge) or with fewer nodes."""
+    """Upgrade of a pool: with additional nodes (surge) or with fewer nodes."""
 
     surge: Nodes | None = None
     unavailable: Nodes | None = None

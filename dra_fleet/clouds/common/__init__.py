@@ -1,1 +1,1 @@
-"""What several clouds have in common."""
+"""Helpers for several clouds."""

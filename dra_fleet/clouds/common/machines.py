@@ -54,7 +54,7 @@ class ReservedLabels:
         owner: What people call it.
         refuser: Who refuses them.
         prefixes: How they begin.
-        judged: Further ones, which the cloud's own checks judge.
+        checked: Further ones, which the cloud's own checks check.
         set_by: By key the setting of a pool that has this program set one.
         why: By key what a label of this program's is for, to begin a sentence with.
     """
@@ -62,7 +62,7 @@ class ReservedLabels:
     owner: str
     refuser: str
     prefixes: tuple[str, ...]
-    judged: frozenset[str] = frozenset()
+    checked: frozenset[str] = frozenset()
     set_by: Mapping[str, str] = field(default_factory=dict[str, str])
     why: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -70,42 +70,42 @@ class ReservedLabels:
 def check_labels(
     at: Place,
     pool: CreatedPoolSettings,
-    ours: Mapping[str, str],
+    own: Mapping[str, str],
     findings: Findings,
     *,
     machine: Machine,
     reserved: ReservedLabels,
     operated: bool = False,
 ) -> None:
-    """Refuse labels of a pool that this program sets itself, that the cloud keeps to itself, or that mislead.
+    """Reject labels of a pool that dra-fleet sets, that the cloud reserves, or that mislead.
 
     Args:
-        at: where the pool stands in the stack file.
+        at: the pool's path in the stack file.
         pool: its settings.
-        ours: the labels that the program sets.
+        own: labels that the program sets.
         findings: collects the problems.
         machine: its machine.
         reserved: those that the cloud keeps to itself.
         operated: whether an operator readies the cluster's nodes.
     """
     for key, value in sorted(pool.labels.items()):
-        if key in reserved.judged or ours.get(key) == value:
+        if key in reserved.checked or own.get(key) == value:
             continue
-        told: Place = (*at, "labels", key)
+        reported: Place = (*at, "labels", key)
         setting, fix = reserved.set_by.get(key), f"remove {key} from labels"
-        if key in ours:
+        if key in own:
             what = reserved.why.get(key) or _what_for(key)
-            findings.error(*told, what=what, got=value, allowed=ours[key], fix=fix)
+            findings.error(*reported, what=what, got=value, allowed=own[key], fix=fix)
         elif setting is not None:
             what = f"is a label that this program sets where the pool says {setting}"
-            findings.error(*told, what=what, got=value, fix=f"{fix}, and set {setting}")
+            findings.error(*reported, what=what, got=value, fix=f"{fix}, and set {setting}")
         elif key.startswith(reserved.prefixes):
             what = (
                 f"has a prefix that belongs to {reserved.owner} or Kubernetes; {reserved.refuser} refuses it"
             )
-            findings.error(*told, what=what, got=key, fix="choose a prefix of your own")
+            findings.error(*reported, what=what, got=key, fix="choose a prefix of your own")
         elif what := _misleads(key, value, machine, pool.advertise, operated=operated):
-            findings.error(*told, what=what, got=value, fix=fix)
+            findings.error(*reported, what=what, got=value, fix=fix)
 
 
 def _what_for(key: str) -> str:
@@ -115,9 +115,10 @@ def _what_for(key: str) -> str:
 
 
 def _misleads(key: str, value: str, machine: Machine, advertise: Advertiser | None, *, operated: bool) -> str:
-    """What a label makes software do that goes by it, or writes it itself; empty for nothing wrong.
+    """Return how a label misleads software that reads or writes it; empty if it does not.
 
-    An operator forgets: https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/state_manager.go
+    The GPU Operator deletes its labels:
+    https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/state_manager.go
     """
     for driver in drivers.known():
         operator = driver.resources.operator if operated else None
@@ -138,54 +139,54 @@ def _misleads(key: str, value: str, machine: Machine, advertise: Advertiser | No
 
 def find_machine(
     at: tuple[str, ...],
-    wanted: str | InlineMachine,
+    requested: str | InlineMachine,
     known: Mapping[str, Machine],
     describe: str,
     *,
     findings: Findings,
 ) -> Machine | None:
-    """The machine, or None after what is wrong was told.
+    """Return the machine, or None after reporting why it is rejected.
 
     Args:
-        at: where the pool stands in the stack file.
-        wanted: a name, or a description.
+        at: the pool's path in the stack file.
+        requested: a name, or a description.
         known: the machines that may be named here.
-        describe: how to describe one that is not known.
+        describe: how to describe an unknown machine.
         findings: collects the problems.
     """
-    if isinstance(wanted, str):
-        machine = known.get(wanted)
+    if isinstance(requested, str):
+        machine = known.get(requested)
         if machine is None:
             findings.unknown(
                 *at,
                 "machine",
                 what="is no machine of the catalogue",
-                got=wanted,
+                got=requested,
                 known=list(known),
                 fix=describe,
             )
         return machine
     models = drivers.accelerators()
-    if wanted.gpu is not None and wanted.gpu not in models:
+    if requested.gpu is not None and requested.gpu not in models:
         findings.unknown(
             *at,
             "machine",
             "gpu",
             what="is no GPU model of the catalogue",
-            got=wanted.gpu,
+            got=requested.gpu,
             known=list(models),
         )
         return None
-    return _described(wanted)
+    return _described(requested)
 
 
 def check_devices(
     at: tuple[str, ...], machine: Machine, pool: CommonPoolSettings, findings: Findings
 ) -> None:
-    """Refuse what cannot be had of the machine's devices: a way to share them, or somebody to advertise them.
+    """Reject a sharing strategy or an advertiser that the machine's devices do not support.
 
     Args:
-        at: where the pool stands in the stack file.
+        at: the pool's path in the stack file.
         machine: the pool's machine.
         pool: its settings.
         findings: collects the problems.
@@ -195,19 +196,19 @@ def check_devices(
         _check_advertiser(at, machine, pool, pool.advertise, findings)
 
 
-def _check_sharing(at: tuple[str, ...], machine: Machine, wanted: Sharing, findings: Findings) -> None:
+def _check_sharing(at: tuple[str, ...], machine: Machine, requested: Sharing, findings: Findings) -> None:
     """Refuse a strategy that the machine's devices cannot follow; whole devices are had of all."""
     for driver in drivers.known():
-        if not isinstance(wanted, driver.strategies()):
+        if not isinstance(requested, driver.strategies()):
             continue
         if driver.serves(machine):
-            findings.errors += driver.check_sharing(machine, wanted, under(*at, "sharing"))
+            findings.errors += driver.check_sharing(machine, requested, under(*at, "sharing"))
         else:
             findings.error(
                 *at,
                 "sharing",
                 what=f"shares GPUs that {machine.name} does not have",
-                got=wanted.strategy,
+                got=requested.strategy,
                 fix="remove sharing, or choose a machine with GPUs",
             )
 
@@ -224,7 +225,7 @@ def _check_advertiser(
         findings.error(
             *at,
             "advertise",
-            what=f"is about devices that {machine.name} does not have, or that no device plugin gives out",
+            what=f"is about devices that {machine.name} does not have, or that no device plugin advertises",
             got=advertise,
             fix="remove advertise",
         )
@@ -245,20 +246,20 @@ def _check_advertiser(
         findings.error(
             *at,
             "sharing",
-            what="is how a DRA driver's devices are shared, and a device plugin gives out those of this pool",
+            what="is for devices of a DRA driver, and a device plugin advertises those of this pool",
             got=pool.sharing.strategy,
             allowed=ExclusiveSharing().strategy,
             fix="remove sharing, or set advertise: dra",
         )
 
 
-def isolation(machine: Machine, wanted: Sharing) -> str:
-    """What isolates the devices of a pool from each other; empty where no driver tells."""
-    return next(filter(None, (driver.isolation(machine, wanted) for driver in drivers.known())), "")
+def isolation(machine: Machine, requested: Sharing) -> str:
+    """Return the isolation between the devices of a pool; empty if no driver reports it."""
+    return next(filter(None, (driver.isolation(machine, requested) for driver in drivers.known())), "")
 
 
 def is_divided(pool: PoolPlan) -> bool:
-    """Whether a pool's devices are divided before a driver publishes them."""
+    """Return True if a pool's devices are divided before a driver publishes them."""
     return any(driver.is_divided(pool.machine, pool.sharing) for driver in drivers.known())
 
 
@@ -270,10 +271,10 @@ def labels_of(
     operated: bool = False,
     is_found: bool = False,
 ) -> dict[str, str]:
-    """The labels that a pool's nodes need for the drivers, and for operators that ready them.
+    """Return the node labels that the drivers and operators need.
 
-    An operator whose device plugin shall leave a pool alone forgets what labels tell it of nodes that
-    are said to have devices before it finds any itself, but not that all of its pods shall leave them alone:
+    If a label reports devices before the operator finds any, the operator deletes the label that disables
+    only its device plugin. It keeps the label that disables all of its pods:
     https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/state_manager.go.
 
     Args:
@@ -292,7 +293,7 @@ def labels_of(
         labels |= driver.pool_labels(machine, pool.sharing, by_operator=by_operator)
     for driver in drivers.in_place_of_plugins(machine) if pool.advertise == "dra" and operated else ():
         operator = driver.resources.operator
-        # It makes the partitions of nodes, so that it is not told to leave those alone.
+        # It makes the partitions of nodes, so that it is not reported to leave those alone.
         if operator is not None and not (is_found and driver.is_divided(machine, pool.sharing)):
             labels = {key: labels[key] for key in labels if is_found or key not in driver.facts.plugin_labels}
             labels[operator.device_plugin_kept_off[0 if is_found else -1]] = "false"
@@ -300,13 +301,13 @@ def labels_of(
 
 
 def advertiser_labels(machine: Machine, pool: CommonPoolSettings) -> dict[str, str]:
-    """The label that says who advertises a pool's devices, where its settings do."""
-    told = pool.advertise is not None and drivers.in_place_of_plugins(machine)
-    return {ADVERTISER: str(pool.advertise)} if told else {}
+    """Return the label with the advertiser of a pool's devices; empty if the pool does not set one."""
+    reported = pool.advertise is not None and drivers.in_place_of_plugins(machine)
+    return {ADVERTISER: str(pool.advertise)} if reported else {}
 
 
 def identity_of(plan: PoolPlan) -> tuple[str, ...]:
-    """What in a pool's name tells who advertises its devices: pods hold those of the nodes that they are on.
+    """Return the part of a pool's name that changes with the component that advertises its devices.
 
     Nodes keep their advertiser, so that others come in their place where it changes. Nothing where it is DRA.
     """
@@ -322,7 +323,7 @@ def planned(
     taints: Sequence[Taint] = (),
     gpu_driver: Literal["host", "operator"] = "host",
 ) -> PoolPlan:
-    """The plan of a pool.
+    """Return the plan of a pool.
 
     Args:
         name: the pool's name.
@@ -348,7 +349,7 @@ def planned(
 
 
 def taints_of(pool: CommonPoolSettings) -> tuple[Taint, ...]:
-    """The taints that a pool is declared with."""
+    """Return the taints that a pool declares."""
     return tuple(Taint(key=taint.key, value=taint.value, effect=taint.effect) for taint in pool.taints)
 
 
@@ -378,15 +379,17 @@ def _check_classes(cluster: str, fleet: FleetSettings, driver: Driver, findings:
     dividable = driver.resources.dividable
     if dividable is None:
         return
-    told = {name: wanted for name, wanted in fleet.classes.items() if isinstance(wanted, CelClass)}
-    for name, wanted in sorted(told.items()):
-        if _takes_whole(tuple(wanted.cel), dividable):
+    reported = {
+        name: requested for name, requested in fleet.classes.items() if isinstance(requested, CelClass)
+    }
+    for name, requested in sorted(reported.items()):
+        if _takes_whole(tuple(requested.cel), dividable):
             findings.error(
                 "classes",
                 name,
                 "cel",
                 what=f"also matches whole GPUs, on cluster {cluster} with its MIG partitions",
-                got=" && ".join(wanted.cel),
+                got=" && ".join(requested.cel),
                 fix=f"add && {dividable.is_partition}, or 'gpu' if whole GPUs are meant",
             )
 
@@ -395,4 +398,4 @@ def _takes_whole(expressions: tuple[str, ...], dividable: Dividable) -> bool:
     try:
         return bool(known_whole_taken(expressions, (dividable,), divided=True))
     except CelUnsupported:
-        return False  # the proof tells that it is unknown
+        return False  # the proof reports that it is unknown

@@ -31,22 +31,22 @@ _LISTED: Final = "listed ranges, or no public address"
 
 
 def version_field(types: str, path: str, *, otherwise: str = "") -> VersionField:
-    """A field of a version by the pattern of its types and its dotted path."""
+    """Return a version field from the pattern of its types and its dotted path."""
     return VersionField(types=re.compile(types), path=steps(path), otherwise=otherwise)
 
 
 def no_other_pools(_: Resource) -> OtherPools:
-    """The answer of a cloud that makes no pool unless it is asked to."""
+    """Return no pools, for a cloud that creates only declared pools."""
     return "none"
 
 
 def no_machines() -> Mapping[str, Machine]:
-    """The machines of a cloud of which none are known."""
+    """Return no machines, for a cloud whose machine types are unknown."""
     return {}
 
 
 def plugin_unless_labelled(pool: NodePool, key: str, value: str, title: str) -> CloudDevicePlugin | None:
-    """A device plugin that runs on a pool's nodes unless they carry a label."""
+    """Return the device plugin that runs on a pool's nodes unless they have a label."""
     label = pool.label(key)
     if label.unknown or label.text == value:
         return None
@@ -54,7 +54,7 @@ def plugin_unless_labelled(pool: NodePool, key: str, value: str, title: str) -> 
 
 
 def open_ranges(ranges: Value, fix: str) -> Iterator[Fault]:
-    """What is open to everybody in a list of ranges; nothing listed means everybody."""
+    """Report ranges that are open to everybody; an empty list is open."""
     if ranges.unknown:
         return
     if not ranges.items:
@@ -63,15 +63,15 @@ def open_ranges(ranges: Value, fix: str) -> Iterator[Fault]:
 
 
 def open_to_everybody(ranges: Sequence[Value], fix: str) -> Iterator[Fault]:
-    """The ranges of a list that holds most of the Internet, alone or together, and what is no range.
+    """Report ranges that include most of the Internet, alone or together, and invalid ranges.
 
-    A range that is unknown is noted.
+    An unknown range is noted.
     """
     for each in ranges:
         if not each.unknown and network(each.text) is None:
             yield Fault(
                 at=each,
-                problem=f"is {each.shown}, no range of addresses, so nothing tells whom it lets in",
+                problem=f"is {each.shown}, no range of addresses, so nothing reports whom it lets in",
                 allowed=_LISTED,
                 fix="write an address or a range, such as 203.0.113.0/24",
             )
@@ -89,7 +89,7 @@ def open_to_everybody(ranges: Sequence[Value], fix: str) -> Iterator[Fault]:
 
 
 def open_address(at: Value, fix: str) -> Fault:
-    """A place that lets every address reach the API server."""
+    """Return the fault of a field that opens the API server to every address."""
     return Fault(
         at=at,
         problem=f"is {at.shown}, so every address of the Internet reaches the API server",
@@ -99,9 +99,9 @@ def open_address(at: Value, fix: str) -> Fault:
 
 
 def network(text: str | None) -> IPv4Network | IPv6Network | None:
-    """The range that a text says, bits behind its prefix or not; None if it is none.
+    """Parse a range, with or without host bits; None if it is invalid.
 
-    One of version 4 within version 6 is that of version 4: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2
+    An IPv4-mapped IPv6 range is an IPv4 range: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2
     """
     try:
         read = ip_network((text or "").strip(), strict=False)
@@ -114,13 +114,13 @@ def network(text: str | None) -> IPv4Network | IPv6Network | None:
 
 
 def prefix(text: str | None) -> int:
-    """The bits that are fixed in a range; as many as there are for what is none."""
+    """Return the length of a range's prefix; the maximum if the range is invalid."""
     read = network(text)
     return IPV6LENGTH if read is None else read.prefixlen
 
 
 def is_open(ranges: Iterable[str | None]) -> bool:
-    """Whether some ranges together hold half of the addresses of either version, or more."""
+    """Return True if the ranges together include at least half of the IPv4 or IPv6 addresses."""
     read = [each for each in map(network, ranges) if each is not None]
     return any(
         2 * sum(_common(each, internet) for each in _collapsed(read, internet.version))
@@ -132,12 +132,11 @@ def is_open(ranges: Iterable[str | None]) -> bool:
 def _collapsed(
     read: Iterable[IPv4Network | IPv6Network], version: int
 ) -> Iterable[IPv4Network | IPv6Network]:
-    """The ranges of a version, none within another."""
     if version == 4:  # noqa: PLR2004 - of the Internet Protocol
         return collapse_addresses(each for each in read if isinstance(each, IPv4Network))
     return collapse_addresses(each for each in read if isinstance(each, IPv6Network))
 
 
 def _common(one: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -> int:
-    """How many addresses two ranges share: of two ranges one lies within the other, or they share none."""
+    """Return the number of addresses in both ranges. One contains the other, or they are disjoint."""
     return min(one.num_addresses, other.num_addresses) if one.overlaps(other) else 0

@@ -19,10 +19,10 @@ from dra_fleet.clouds.account import (
     account_question,
     address,
     administrators,
-    judge_offer,
-    judge_permissions,
-    judge_quota,
-    judge_reservation,
+    check_offer,
+    check_permissions,
+    check_quota,
+    check_reservation,
     version_question,
 )
 from dra_fleet.clouds.eks.facts import eks_facts
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def exposure(settings: EksClusterSettings) -> Sequence[Exposed]:
-    """What is told of a cluster's access."""
+    """Return the exposure of a cluster."""
     access = settings.access
     if access is None:
         return [ADOPTED]
@@ -61,7 +61,7 @@ class CallerIdentity(Login):
     def entity(self) -> tuple[str, str, str]:
         """The ARN of the user or role that IAM knows, its kind and its name.
 
-        Of a session of a role it is the role's, without its path, which no session tells:
+        Of a session of a role it is the role's, without its path, which no session reports:
         https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
         """
         kind, _, rest = self.arn.rpartition(":")[2].partition("/")
@@ -128,7 +128,7 @@ class EksVersions(Answered):
     versions: tuple[_EksVersion, ...] = Field(alias="clusterVersions")
 
     def offered(self) -> list[str]:
-        """The minors."""
+        """Return the offered minors."""
         return [item.version for item in self.versions]
 
 
@@ -140,7 +140,7 @@ _USABLE: Final = ("active", "scheduled")
 
 
 def questions(settings: EksClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-    """What is asked for a cluster: first whose login this is, then the account."""
+    """Return the questions for a cluster: first the login, then the account."""
     command = ("aws", "sts", "get-caller-identity", "--region", settings.region, *_JSON)
     then = partial(_of_account, cluster, settings)
     return [account_question("AWS", settings.account, command, CallerIdentity, then)]
@@ -159,7 +159,7 @@ def _of_account(
             about=f"the vCPU quotas in {region}",
             command=("aws", "service-quotas", "list-service-quotas", "--service-code", "ec2", *where),
             answer=ServiceQuotas,
-            judge=partial(_quota, region=region, pools=pools),
+            check=partial(_quota, region=region, pools=pools),
         ),
         CloudQuestion(
             subject="machines",
@@ -169,7 +169,7 @@ def _of_account(
                 "--filters", f"Name=instance-type,Values={','.join(machines)}", *where,
             ),
             answer=Offerings,
-            judge=partial(_offered, settings=settings, pools=pools, machines=machines),
+            check=partial(_offered, settings=settings, pools=pools, machines=machines),
         ),
         *(
             _reserved(pool, own.reservation, settings, where)
@@ -184,8 +184,8 @@ def _of_account(
     return asked
 
 
-def _quota(told: ServiceQuotas, *, region: str, pools: Pools) -> Iterator[PreflightFinding]:
-    wanted: Counter[str] = Counter()
+def _quota(shown: ServiceQuotas, *, region: str, pools: Pools) -> Iterator[PreflightFinding]:
+    requested: Counter[str] = Counter()
     quotas: dict[str, VcpuQuota] = {}
     for name, (pool, own) in pools.items():
         # Machines of a Capacity Block are paid for already and count against no quota:
@@ -200,23 +200,23 @@ def _quota(told: ServiceQuotas, *, region: str, pools: Pools) -> Iterator[Prefli
             yield PreflightFinding(level="warning", subject="quota", message=message, fix=fix)
             continue
         quotas[quota.code] = quota
-        wanted[quota.code] += pool.machine.cpus * pool.max_nodes
-    known = {item.code: Quota(limit=item.value) for item in told.quotas}
-    for code, cpus in sorted(wanted.items()):
+        requested[quota.code] += pool.machine.cpus * pool.max_nodes
+    known = {item.code: Quota(limit=item.value) for item in shown.quotas}
+    for code, cpus in sorted(requested.items()):
         ask = (
             f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {code} "
             f"--desired-value {cpus} --region {region}"
         )
         name = f'"{quotas[code].name}"'
-        yield judge_quota(cpus, "vCPUs", name, region, quota=known.get(code), ask=ask)
+        yield check_quota(cpus, "vCPUs", name, region, quota=known.get(code), ask=ask)
 
 
 def _offered(
-    told: Offerings, *, settings: EksClusterSettings, pools: Pools, machines: Sequence[str]
+    shown: Offerings, *, settings: EksClusterSettings, pools: Pools, machines: Sequence[str]
 ) -> Iterator[PreflightFinding]:
     for machine in machines:
-        zones = [item.zone for item in told.offerings if item.machine == machine]
-        wanted = {
+        zones = [item.zone for item in shown.offerings if item.machine == machine]
+        requested = {
             name: zones_of(own, settings)
             for name, (pool, own) in pools.items()
             if pool.machine.cloud_type == machine
@@ -225,7 +225,7 @@ def _offered(
             "aws ec2 describe-instance-type-offerings --location-type region "
             f"--filters Name=instance-type,Values={machine} --region OTHER"
         )
-        yield judge_offer(machine, settings.region, wanted, zones, elsewhere)
+        yield check_offer(machine, settings.region, requested, zones, elsewhere)
 
 
 def _reserved(
@@ -240,13 +240,13 @@ def _reserved(
     )
     ask = f"aws ec2 {larger} --instance-count {most} --region {settings.region}"
 
-    def judge(told: CapacityReservations) -> Iterator[PreflightFinding]:
+    def check(shown: CapacityReservations) -> Iterator[PreflightFinding]:
         kept = sum(
             item.total
-            for item in told.reservations
+            for item in shown.reservations
             if item.machine == machine and item.zone in zones and item.state in _USABLE
         )
-        yield judge_reservation(pool.name, reservation, machine, kept=kept, most=most, ask=ask)
+        yield check_reservation(pool.name, reservation, machine, kept=kept, most=most, ask=ask)
 
     return CloudQuestion(
         subject="reservation",
@@ -256,7 +256,7 @@ def _reserved(
             *where,
         ),
         answer=CapacityReservations,
-        judge=judge,
+        check=check,
     )  # fmt: skip
 
 
@@ -264,12 +264,12 @@ def _permitted(settings: EksClusterSettings, caller: CallerIdentity) -> list[Clo
     arn, kind, name = caller.entity
     if kind == "root":
         return []
-    wanted = _ADOPTS if settings.create is None else _CREATES
+    requested = _ADOPTS if settings.create is None else _CREATES
     given = settings.create or settings.adopt
     if settings.create is not None and settings.create.network is not None:
-        wanted = (*wanted, "ec2:CreateVpc")
+        requested = (*requested, "ec2:CreateVpc")
     if given is not None and given.node_role is None:
-        wanted = (*wanted, "iam:CreateRole")
+        requested = (*requested, "iam:CreateRole")
 
     def ask(action: str) -> str:
         statement = {"Effect": "Allow", "Action": action, "Resource": "*"}
@@ -280,13 +280,13 @@ def _permitted(settings: EksClusterSettings, caller: CallerIdentity) -> list[Clo
             f"--policy-document '{document}'"
         )
 
-    def judge(told: Simulation) -> Iterator[PreflightFinding]:
-        refused = [item for item in told.results if item.decision != _MAY]
+    def check(shown: Simulation) -> Iterator[PreflightFinding]:
+        refused = [item for item in shown.results if item.decision != _MAY]
         missing = {item.action: ask(item.action) for item in refused if not item.missing}
         unknown = {
             item.action: f"its policy asks for {', '.join(item.missing)}" for item in refused if item.missing
         }
-        yield from judge_permissions(missing, unknown, f"account {caller.account}")
+        yield from check_permissions(missing, unknown, f"account {caller.account}")
 
     return [
         CloudQuestion(
@@ -294,9 +294,9 @@ def _permitted(settings: EksClusterSettings, caller: CallerIdentity) -> list[Clo
             about=f"what {arn} may do",
             command=(
                 "aws", "iam", "simulate-principal-policy", "--policy-source-arn", arn,
-                "--action-names", *wanted, *_JSON,
+                "--action-names", *requested, *_JSON,
             ),
             answer=Simulation,
-            judge=judge,
+            check=check,
         )
     ]  # fmt: skip

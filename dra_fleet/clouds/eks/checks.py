@@ -1,4 +1,4 @@
-"""What is wrong with an EKS cluster as a whole, told before AWS is asked for anything.
+"""Checks of an EKS cluster as a whole, before any call to AWS.
 
 Source: https://docs.aws.amazon.com/eks/latest/userguide/ (device management, Capacity Blocks, UltraServers,
 node images) and https://karpenter.sh/docs/ (dynamic resources).
@@ -77,8 +77,8 @@ def check_eks_values(
     what = "is not where the node images of EKS have the GPU driver"
     check_root(at, driver, pools, release.values, findings, what=what, fix="remove it from values")
     tainted = sorted(pool.name for pool in pools if any(taint.key == GPU_TAINT for taint in pool.taints))
-    told = tolerations(value_at(release.values, "tolerations"))
-    if release.name == "aws-dranet" and tainted and not any(one.may_tolerate(GPU_TAINT) for one in told):
+    reported = tolerations(value_at(release.values, "tolerations"))
+    if release.name == "aws-dranet" and tainted and not any(one.may_tolerate(GPU_TAINT) for one in reported):
         findings.warnings.append(
             f"cluster {at[1]}: aws-dranet does not tolerate {GPU_TAINT}, so that it publishes no network "
             f"card of {', '.join(tainted)}; add the toleration to its values"
@@ -96,7 +96,7 @@ def _check_nodes(
         *at,
         "nodes",
         "min",
-        what="must be at least 1: the autoscaler cannot tell which devices a new node would have",
+        what="must be at least 1: the autoscaler does not know which devices a new node would have",
         got="0",
         allowed="1 or more, or 0 with karpenter 1.15 or later and its settings.enableDRA",
         fix="set nodes: {min: 1, …}",
@@ -170,7 +170,7 @@ def _check_ultra_server(at: tuple[str, ...], plan: PoolPlan, findings: Findings)
         f"{plan.machine.name} is one UltraServer",
         got=str(plan.max_nodes),
         allowed=f"{facts.most} at most",
-        fix="add a pool with a Capacity Block of its own",
+        fix="add a pool with another Capacity Block",
     )
 
 
@@ -180,7 +180,7 @@ def _check_efa(at: tuple[str, ...], plan: PoolPlan, pool: EksPoolSettings, findi
         return
     if not plan.network_cards:
         cards = {name: drivers.traits(item).network_cards for name, item in clouds.machines().items()}
-        names = sorted(name for name, told in cards.items() if told and told.count)
+        names = sorted(name for name, reported in cards.items() if reported and reported.count)
         findings.error(
             *at,
             "efa",
@@ -219,7 +219,7 @@ def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings
         findings.error(
             *at,
             "sharing",
-            what="asks for MIG partitions that nobody makes: the operator's MIG manager does",
+            what="asks for MIG partitions that nothing makes: the operator's MIG manager does",
             got="mig",
             fix=how_to_ask(plan.machine),
         )
@@ -245,8 +245,10 @@ def _check_dranet(
     findings: Findings,
 ) -> None:
     """AWS's build of DRANET, for EFA cards: its floor, and whether there are cards."""
-    driver, wanted = drivers.named(DRANET), settings.drivers.get(DRANET)
-    version = driver.facts.version(wanted.version) if driver is not None and wanted is not None else None
+    driver, requested = drivers.named(DRANET), settings.drivers.get(DRANET)
+    version = (
+        driver.facts.version(requested.version) if driver is not None and requested is not None else None
+    )
     if version is None or version.chart != _AWS_BUILD:
         return
     if _numbers(minor) < _DRANET:
@@ -309,7 +311,7 @@ def check_image(
     """Check a pool's image against its machine.
 
     Args:
-        at: where the pool stands in the stack file.
+        at: the pool's path in the stack file.
         plan: the pool's plan.
         pool: the pool's settings.
         settings: the cluster's.
@@ -319,8 +321,8 @@ def check_image(
     _check_operator(at, plan, pool, settings, findings)
     if plan.by_plugin and settings.gpu_operator is None and not brings_plugin(plan, pool):
         findings.warnings.append(
-            f"cluster {at[1]}: a device plugin shall give out the GPUs of pool {plan.name}, and nothing of "
-            f"this stack brings one: {how_to_ask(plan.machine)}, or choose an image of Bottlerocket"
+            f"cluster {at[1]}: a device plugin shall advertise the GPUs of pool {plan.name}, and nothing of "
+            f"this stack installs one: {how_to_ask(plan.machine)}, or choose an image of Bottlerocket"
         )
     if isinstance(pool.image, OwnImage):
         _check_arch(at, plan, pool.image.arch, pool.image.id, facts, findings=findings)
@@ -359,14 +361,14 @@ def _check_operator(
     settings: EksClusterSettings,
     findings: Findings,
 ) -> None:
-    """The GPU Operator's device plugin comes to every pool that it is not kept off."""
+    """Check that the GPU Operator's device plugin is disabled on pools that need it off."""
     if settings.gpu_operator is None:
         return
     if plan.by_plugin and brings_plugin(plan, pool):
         findings.error(
             *at,
             "image",
-            what="brings a device plugin beside that of the GPU Operator, so that each GPU is given away "
+            what="includes a device plugin beside that of the GPU Operator, so that each GPU is allocated "
             "twice",
             got=ami_type(plan.machine, pool),
             fix="remove image, or gpuOperator of the cluster",
@@ -386,7 +388,7 @@ def _check_operator(
 
 
 def brings_plugin(plan: PoolPlan, pool: EksPoolSettings) -> bool:
-    """Whether the pool's image has a device plugin."""
+    """Return True if the pool's image includes a device plugin."""
     image = None if isinstance(pool.image, OwnImage) else image_of(plan.machine, pool)
     return image is not None and image.plugin
 
@@ -394,12 +396,12 @@ def brings_plugin(plan: PoolPlan, pool: EksPoolSettings) -> bool:
 def _check_arch(
     at: tuple[str, ...], plan: PoolPlan, arch: str, name: str, facts: EksFacts, *, findings: Findings
 ) -> None:
-    wanted = plan.machine.arch or "amd64"
-    if arch != wanted:
+    requested = plan.machine.arch or "amd64"
+    if arch != requested:
         findings.error(
             *at,
             "image",
-            what=f"is built for {arch}, and {plan.machine.name} is {wanted}",
+            what=f"is built for {arch}, and {plan.machine.name} is {requested}",
             got=name,
             allowed=_allowed(plan, facts),
             fix="remove image",
@@ -475,10 +477,10 @@ def _check_release(
     if not plan.machine.name.startswith(since.machines):
         return
     if pool.release is None:
-        held = facts.efa_driver
+        driver = facts.efa_driver
         findings.warnings.append(
             f"cluster {at[1]}: pool {plan.name} takes the newest {image.name}; once that has driver branch "
-            f"{held.broken_from}, EFA breaks on {plan.machine.name}: hold it with release"
+            f"{driver.broken_from}, EFA breaks on {plan.machine.name}: hold it with release"
         )
     elif image.system == "al2023" and pool.release.rpartition("-")[2] < since.since:
         findings.error(
@@ -517,11 +519,11 @@ def _check_plugin(
 
 
 def _allowed(plan: PoolPlan, facts: EksFacts) -> str:
-    wanted = plan.machine.arch or "amd64"
+    requested = plan.machine.arch or "amd64"
     fitting = [
         entry.name
         for entry in facts.images
-        if entry.arch == wanted and entry.nvidia >= bool(plan.machine.gpus)
+        if entry.arch == requested and entry.nvidia >= bool(plan.machine.gpus)
     ]
     return ", ".join(fitting)
 

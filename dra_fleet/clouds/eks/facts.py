@@ -55,7 +55,7 @@ class ImageSince(Entry):
 
 
 class UltraServer(Entry):
-    """How many machines one NVLink fabric has at most, by the start of their names."""
+    """The maximum number of machines in an NVLink fabric, by the prefix of their names."""
 
     machines: str
     most: int
@@ -86,7 +86,7 @@ class EksFacts(Entry):
     quotas: tuple[VcpuQuota, ...]
 
     def quota(self, instance_type: str, *, spot: bool) -> VcpuQuota | None:
-        """The quota that machines of a type count against; None where nothing public says it."""
+        """Return the quota of a machine type; None if no public source names it."""
         return next(
             (
                 entry
@@ -97,15 +97,15 @@ class EksFacts(Entry):
         )
 
     def minor(self, minor: str) -> EksMinor | None:
-        """The entry of a minor, if it is known."""
+        """Return the entry of a minor, or None if it is unknown."""
         return next((entry for entry in self.minors if entry.minor == minor), None)
 
     def image(self, name: str) -> EksImage | None:
-        """The entry of an AMI type, if it is known."""
+        """Return the entry of an AMI type, or None if it is unknown."""
         return next((entry for entry in self.images if entry.name == name), None)
 
 
 @cache
 def eks_facts() -> EksFacts:
-    """The facts, read once."""
+    """Load the facts once."""
     return EksFacts.model_validate(read("dra_fleet.clouds.eks", "facts.yaml"))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 CUSTOM = "CUSTOM"
-"""The AMI type of an image of one's own."""
+"""The AMI type of a custom image."""
 NVL_DOMAIN = "NVL72"
 """The fabric of machines whose GPUs reach those of other machines over NVLink."""
 _RESERVED = ReservedLabels(
@@ -54,7 +54,7 @@ _DESCRIBE = (
 def plan_eks_pool(
     at: tuple[str, ...], name: str, settings: EksClusterSettings, findings: Findings
 ) -> PoolPlan | None:
-    """The plan of a node group, or None after its machine was refused."""
+    """Return the plan of a node group, or None if its machine was rejected."""
     pool = settings.pools[name]
     known = CLOUD.machines
     machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
@@ -66,14 +66,14 @@ def plan_eks_pool(
     check_devices(at, machine, pool, findings)
     cards = drivers.traits(machine).network_cards
     operated = settings.gpu_operator is not None
-    ours = {POOL: name, **labels_of(machine, pool, operated=operated, is_found=labels_gpus(machine, pool))}
-    check_labels(at, pool, ours, findings, machine=machine, reserved=_RESERVED, operated=operated)
-    plan = planned(name, pool, machine, {**pool.labels, **ours})
+    own = {POOL: name, **labels_of(machine, pool, operated=operated, is_found=labels_gpus(machine, pool))}
+    check_labels(at, pool, own, findings, machine=machine, reserved=_RESERVED, operated=operated)
+    plan = planned(name, pool, machine, {**pool.labels, **own})
     return replace(plan, network_cards=cards.count if pool.efa and cards else 0)
 
 
 def ami_type(machine: Machine, pool: EksPoolSettings) -> str:
-    """The AMI type of a pool: the one named, or else AL2023, with NVIDIA's driver for GPUs."""
+    """Return the AMI type of a pool: AL2023 by default, with NVIDIA's driver for GPUs."""
     if isinstance(pool.image, OwnImage):
         return CUSTOM
     arch = "ARM_64" if machine.arch == "arm64" else "x86_64"
@@ -81,28 +81,28 @@ def ami_type(machine: Machine, pool: EksPoolSettings) -> str:
 
 
 def image_of(machine: Machine, pool: EksPoolSettings) -> EksImage | None:
-    """What is known of the pool's AMI type; None for an image of one's own."""
+    """Return the catalogue entry of the pool's AMI type; None for a custom image."""
     return eks_facts().image(ami_type(machine, pool))
 
 
 def labels_gpus(machine: Machine, pool: EksPoolSettings) -> bool:
-    """Whether the pool's image labels its nodes as having GPUs, as AL2023 does, and one built on it."""
+    """Return True if the pool's image labels GPU nodes, as AL2023 and images built on it do."""
     image = image_of(machine, pool)
     return image is None or image.labels_gpus
 
 
 def zones_of(pool: EksPoolSettings, settings: EksClusterSettings) -> tuple[str, ...]:
-    """The zones whose subnets a pool is in."""
+    """Return the zones of a pool's subnets."""
     return tuple(sorted(pool.zones)) or settings.zones()
 
 
 def placed_together(pool: EksPoolSettings) -> bool:
-    """Whether the pool's nodes are in a cluster placement group."""
+    """Return True if the pool's nodes are in a cluster placement group."""
     return pool.efa if pool.placement_group is None else pool.placement_group
 
 
 def node_group_name(plan: PoolPlan, pool: EksPoolSettings, settings: EksClusterSettings) -> str:
-    """The node group's name. It changes with what EKS cannot change: a new one replaces the old."""
+    """Return a node group name that changes with every immutable property; a new group replaces the old."""
     identity = (
         plan.name,
         plan.machine.name,
@@ -121,7 +121,7 @@ SYSTEM_POOL = "system"
 def eks_driver_values(
     driver: Driver, release: Release, theirs: ChartValues, *, discovers_features: bool
 ) -> ChartValues:
-    """What a driver's chart needs on EKS.
+    """Return the chart values that a driver needs on EKS.
 
     Args:
         driver: the driver.

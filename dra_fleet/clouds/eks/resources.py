@@ -70,12 +70,12 @@ _PARTITIONING: Final = (*_NVIDIA, "device-partitioning-strategy")
 _KARPENTER_RELEASE: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 
 
-def images_told(stack: Stack, resource: Resource, families: re.Pattern[str]) -> bool | None:
-    """Whether the program says which images a node class stands for, or the nodes of a pool with GPUs have.
+def known_images(stack: Stack, resource: Resource, families: re.Pattern[str]) -> bool | None:
+    """Return True if the program specifies the images of a node class, or of a GPU pool's nodes.
 
     Args:
         stack: what may have a pool's node class.
-        resource: a node class, a pool, or none of both.
+        resource: a node class, a pool, or neither.
         families: matches names of machines with GPUs.
     """
     if _CLASSES.fullmatch(resource.type):
@@ -84,7 +84,7 @@ def images_told(stack: Stack, resource: Resource, families: re.Pattern[str]) -> 
     if POOLS.types.fullmatch(resource.type) is None or not _is_of_aws(resource) or not name.possible:
         return None
     types = _types(resource.properties)
-    has_gpus = gpus_told(resource, families)
+    has_gpus = known_gpus(resource, families)
     if has_gpus is None and types:
         has_gpus = any(families.match(value.text or "") for value in types)
     if has_gpus is False or name.unknown:
@@ -93,13 +93,13 @@ def images_told(stack: Stack, resource: Resource, families: re.Pattern[str]) -> 
 
 
 def partitions(stack: Stack, pool: NodePool) -> list[Value]:
-    """Where the settings of a pool's node classes have Bottlerocket divide its GPUs, if known."""
+    """Return the settings in a pool's node classes that let Bottlerocket partition its GPUs, if known."""
     if not makes(pool) or pool.get(*_CLASS, "name").peek is None:
         return []
-    told = [
+    reported = [
         each for each in _classes_of(stack, pool.resource) if each.get("spec", "userData").peek is not None
     ]
-    found = [_settings(each).get(*_PARTITIONING) for each in told if _image(each)[0] == _BOTTLEROCKET]
+    found = [_settings(each).get(*_PARTITIONING) for each in reported if _image(each)[0] == _BOTTLEROCKET]
     return [value for value in found if value.text == "mig"]
 
 
@@ -135,7 +135,10 @@ POOLS: Final = PoolForm(
 )
 
 _CHOSEN: Final = "the newest version that EKS has when the cluster is made"
-"""Where no version is given: https://www.pulumi.com/registry/packages/aws/api-docs/eks/cluster/"""
+"""The version that EKS chooses by default.
+
+https://www.pulumi.com/registry/packages/aws/api-docs/eks/cluster/
+"""
 
 _CLUSTER: Final = r"aws:eks/cluster:Cluster"
 
@@ -210,15 +213,15 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
     yield from open_ranges(network.get("publicAccessCidrs"), fix)
 
 
-def _gpus_told(pool: NodePool) -> Collection[str] | None:
-    told = _says_gpus(pool)
-    return None if told is None else ("nvidia",) if told else ()
+def _known_gpus(pool: NodePool) -> Collection[str] | None:
+    reported = _says_gpus(pool)
+    return None if reported is None else ("nvidia",) if reported else ()
 
 
 def _says_gpus(pool: NodePool) -> bool | None:
     """Return what the image says if a launch template names the machine; None for a custom image."""
     if not _IS_MANAGED.fullmatch(pool.resource.type):
-        return True if pool.get("gpu").flag else gpus_told(pool, _FAMILIES)
+        return True if pool.get("gpu").flag else known_gpus(pool, _FAMILIES)
     if not pool.get("instanceTypes").absent:
         return None
     image = _image_of(pool)
@@ -303,24 +306,24 @@ def _other_pools(cluster: Resource) -> OtherPools:
 def _wrong_images(stack: Stack, pool: NodePool, _: Callable[[], bool]) -> Iterator[Fault]:
     image = _image_of(pool)
     for machine in pool.machines_in(stack) if image is not None else []:
-        wanted = _architecture(machine.text or "")
-        if image is not None and wanted is not None and wanted != image.arch:
-            yield _wrong_image(pool, image, machine, wanted)
+        requested = _architecture(machine.text or "")
+        if image is not None and requested is not None and requested != image.arch:
+            yield _wrong_image(pool, image, machine, requested)
 
 
-def _wrong_image(pool: NodePool, image: EksImage, machine: Value, wanted: str) -> Fault:
+def _wrong_image(pool: NodePool, image: EksImage, machine: Value, requested: str) -> Fault:
     images = _facts().images
-    allowed = [each.name for each in images if (each.arch, each.nvidia) == (wanted, image.nvidia)]
+    allowed = [each.name for each in images if (each.arch, each.nvidia) == (requested, image.nvidia)]
     return Fault(
         at=pool.image,
-        problem=f"is {pool.image.shown}, an image for {image.arch}, and {machine.shown} is {wanted}",
+        problem=f"is {pool.image.shown}, an image for {image.arch}, and {machine.shown} is {requested}",
         allowed=", ".join(allowed),
         fix=f"set amiType: {allowed[0]}",
     )
 
 
 def _architecture(name: str) -> str | None:
-    """The processor of a machine, if it is known, else by its name; None for what is no name of one."""
+    """Return the CPU architecture of a machine, known or by its name; None if the name is invalid."""
     known = CLOUD.machines.get(name)
     if known is not None and known.arch is not None:
         return known.arch
@@ -406,16 +409,16 @@ RESOURCES = CloudResources(
         ),
     ),
     machines=lambda: CLOUD.machines,
-    machines_told=nothing,
+    known_machines=nothing,
     gpu_families={"nvidia": _FAMILIES},
     plain_families=_PLAIN,
-    gpus_told=_gpus_told,
+    known_gpus=_known_gpus,
     own_labels=re.compile(r"(^|[./])(amazonaws\.com|eksctl\.io)(/|$)"),
     labels_by_hand=frozenset(),
     labels_gpus=True,
     added_taints=nothing,
     device_plugin=_device_plugin,
-    images_told=lambda stack, resource: images_told(stack, resource, _FAMILIES),
+    known_images=lambda stack, resource: known_images(stack, resource, _FAMILIES),
     managed_plugins=None,
     gpu_driver_owner=_gpu_driver_owner,
     gpu_driver_root=_gpu_driver_root,
@@ -428,12 +431,12 @@ RESOURCES = CloudResources(
 
 
 def makes(pool: NodePool) -> bool:
-    """Whether Karpenter makes a pool's nodes."""
+    """Return True if Karpenter creates a pool's nodes."""
     return POOLS.types.fullmatch(pool.resource.type) is not None
 
 
-def gpus_told(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | None:
-    """Whether a pool's own words say that it has GPUs; None if only its machines may.
+def known_gpus(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | None:
+    """Return True if a pool's requirements select GPUs; None if only its machines decide.
 
     https://karpenter.sh/docs/concepts/scheduling/#supported-labels
     """
@@ -450,17 +453,18 @@ def gpus_told(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | No
 
 
 def device_plugin(stack: Stack, pool: NodePool, since: str) -> CloudDevicePlugin | None:
-    """The plugin of Bottlerocket, whose variant with NVIDIA's driver Karpenter takes for machines with GPUs.
+    """Return the device plugin of a pool's image.
+
+    Karpenter selects Bottlerocket's NVIDIA variant for GPU machines.
 
     Nodes of EKS Auto Mode have a device plugin, and from Kubernetes 1.36 a DRA driver, in their image.
-
     https://karpenter.sh/docs/concepts/nodeclasses/#specamifamily,
     https://docs.aws.amazon.com/eks/latest/userguide/device-management.html
 
     Args:
         stack: what has the pool's node class.
-        pool: one that Karpenter makes.
-        since: the first release that can do without the plugin.
+        pool: a pool of Karpenter.
+        since: the first release that works without the plugin.
     """
     if pool.get(*_CLASS, "group").text == _AUTO:
         return CloudDevicePlugin(
@@ -481,7 +485,7 @@ def device_plugin(stack: Stack, pool: NodePool, since: str) -> CloudDevicePlugin
 
 
 def _classes_of(stack: Stack, pool: Resource) -> list[Resource]:
-    """The node classes of a pool's name: of those in several clusters the one by its own provider."""
+    """Return the node classes that a pool names; with several clusters, those of the pool's provider."""
     name = pool.get(*_CLASS, "name").text
     found = [each for each in stack.of(_CLASSES) if name is not None and _name(each) in (name, None)]
     by = pool.provider
@@ -491,12 +495,12 @@ def _classes_of(stack: Stack, pool: Resource) -> list[Resource]:
 
 def _name(node_class: Resource) -> object:
     """Its name in the cluster; None where it is known later only."""
-    told = node_class.get("metadata", "name").peek
-    return told if isinstance(told, str) else None
+    reported = node_class.get("metadata", "name").peek
+    return reported if isinstance(reported, str) else None
 
 
 def _image(node_class: Resource) -> tuple[str, str]:
-    """The family and the release of a node class's images; empty where they are not told."""
+    """Return the family and the release of a node class's images; empty if not declared."""
     spec = node_class.get("spec")
     aliases = [term.get("alias").text or "" for term in spec.get("amiSelectorTerms").items]
     family, _, release = next((alias for alias in aliases if alias), "").partition("@")
@@ -504,19 +508,22 @@ def _image(node_class: Resource) -> tuple[str, str]:
 
 
 def _settings(node_class: Resource) -> Value:
-    """What the user data of a class of Bottlerocket says; nothing where that refuses it as well."""
+    """Return the settings in the user data of a Bottlerocket class; nothing if Bottlerocket rejects them."""
     given = node_class.get("spec", "userData")
     if given.unknown:
         return given
     try:
-        told = tomllib.loads(given.text or "")
+        reported = tomllib.loads(given.text or "")
     except tomllib.TOMLDecodeError:
-        told = {}
-    return Value(told, given.path, node_class.unknowns, secret=given.secret)
+        reported = {}
+    return Value(reported, given.path, node_class.unknowns, secret=given.secret)
 
 
 def _does_without(node_class: Resource, release: str, since: str) -> bool:
-    """Whether settings turn the plugin off and the release knows how; unknown settings are noted."""
+    """Return True if settings turn the plugin off and the release supports that.
+
+    Unknown settings are noted.
+    """
     switch = _settings(node_class).get(*_SWITCH)
     exact, floor = _KARPENTER_RELEASE.fullmatch(release), _KARPENTER_RELEASE.fullmatch(since)
     knows = exact is None or floor is None or _numbers(exact) >= _numbers(floor)

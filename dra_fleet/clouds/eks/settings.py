@@ -152,12 +152,12 @@ class OwnImage(SettingsModel):
 
 
 def image_form(value: object) -> str:
-    """The tag of the form an image is written in: an AMI type, or an image of one's own."""
+    """Return the tag of an image's form: an AMI type or a custom image."""
     return "<inline>" if isinstance(value, OwnImage | Mapping) else "<name>"
 
 
 class EksUpgrade(SettingsModel):
-    """How a node group is upgraded. MINIMAL removes nodes first and needs no additional quota."""
+    """Upgrade of a node group. MINIMAL removes nodes first and needs no additional quota."""
 
     unavailable: Annotated[
         str,
@@ -282,7 +282,7 @@ class EksClusterSettings(CreatedClusterSettings):
         return self
 
     def zones(self) -> tuple[str, ...]:
-        """The zones in which nodes can be."""
+        """Return the zones of the nodes."""
         if self.adopt is not None:
             return tuple(sorted(self.adopt.subnets))
         if self.create is not None and self.create.network is not None:

@@ -12,20 +12,18 @@ from dra_fleet.clouds.existing import CLOUD
 from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.core.findings.errors import Findings
-    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.model.settings import InlineMachine
 
 
 def exposure(settings: ExistingClusterSettings) -> Sequence[Exposed]:
-    """Where its kubeconfig comes from."""
+    """Return the source of the cluster's kubeconfig."""
     match settings.kubeconfig:
         case KubeconfigFile() as source:
-            text = f"context {source.context} of {source.file or 'the kubeconfig of whoever runs it'}"
+            text = f"context {source.context} of {source.file or 'the kubeconfig of the user'}"
         case KubeconfigSecret() as source:
             text = f"a kubeconfig from the secret {source.secret} of this stack"
         case source:
@@ -43,16 +41,13 @@ def plan_pool(
 ) -> PoolPlan | None:
     """Return the plan of a pool, or None after its machine was refused."""
     pool = settings.pools[name]
-    machine = find_machine(at, pool.machine, _known(pool.machine), _DESCRIBE, findings=findings)
+    # The cluster may have machines of any cloud; names of this list come first.
+    known = CLOUD.machines if pool.machine in CLOUD.machines else clouds.machines()
+    machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
     if machine is None:
         return None
     check_devices(at, machine, pool, findings)
     return planned(name, pool, machine, pool.node_selector, gpu_driver=pool.gpu_driver)
-
-
-def _known(machine: str | InlineMachine) -> Mapping[str, Machine]:
-    """Machines of every cloud may have been put into the cluster; they are looked for after those of none."""
-    return CLOUD.machines if machine in CLOUD.machines else clouds.machines()
 
 
 def check_selectors(cluster: str, settings: ExistingClusterSettings, findings: Findings) -> None:
@@ -69,5 +64,5 @@ def check_selectors(cluster: str, settings: ExistingClusterSettings, findings: F
                 "nodeSelector",
                 what=f"also selects every node of pool {narrow}",
                 got=str(dict(labels[wide])),
-                fix="give each pool a label value of its own",
+                fix="give each pool a different label value",
             )

@@ -1,4 +1,4 @@
-"""Clusters that exist already: bare metal, or made by somebody else."""
+"""Clusters that exist already: bare metal, or made by someone else."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal

@@ -29,7 +29,7 @@ NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
 GPU_PRESENT = "nvidia.com/gpu.present"
 GPU_DRA = "cloud.google.com/gke-nvidia-gpu-dra-driver"
 TRIPLE = (NO_PLUGIN, GPU_PRESENT, GPU_DRA)
-"""GPUs allocated by DRA need all three: GKE's plugin off, the driver's on, the autoscaler told."""
+"""DRA for GPUs requires all three: GKE's plugin off, the driver's on, the autoscaler informed."""
 TPU_DRA = "cloud.google.com/gke-tpu-dra-driver"
 """Turns GKE's TPU device plugin off."""
 DRIVER = "cloud.google.com/gke-gpu-driver-version"

@@ -16,11 +16,11 @@ from dra_fleet.clouds.account import (
     CloudQuestion,
     Exposed,
     Quota,
-    judge_offer,
-    judge_permissions,
-    judge_quota,
-    judge_reservation,
-    judged_together,
+    check_offer,
+    check_permissions,
+    check_quota,
+    check_reservation,
+    checked_together,
     version_question,
 )
 from dra_fleet.clouds.gke.facts import gke_facts
@@ -51,7 +51,7 @@ _LOGIN = Exposed(
 
 
 def exposure(settings: GkeClusterSettings) -> Sequence[Exposed]:
-    """What is told of a cluster's access."""
+    """Return the exposure of a cluster."""
     if settings.access is None:
         return [ADOPTED]
     return [_EVERYWHERE if settings.access.external else _INSIDE, _LOGIN]
@@ -87,7 +87,7 @@ class Quotas(Answered):
     quotas: tuple[_Metric, ...] = ()
 
     def quota(self, metric: str) -> Quota | None:
-        """One of them; None where it is not told."""
+        """Return a quota; None if it is not reported."""
         return next(
             (Quota(limit=item.limit, used=item.usage) for item in self.quotas if item.metric == metric), None
         )
@@ -109,7 +109,7 @@ class QuotaInfo(Answered):
     infos: tuple[_Dimensions, ...] = Field(default=(), alias="dimensionsInfos")
 
     def quota(self, dimensions: Mapping[str, str]) -> Quota | None:
-        """The value of the entry with most of these dimensions and no other; None where none is told.
+        """Return the quota of the most specific entry that matches; None if no entry does.
 
         Args:
             dimensions: such as the region and the family.
@@ -121,10 +121,10 @@ class QuotaInfo(Answered):
             if info.dimensions.items() <= dimensions.items()
             and ("region" in info.dimensions or not info.places or region in info.places)
         ]
-        told = max(fitting, key=lambda info: len(info.dimensions), default=None)
-        if told is None or told.details.value is None:
+        shown = max(fitting, key=lambda info: len(info.dimensions), default=None)
+        if shown is None or shown.details.value is None:
             return None
-        return Quota(limit=inf if told.details.value == _UNLIMITED else told.details.value)
+        return Quota(limit=inf if shown.details.value == _UNLIMITED else shown.details.value)
 
 
 class _Offer(Answered):
@@ -178,7 +178,7 @@ class ServerConfig(Answered):
     versions: tuple[str, ...] = Field(default=(), alias="validMasterVersions")
 
     def of_channel(self, name: str) -> tuple[str, ...]:
-        """The versions of a release channel; of none, those that are offered without one."""
+        """Return the versions of a release channel; without a channel, those offered outside of channels."""
         return next((item.versions for item in self.channels if item.channel == name), self.versions)
 
 
@@ -187,7 +187,7 @@ _JSON: Final = "--format=json"
 
 
 class _QuotaName(NamedTuple):
-    """A quota: its metric where Compute Engine tells it, its id in Cloud Quotas, and its dimension there."""
+    """A quota: its metric in Compute Engine, its id in Cloud Quotas, and its dimension there."""
 
     metric: str
     quota: str
@@ -202,59 +202,59 @@ _ALL_REGIONS: Final = _QuotaName("GPUS_ALL_REGIONS", "GPUS-ALL-REGIONS-per-proje
 
 
 def quota_questions(project: str, region: str, pools: Pools) -> list[CloudQuestion]:
-    """The questions; pools whose machines are reserved count against no quota any more.
+    """Return the quota questions. Pools with reserved machines count against no quota.
 
     Args:
         project: its id.
         region: where the pools are.
         pools: plan and settings by name.
     """
-    wanted, unnamed = _wanted(pools)
+    requested, unnamed = _requested(pools)
     here = f"--project={project}"
-    judge = partial(_judge, project=project, region=region)
+    check = partial(_check, project=project, region=region)
     asked = [
         CloudQuestion(
             subject="quota",
             about=f"the quotas of {project} in {region}",
             command=("gcloud", "compute", "regions", "describe", region, here, _JSON),
             answer=Quotas,
-            judge=lambda told: [
-                *(judge(told, name, count) for name, count in wanted.items() if _of_region(name)),
+            check=lambda shown: [
+                *(check(shown, name, count) for name, count in requested.items() if _of_region(name)),
                 *(_unnamed(pool, accelerator, project) for pool, accelerator in unnamed),
             ],
         )
     ]
-    if _ALL_REGIONS in wanted:
+    if _ALL_REGIONS in requested:
         asked.append(
             CloudQuestion(
                 subject="quota",
                 about=f"the quotas of {project} in all regions",
                 command=("gcloud", "compute", "project-info", "describe", here, _JSON),
                 answer=Quotas,
-                judge=lambda told: [judge(told, _ALL_REGIONS, wanted[_ALL_REGIONS])],
+                check=lambda shown: [check(shown, _ALL_REGIONS, requested[_ALL_REGIONS])],
             )
         )
-    for quota in sorted({name.quota for name in wanted if not name.metric}):
-        names = {name: count for name, count in wanted.items() if name.quota == quota and not name.metric}
+    for quota in sorted({name.quota for name in requested if not name.metric}):
+        names = {name: count for name, count in requested.items() if name.quota == quota and not name.metric}
         asked.append(
             CloudQuestion(
                 subject="quota",
                 about=f"the quota {quota} of {project}",
                 command=("gcloud", "quotas", "info", "describe", quota, _SERVICE, here, _JSON),
                 answer=QuotaInfo,
-                judge=partial(_judge_all, names=names, project=project, region=region),
+                check=partial(_check_all, names=names, project=project, region=region),
             )
         )
-    return asked if wanted or unnamed else []
+    return asked if requested or unnamed else []
 
 
 def _of_region(name: _QuotaName) -> bool:
     return bool(name.metric) and name != _ALL_REGIONS
 
 
-def _wanted(pools: Pools) -> tuple[Counter[_QuotaName], list[tuple[str, str]]]:
-    """What the pools take at max by quota, and pools with their accelerators whose quota has no name."""
-    wanted: Counter[_QuotaName] = Counter()
+def _requested(pools: Pools) -> tuple[Counter[_QuotaName], list[tuple[str, str]]]:
+    """Return the pools' maximum demand by quota, and each pool's accelerators without a known quota."""
+    requested: Counter[_QuotaName] = Counter()
     unnamed: list[tuple[str, str]] = []
     for pool, own in pools.values():
         chips = chips_of(pool.machine)
@@ -269,10 +269,10 @@ def _wanted(pools: Pools) -> tuple[Counter[_QuotaName], list[tuple[str, str]]]:
         if name is None:
             unnamed.append((pool.name, accelerator))
         else:
-            wanted[name] += count
+            requested[name] += count
         if chips is None and not spot:
-            wanted[_ALL_REGIONS] += count
-    return wanted, unnamed
+            requested[_ALL_REGIONS] += count
+    return requested, unnamed
 
 
 def _name(known: GkeQuota | None, *, spot: bool) -> _QuotaName | None:
@@ -294,26 +294,26 @@ def _unnamed(pool: str, accelerator: str, project: str) -> PreflightFinding:
     )
 
 
-def _judge_all(
-    told: QuotaInfo, *, names: Mapping[_QuotaName, int], project: str, region: str
+def _check_all(
+    shown: QuotaInfo, *, names: Mapping[_QuotaName, int], project: str, region: str
 ) -> Iterator[PreflightFinding]:
     for name, count in names.items():
-        yield _judge(told, name, count, project=project, region=region)
+        yield _check(shown, name, count, project=project, region=region)
 
 
-def _judge(
-    told: Quotas | QuotaInfo, name: _QuotaName, count: int, *, project: str, region: str
+def _check(
+    shown: Quotas | QuotaInfo, name: _QuotaName, count: int, *, project: str, region: str
 ) -> PreflightFinding:
     everywhere = name == _ALL_REGIONS
     dimensions = {} if everywhere else {"region": region, **dict(name.family)}
-    quota = told.quota(name.metric) if isinstance(told, Quotas) else told.quota(dimensions)
+    quota = shown.quota(name.metric) if isinstance(shown, Quotas) else shown.quota(dimensions)
     of = ",".join(f"{key}={value}" for key, value in dimensions.items())
     ask = (
         f"gcloud quotas preferences create {_SERVICE} --project={project} --quota-id={name.quota} "
         f"--preferred-value={count}{f' --dimensions={of}' if of else ''}"
     )
     place = "all regions" if everywhere else region
-    return judge_quota(count, "accelerators", name.called, place, quota=quota, ask=ask)
+    return check_quota(count, "accelerators", name.called, place, quota=quota, ask=ask)
 
 
 _UPDATES: Final = "container.clusters.update"
@@ -327,21 +327,21 @@ _UNKNOWN: Final = {
 
 
 def questions(settings: GkeClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-    """What is asked for a cluster: who is logged in, then whether that reaches the project, then the rest."""
+    """Return the questions for a cluster: first the login, then access to the project, then the others."""
     return [
         CloudQuestion(
             subject="account",
             about="who is logged in",
             command=("gcloud", "auth", "list", "--filter=status:ACTIVE", _JSON),
             answer=GcloudLogins,
-            judge=_logged_in,
-            then=lambda told: [_project(cluster, settings, login.account) for login in told.root[:1]],
+            check=_logged_in,
+            then=lambda shown: [_project(cluster, settings, login.account) for login in shown.root[:1]],
         )
     ]
 
 
-def _logged_in(told: GcloudLogins) -> Iterator[PreflightFinding]:
-    if not told.root:
+def _logged_in(shown: GcloudLogins) -> Iterator[PreflightFinding]:
+    if not shown.root:
         message = "quota, machines and permissions of GKE were not checked: you are not logged in"
         yield PreflightFinding(level="unchecked", subject="account", message=message, fix="gcloud auth login")
 
@@ -352,7 +352,7 @@ def _project(cluster: ClusterPlan, settings: GkeClusterSettings, login: str) -> 
         about=f"whether {login} reaches project {settings.project}",
         command=("gcloud", "projects", "describe", settings.project, _JSON),
         answer=Project,
-        judge=lambda _: (),
+        check=lambda _: (),
         then=lambda _: _of_project(cluster, settings, login),
     )
 
@@ -397,23 +397,23 @@ def _offers(settings: GkeClusterSettings, region: str, pools: Pools) -> Iterator
                     _JSON,
                 ),
                 answer=ComputeOffers,
-                judge=partial(_offered, kind=kind, region=region, by_pool=by_pool, zones=zones),
+                check=partial(_offered, kind=kind, region=region, by_pool=by_pool, zones=zones),
             )  # fmt: skip
 
 
 def _offered(
-    told: ComputeOffers,
+    shown: ComputeOffers,
     *,
     kind: str,
     region: str,
     by_pool: Mapping[str, str],
     zones: Mapping[str, Iterable[str]],
 ) -> Iterator[PreflightFinding]:
-    for wanted in sorted(set(by_pool.values())):
-        offered = [item.in_zone for item in told.root if item.name == wanted]
-        pools = {name: zones[name] for name, its in by_pool.items() if its == wanted}
-        elsewhere = f"gcloud compute {kind} list --filter=name={wanted}"
-        yield judge_offer(wanted, region, pools, offered, elsewhere)
+    for requested in sorted(set(by_pool.values())):
+        offered = [item.in_zone for item in shown.root if item.name == requested]
+        pools = {name: zones[name] for name, its in by_pool.items() if its == requested}
+        elsewhere = f"gcloud compute {kind} list --filter=name={requested}"
+        yield check_offer(requested, region, pools, offered, elsewhere)
 
 
 def _reserved(pool: PoolPlan, names: Sequence[str], settings: GkeClusterSettings) -> CloudQuestion:
@@ -426,15 +426,15 @@ def _reserved(pool: PoolPlan, names: Sequence[str], settings: GkeClusterSettings
     zones = settings.pools[pool.name].zones
     ask = f"gcloud compute reservations update {own[0]} --project={project} --zone=ZONE --vm-count={most}"
 
-    def judge(told: ComputeReservations) -> Iterator[PreflightFinding]:
-        here = [item for item in told.root if not zones or item.in_zone in zones]
+    def check(shown: ComputeReservations) -> Iterator[PreflightFinding]:
+        here = [item for item in shown.root if not zones or item.in_zone in zones]
         if any(item.specific is None for item in here):
             message = f"pool {pool.name}: how many of {machine} {', '.join(own)} reserves is unknown"
             yield PreflightFinding(level="warning", subject="reservation", message=message)
             return
         specific = [item.specific for item in here if item.specific is not None]
         kept = sum(item.count for item in specific if item.properties.machine == machine)
-        yield judge_reservation(pool.name, ", ".join(own), machine, kept=kept, most=most, ask=ask)
+        yield check_reservation(pool.name, ", ".join(own), machine, kept=kept, most=most, ask=ask)
 
     return CloudQuestion(
         subject="reservation",
@@ -444,27 +444,27 @@ def _reserved(pool: PoolPlan, names: Sequence[str], settings: GkeClusterSettings
             f"--project={project}", _JSON,
         ),
         answer=ComputeReservations,
-        judge=judge,
+        check=check,
     )  # fmt: skip
 
 
 def _permitted(settings: GkeClusterSettings, login: str) -> Sequence[CloudQuestion]:
-    wanted = (_UPDATES,) if settings.create is None else (_CREATES, _UPDATES)
+    requested = (_UPDATES,) if settings.create is None else (_CREATES, _UPDATES)
     project = settings.project
     kind = "serviceAccount" if login.endswith(".gserviceaccount.com") else "user"
     ask = f"gcloud projects add-iam-policy-binding {project} --member={kind}:{login} --role={_ROLE}"
 
-    def judge(told: Sequence[AccessState]) -> Iterator[PreflightFinding]:
-        found = dict(zip(wanted, (item.access for item in told), strict=True))
+    def check(shown: Sequence[AccessState]) -> Iterator[PreflightFinding]:
+        found = dict(zip(requested, (item.access for item in shown), strict=True))
         missing = {action: ask for action, access in found.items() if access == "NOT_GRANTED"}
         unknown = {
-            action: _UNKNOWN.get(access, "Google does not tell")
+            action: _UNKNOWN.get(access, "Google does not report")
             for action, access in found.items()
             if access not in {"GRANTED", "NOT_GRANTED"}
         }
-        yield from judge_permissions(missing, unknown, f"project {project}")
+        yield from check_permissions(missing, unknown, f"project {project}")
 
-    return judged_together(
+    return checked_together(
         [
             CloudQuestion(
                 subject="permissions",
@@ -475,11 +475,11 @@ def _permitted(settings: GkeClusterSettings, login: str) -> Sequence[CloudQuesti
                     f"--principal-email={login}", f"--permission={action}", _JSON,
                 ),
                 answer=AccessState,
-                judge=lambda _: (),
+                check=lambda _: (),
             )
-            for action in wanted
+            for action in requested
         ],
-        judge,
+        check,
     )  # fmt: skip
 
 
@@ -493,6 +493,6 @@ def _versions(minor: str, settings: GkeClusterSettings) -> CloudQuestion:
             f"--project={settings.project}", _JSON,
         ),
         ServerConfig,
-        lambda told: told.of_channel(channel),
+        lambda shown: shown.of_channel(channel),
         among=f", channel {channel}",
     )  # fmt: skip

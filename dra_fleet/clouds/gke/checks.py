@@ -94,7 +94,7 @@ def _check_flex_start(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: F
         findings.error(
             *at,
             "nodes",
-            what="must not be a fixed number with flexStart: nodes come when there is room",
+            what="must not be a fixed number with flexStart: nodes are created when there is capacity",
             got=str(plan.max_nodes),
             fix="let nodes.max be larger than nodes.min",
         )
@@ -134,7 +134,7 @@ def _check_compact(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Find
 
 
 def _check_slice(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Findings) -> None:
-    """A topology is that of one TPU slice, which is the whole pool and comes as a whole."""
+    """Check that a topology's TPU slice is the whole pool, which is created and deleted as a whole."""
     topology = None if pool.placement is None else pool.placement.topology
     if topology is None:
         return
@@ -216,7 +216,7 @@ def _check_installer(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Fi
             what=f"has no driver installer for {plan.machine.name}",
             got=pool.image,
             allowed="COS_CONTAINERD",
-            fix="set image: COS_CONTAINERD, or gpuDriver: external if somebody else installs the driver",
+            fix="set image: COS_CONTAINERD, or gpuDriver: external if someone else installs the driver",
         )
         return
     if pool.driver_installer is None or pool.driver_installer == fitting:
@@ -245,8 +245,8 @@ def _check_advertisers(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: 
         findings.error(
             *at,
             "sharing",
-            what="asks for MIG partitions that nobody makes: the GPU Operator installs nothing on GKE's node "
-            "images, and GKE's own partitions come with its device plugin",
+            what="asks for MIG partitions that nothing makes: the GPU Operator installs nothing on GKE's "
+            "node images, and GKE's own partitions come with its device plugin",
             got="mig",
             allowed="whole GPUs, g4-standard-6, g4-standard-12 and g4-standard-24 for parts",
             fix="remove sharing, or set gpuDriver: external if your DaemonSet makes driver and partitions",
@@ -321,7 +321,7 @@ def _check_zones(
             "zones",
             what=f"is required in a regional cluster: few zones of {region} have {plan.machine.name}",
             allowed="zones of the region that have the machine",
-            fix=f"add zones: [{region}-a], as `gcloud compute machine-types list` tells",
+            fix=f"add zones: [{region}-a], as `gcloud compute machine-types list` reports",
         )
         return
     check_zone_counts(at, zones_of(pool.zones, settings.location), plan.min_nodes, plan.max_nodes, findings)
@@ -410,7 +410,7 @@ def _check_dranet(
 def _check_floor(
     at: At, key: str, feature: str, got: str, settings: GkeClusterSettings, *, findings: Findings
 ) -> None:
-    """A feature works from some version on; where only a minor is declared, GKE's default of it does."""
+    """Check a feature's minimum version; a declared minor means GKE's default version of it."""
     facts = gke_facts()
     floor = facts.floor(feature).version
     version = settings.version
@@ -433,7 +433,7 @@ _CEL: Mapping[str, Callable[[Asked], object]] = {
     "an exact productName": lambda asks: asks.texts("productName"),
     "MIG partitions": lambda asks: "mig" in asks.texts("type") or asks.reads("profile"),
 }
-"""What a selector may ask that the autoscaler does not predict, by its name."""
+"""Terms of a selector that the autoscaler does not predict, by name."""
 
 
 def check_gke(
@@ -473,15 +473,15 @@ def check_gke_values(
 ) -> None:
     """Check a DRA driver's final values against what GKE admits and where its pools' GPU driver lies."""
     for key in driver.priority_keys(release.values, driver.facts.version(release.version)):
-        wanted = value_at(release.values, key, default=CRITICAL[0])
-        if wanted in CRITICAL and release.namespace != "kube-system":
+        requested = value_at(release.values, key, default=CRITICAL[0])
+        if requested in CRITICAL and release.namespace != "kube-system":
             findings.error(
                 *at,
                 "values",
                 key,
                 what=f"is not admitted in namespace {release.namespace}: GKE takes critical pods only where "
                 "a ResourceQuota allows them, and there is none",
-                got=str(wanted),
+                got=str(requested),
                 allowed="an empty text, or a priority class of your own",
                 fix=f"remove {key} from values",
             )
@@ -542,8 +542,8 @@ def _check_empty_pools(
     if not served:
         return
     empty = [pool.name for pool in without]
-    for name, wanted in sorted(fleet.classes.items()):
-        more = _unpredicted(wanted, served)
+    for name, requested in sorted(fleet.classes.items()):
+        more = _unpredicted(requested, served)
         if more:
             findings.warnings.append(
                 f"cluster {at[1]}: class {name} asks for {', '.join(more)}, which GKE's autoscaler does not "
@@ -552,17 +552,19 @@ def _check_empty_pools(
             )
 
 
-def _unpredicted(wanted: ClassSettings, served: Collection[str]) -> list[str]:
-    match wanted:
+def _unpredicted(requested: ClassSettings, served: Collection[str]) -> list[str]:
+    match requested:
         case CelClass():
-            asks = [asked(expression) for expression in wanted.cel]
+            asks = [asked(expression) for expression in requested.cel]
             return [name for name, is_asked in _CEL.items() if any(map(is_asked, asks))]
         case IntentClass():
-            if wanted.driver not in served:
+            if requested.driver not in served:
                 return []
-            wants = [name for name in _INTENTS if getattr(wanted, name) is not None]
+            wants = [name for name in _INTENTS if getattr(requested, name) is not None]
             words = {"compute_capability": "computeCapability"}
-            return [words.get(name, name) for name in wants] + (["type mig"] if wanted.type == "mig" else [])
+            return [words.get(name, name) for name in wants] + (
+                ["type mig"] if requested.type == "mig" else []
+            )
 
 
 def _check_arm_workloads(

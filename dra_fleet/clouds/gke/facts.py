@@ -50,22 +50,22 @@ class GkeKnownAccelerator(Fact):
 
 
 class GkeScaleFromZero(Entry):
-    """What the autoscaler predicts: which accelerators, and which attributes of a device."""
+    """Predictions of the autoscaler: supported accelerators and device attributes."""
 
     attributes: tuple[str, ...]
     accelerators: tuple[GkeKnownAccelerator, ...]
 
     def accelerator(self, name: str | None) -> GkeKnownAccelerator | None:
-        """The entry of an accelerator, None where the autoscaler does not know it."""
+        """Return the entry of an accelerator; None if the autoscaler does not support it."""
         return next((entry for entry in self.accelerators if entry.name == name), None)
 
 
 class GkeQuota(Entry):
-    """The quota that an accelerator counts against in a region.
+    """The quota of an accelerator in a region.
 
-    `metric`: in Compute Engine's answer about the region; spot machines have one of their own there. Else
-    `quota` with `family` is the id and dimension in Cloud Quotas, and `spot` the id of spot machines, where
-    they are public.
+    `metric`: in Compute Engine's answer about the region; spot machines have a separate metric there.
+    Otherwise `quota` with `family` is the id and dimension in Cloud Quotas, and `spot` the id of spot
+    machines, where they are public.
     """
 
     accelerator: str
@@ -76,7 +76,7 @@ class GkeQuota(Entry):
 
 
 class GkeClass(Entry):
-    """A DeviceClass that GKE itself brings, and what it selects."""
+    """A DeviceClass that GKE installs, and its selection."""
 
     name: str
     cel: str
@@ -86,7 +86,7 @@ class GkeFacts(Entry):
     """All of facts.yaml.
 
     `dranet_families`: machine families whose network cards GKE's own DRANET serves. `dranet_classes`: the
-    classes it brings.
+    classes it installs.
     """
 
     channels: tuple[str, ...]
@@ -100,11 +100,11 @@ class GkeFacts(Entry):
     quotas: tuple[GkeQuota, ...]
 
     def quota(self, accelerator: str) -> GkeQuota | None:
-        """The quota of an accelerator; None where nothing public says it."""
+        """Return the quota of an accelerator; None if no public source names it."""
         return next((entry for entry in self.quotas if entry.accelerator == accelerator), None)
 
     def image(self, name: str) -> GkeImage:
-        """The entry of a node image.
+        """Return the entry of a node image.
 
         Raises:
             KeyError: no such image is known.
@@ -112,7 +112,7 @@ class GkeFacts(Entry):
         return by_name(self.images)[name]
 
     def installer(self, name: str) -> GkeInstaller:
-        """The entry of an installer.
+        """Return the entry of an installer.
 
         Raises:
             KeyError: no such installer is known.
@@ -120,7 +120,7 @@ class GkeFacts(Entry):
         return by_name(self.installers)[name]
 
     def floor(self, feature: str) -> GkeFloor:
-        """The version from which a feature works.
+        """Return the minimum version of a feature.
 
         Raises:
             KeyError: no such feature is known.
@@ -128,7 +128,7 @@ class GkeFacts(Entry):
         return {entry.feature: entry for entry in self.floors}[feature]
 
     def numbers(self, version: str) -> tuple[int, ...] | None:
-        """A version such as 1.35.8-gke.1036000 as numbers that compare; None where it is none."""
+        """Return a version such as 1.35.8-gke.1036000 as comparable numbers; None if it is invalid."""
         if re.fullmatch(self.version_pattern, version) is None:
             return None
         return tuple(int(part) for part in re.findall(r"[0-9]+", version))
@@ -136,5 +136,5 @@ class GkeFacts(Entry):
 
 @cache
 def gke_facts() -> GkeFacts:
-    """The facts, read once."""
+    """Load the facts once."""
     return GkeFacts.model_validate(read("dra_fleet.clouds.gke", "facts.yaml"))

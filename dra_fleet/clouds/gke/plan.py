@@ -57,9 +57,9 @@ _REGIONAL_ZONES = 3
 
 
 def node_pool_name(name: str, *identity: str) -> str:
-    """The name in GKE of a pool: what fits of ours, then a hash of it and of what cannot change in place.
+    """Return a pool's name in GKE: what fits of `name`, then a hash of it and the immutable properties.
 
-    With another identity the name is another, so that the new pool is there before the old one goes.
+    With other properties the name differs, so that the new pool exists before the old one is deleted.
     """
     suffix = short_hash("\n".join((name, *identity)))
     stem = name if name[:1].isalpha() else f"p{name}"
@@ -67,13 +67,13 @@ def node_pool_name(name: str, *identity: str) -> str:
 
 
 def region_of(location: str) -> str:
-    """The region of a location: us-central1 of us-central1 and of us-central1-a."""
+    """Return the region of a location: us-central1 for us-central1 and for us-central1-a."""
     parts = location.split("-")
     return "-".join(parts[:2])
 
 
 def is_zone(location: str) -> bool:
-    """Whether a location is a zone."""
+    """Return True if a location is a zone."""
     return location.count("-") == 2  # noqa: PLR2004 - continent, region, zone
 
 
@@ -90,7 +90,7 @@ def zones_of(zones: Sequence[str], location: str) -> int:
 AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"})
 """Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
 NETWORK_CARDS = "dranet"
-"""The driver of which GKE has a build of its own."""
+"""The driver that GKE also builds."""
 _RESERVED = ReservedLabels(
     owner="GKE",
     refuser="Google",
@@ -115,7 +115,7 @@ _DESCRIBE = (
 def plan_gke_pool(
     at: tuple[str, ...], name: str, settings: GkeClusterSettings, findings: Findings
 ) -> PoolPlan | None:
-    """The plan of a pool, or None after its machine was refused."""
+    """Return the plan of a pool, or None if its machine was rejected."""
     pool = settings.pools[name]
     known = CLOUD.machines
     machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
@@ -134,9 +134,9 @@ def plan_gke_pool(
     machine = in_slice(machine, None if pool.placement is None else pool.placement.topology)
     check_devices(at, machine, pool, findings)
     classes = compute_classes_of(name, settings)
-    ours = _labels(name, pool, machine, settings, classes)
-    check_labels(at, pool, ours, findings, machine=machine, reserved=_RESERVED)
-    plan = planned(name, pool, machine, {**pool.labels, **ours}, taints=_taints(machine, classes))
+    own = _labels(name, pool, machine, settings, classes)
+    check_labels(at, pool, own, findings, machine=machine, reserved=_RESERVED)
+    plan = planned(name, pool, machine, {**pool.labels, **own}, taints=_taints(machine, classes))
     return replace(
         plan,
         driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None,
@@ -145,7 +145,7 @@ def plan_gke_pool(
 
 
 def pool_name(plan: PoolPlan, pool: GkePoolSettings) -> str:
-    """The pool's name in GKE. It changes with what GKE cannot change: a new pool replaces the old."""
+    """Return a pool name that changes with every immutable property, so that a new pool replaces the old."""
     reservation, placement = pool.reservation, pool.placement
     return node_pool_name(
         plan.name,
@@ -164,14 +164,14 @@ def pool_name(plan: PoolPlan, pool: GkePoolSettings) -> str:
 
 
 def installer_of(plan: PoolPlan, pool: GkePoolSettings) -> str | None:
-    """The driver installer of a pool by its name in the catalogue; None where this stack installs none."""
+    """Return the catalogue name of a pool's driver installer; None if the stack installs none."""
     if not plan.machine.gpus or pool.gpu_driver != "installer":
         return None
     return pool.driver_installer or fitting_installer(plan.machine, pool.image)
 
 
 def fitting_installer(machine: Machine, image: str) -> str | None:
-    """The installer made for a machine and a node image; None where there is none."""
+    """Return the installer for a machine and a node image, or None."""
     arch, fractional = machine.arch or "amd64", machine.gpu_fraction is not None
     return next(
         (
@@ -184,26 +184,26 @@ def fitting_installer(machine: Machine, image: str) -> str | None:
 
 
 def allocates(machine: Machine, pool: GkePoolSettings, settings: GkeClusterSettings) -> bool:
-    """Whether a DRA driver gives out what else the device plugin would: the stack's, or the cluster's own."""
+    """Return True if a DRA driver of stack or cluster advertises the devices, not the device plugin."""
     if pool.advertise in {"device-plugin", "compute-domain-only"}:
         return False
     return not settings.drivers or bool(allocating(machine, settings))
 
 
 def allocating(machine: Machine, settings: GkeClusterSettings) -> list[str]:
-    """The drivers of the stack that give out the devices of a machine instead of the device plugin."""
+    """Return the stack's drivers that advertise a machine's devices instead of the device plugin."""
     return [driver.name for driver in drivers.in_place_of_plugins(machine) if driver.name in settings.drivers]
 
 
 def dranet_classes_of(cluster: GkeClusterSettings) -> Mapping[str, str]:
-    """The classes that GKE itself brings for network cards: where a pool has its own DRANET."""
+    """Return the classes that GKE installs for network cards on pools with GKE's own DRANET."""
     if not any(pool.dranet for pool in cluster.pools.values()):
         return {}
     return {item.name: item.cel for item in gke_facts().dranet_classes}
 
 
 def compute_classes_of(pool: str, settings: GkeClusterSettings) -> list[str]:
-    """The ComputeClasses that a pool is in."""
+    """Return the ComputeClasses that a pool is in."""
     return [name for name, item in sorted(settings.compute_classes.items()) if pool in item.priorities]
 
 
@@ -230,13 +230,13 @@ def _labels(
 
 
 def _taints(machine: Machine, classes: list[str]) -> list[Taint]:
-    wanted = {
+    requested = {
         "nvidia.com/gpu": "present" if machine.gpus else "",
         "google.com/tpu": "present" if chips_of(machine) else "",
         "kubernetes.io/arch": "arm64" if machine.arch == "arm64" else "",
         COMPUTE_CLASS: "".join(classes[:1]),
     }
-    return [Taint(key=key, value=value, effect="NoSchedule") for key, value in wanted.items() if value]
+    return [Taint(key=key, value=value, effect="NoSchedule") for key, value in requested.items() if value]
 
 
 CRITICAL = CLOUD.guarded_priorities
@@ -244,7 +244,7 @@ _EVERY_TAINT = [{"operator": "Exists"}]
 
 
 def gke_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> ChartValues:
-    """What a driver's chart needs on GKE.
+    """Return the chart values that a driver needs on GKE.
 
     GKE admits critical priority classes only where a ResourceQuota allows them, or in kube-system.
 
@@ -271,13 +271,13 @@ _MOST_PREDICTED_BYTES = "136"
 
 
 def gke_devices(pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str]:
-    """The devices that GKE's autoscaler imagines on a node of a pool without nodes.
+    """Return the devices that GKE's autoscaler predicts on a node of an empty pool.
 
     Args:
         pool: the pool.
 
     Returns:
-        The devices, and why there are none: it does not know every accelerator, and no partitions.
+        The devices, and the reason if there are none: an unsupported accelerator, or partitions.
     """
     facts = gke_facts().scale_from_zero
     name = pool.machine.accelerator

@@ -40,17 +40,17 @@ _TPU: Final = "tpu"
 
 
 def chips_of(machine: Machine | None) -> Accelerators | None:
-    """The chips of a machine; None where it has none, or where the machine is not known."""
+    """Return the chips of a machine; None if it has none, or if the machine is unknown."""
     driver = drivers.named(_TPU)
     return None if machine is None or driver is None else driver.accelerators_of(machine)
 
 
 def in_slice(machine: Machine, topology: str | None) -> Machine:
-    """The machine as a node of a slice: each is known by the topology of the whole.
+    """Return the machine as a node of a slice, which the topology of the whole slice identifies.
 
     Args:
         machine: any machine.
-        topology: of the slice; None where a node is one by itself.
+        topology: of the slice; None where a node is a slice by itself.
     """
     if topology is None or chips_of(machine) is None:
         return machine
@@ -61,14 +61,14 @@ _NOT_INSTALLED: Final = "INSTALLATION_DISABLED"
 
 
 def facts() -> GkeFacts:
-    """What is known of GKE; loaded by who asks for more than names of resources."""
+    """Load the facts only for callers that need more than resource names."""
     from dra_fleet.clouds.gke.facts import gke_facts  # noqa: PLC0415 - models take long to build
 
     return gke_facts()
 
 
 def gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
-    """Who installs the driver on a pool's nodes; None where that is not known."""
+    """Return the component that installs the driver on a pool's nodes; None if unknown."""
     at = pool.node("guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
     off = at.text == _NOT_INSTALLED
     if at.unknown:
@@ -79,14 +79,14 @@ def gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
 
 
 def gpu_driver_root(pool: NodePool) -> str | None:
-    """Where on the host of a pool's nodes the driver is; None where that is not known."""
+    """Return the driver's path on the host of a pool's nodes; None if unknown."""
     images = facts().images
     name = pool.image.text or (images[0].name if pool.image.absent else "")
     return next((image.driver_root for image in images if image.name == name.upper()), None)
 
 
 def wrong_images(stack: Stack, pool: NodePool, has_installer: Callable[[], bool]) -> Iterator[Fault]:
-    """Google builds its GPU driver for some images and processors only."""
+    """Report images without Google's GPU driver for the machine's architecture."""
     for machine in pool.known_machines(stack):
         allowed = _images_with_driver(machine) if machine.gpus else []
         if not allowed or pool.image.absent or (pool.image.text or "").upper() in allowed:
@@ -103,7 +103,6 @@ def wrong_images(stack: Stack, pool: NodePool, has_installer: Callable[[], bool]
 
 
 def _images_with_driver(machine: Machine) -> list[str]:
-    """The images of GKE with a GPU driver for a machine's processor; none if that is every image known."""
     known = facts()
     found = {installer.image for installer in known.installers if installer.arch == machine.arch}
     return [] if found == {image.name for image in known.images} else sorted(found)
@@ -124,7 +123,7 @@ def own_driver(pool: NodePool) -> Iterator[Fault]:
 
 
 _CHOSEN: Final = "the default version of the cluster's release channel"
-"""Where no version is given: https://cloud.google.com/kubernetes-engine/versioning"""
+"""The version that GKE chooses by default: https://cloud.google.com/kubernetes-engine/versioning"""
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
 _NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 _LEGACY_ACCESS: Final = (
@@ -144,9 +143,9 @@ _ROLLED_BY: Final = (
 
 
 def _other_pools(cluster: Resource) -> OtherPools:
-    """One of e2-medium, unless the cluster says which machines, or removes it; an Autopilot follows its pods.
+    """Return e2-medium, unless the cluster sets its machines or removes the pool; Autopilot follows its pods.
 
-    Node auto-provisioning makes pools of every kind that it has a limit for:
+    Node auto-provisioning creates pools of every kind that it has a limit for:
     https://cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning
     """
     limits = cluster.get("clusterAutoscaling", "resourceLimits")
@@ -167,7 +166,7 @@ def _accelerators(pool: NodePool) -> list[Value]:
     return pool.node("guestAccelerators").items
 
 
-def _machines_told(pool: NodePool) -> list[Machine]:
+def _known_machines(pool: NodePool) -> list[Machine]:
     kinds = [each.get("type").text or "none" for each in _accelerators(pool)]
     whole = [each for each in CLOUD.machines.values() if each.gpu_fraction is None]
     found = [next((each for each in whole if each.accelerator == kind), None) for kind in kinds]
@@ -211,11 +210,11 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
     if google.flag:
         yield Fault(
             at=google,
-            problem="is true, so whoever has a machine of Google Cloud reaches the API server",
+            problem="is true, so every machine of Google Cloud reaches the API server",
             allowed="listed ranges, or no public address",
             fix="set gcpPublicCidrsAccessEnabled: false",
         )
-    # Without a block nobody is let in but the cluster's nodes:
+    # Without a block no one is let in but the cluster's nodes:
     # https://www.pulumi.com/registry/packages/gcp/api-docs/container/cluster/
     yield from open_to_everybody(networks.every("cidrBlocks", "*", "cidrBlock"), fix)
 
@@ -267,7 +266,10 @@ def _partitions(_: Stack, pool: NodePool) -> list[Value]:
 
 
 def _unpredicted(pool: NodePool, _: bool) -> Iterator[tuple[str, str]]:
-    """What its autoscaler expects rests on the pool alone, whoever serves it."""
+    """Report devices that the autoscaler does not predict.
+
+    This depends on the pool alone, not on its driver.
+    """
     if not pool.may_be_empty or not any(pool.label(key).text == "true" for key in (GPU_DRA, NO_PLUGIN)):
         return
     autoscaler = facts().scale_from_zero
@@ -302,20 +304,20 @@ RESOURCES = CloudResources(
     system_pool="system",
     machine_templates=(),
     machines=lambda: CLOUD.machines,
-    machines_told=_machines_told,
+    known_machines=_known_machines,
     # https://cloud.google.com/compute/docs/gpus
     gpu_families={"nvidia": re.compile(r"(a2|a3|a4|a4x|g2|g4)-")},
     # https://cloud.google.com/compute/docs/machine-resource
     plain_families=re.compile(
         r"(c2d?|c3d?|c4[ad]?|custom|e2|f1|g1|h3|h4d|m[1-4]|n1|n2d?|n4[ad]?|t2[ad]|x4|z3)-"
     ),
-    gpus_told=lambda pool: ("nvidia",) if _accelerators(pool) else None,
+    known_gpus=lambda pool: ("nvidia",) if _accelerators(pool) else None,
     own_labels=re.compile(r"(^|[./])google\.com(/|$)"),
     labels_by_hand=frozenset({NO_PLUGIN, GPU_DRA, TPU_DRA}),
     labels_gpus=False,
     added_taints=_added_taints,
     device_plugin=_device_plugin,
-    images_told=untold,
+    known_images=untold,
     managed_plugins=None,
     gpu_driver_owner=gpu_driver_owner,
     gpu_driver_root=gpu_driver_root,

@@ -72,7 +72,7 @@ class GpuSharing(SettingsModel):
 
 
 class GkePoolUpgrade(SettingsModel):
-    """How the nodes of a pool are upgraded."""
+    """Upgrade of a pool's nodes."""
 
     auto: Annotated[
         bool | None, Field(description="Default: enabled if the cluster has a release channel")

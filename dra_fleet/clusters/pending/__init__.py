@@ -1,4 +1,4 @@
-"""Why a pod that wants devices does not run: one cause and one sentence with the fix.
+"""Reason why a pod that requests devices does not run: one cause and one sentence with the fix.
 
 Reads only the API, so it serves real clusters as well as simulated ones.
 """

@@ -35,7 +35,7 @@ SHOWN_HOLDERS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PendingRequest:
-    """One request, or one alternative of it, with its class looked up."""
+    """A request, or one of its alternatives, with its class."""
 
     name: str
     class_name: str
@@ -122,8 +122,8 @@ def explain_queued(state: ClusterState, workload: str, namespace: str, queue: st
         conditions: list[Object] = item.get("status", {}).get("conditions", [])
         is_so = {one["type"]: one["status"] == "True" for one in conditions}
         if is_so.get("QuotaReserved") is False and not is_so.get("Finished"):
-            told = next(one.get("message", "") for one in conditions if one["type"] == "QuotaReserved")
-            return WaitingReason(Cause.QUEUED, f"it waits in queue {queue}: {told}")
+            reported = next(one.get("message", "") for one in conditions if one["type"] == "QuotaReserved")
+            return WaitingReason(Cause.QUEUED, f"it waits in queue {queue}: {reported}")
     return None
 
 
@@ -150,7 +150,7 @@ def _bound(state: ClusterState, pod: Object) -> WaitingReason:
 
 
 def _claim_specs(state: ClusterState, pod: Object) -> list[Object] | WaitingReason:
-    """The specs of all claims of a pod that are not allocated yet; a reason when one cannot be."""
+    """Return the specs of all claims of a pod that are not allocated yet, or why one cannot be."""
     specs: list[Object] = []
     namespace = pod["metadata"]["namespace"]
     for reference in pod["spec"].get("resourceClaims", []):
@@ -232,7 +232,7 @@ def _scheduler_says(pod: Object) -> WaitingReason:
 
 
 def asks_of(state: ClusterState, spec: Object) -> list[list[PendingRequest]] | WaitingReason:
-    """The requests of a claim spec, each as its alternatives; a reason when a class is missing."""
+    """Return the requests of a claim spec, each as its alternatives, or that a class is missing."""
     found: list[list[PendingRequest]] = []
     for request in spec["devices"].get("requests", []):
         bodies = [request["exactly"]] if "exactly" in request else request.get("firstAvailable", [])
@@ -261,7 +261,10 @@ def asks_of(state: ClusterState, spec: Object) -> list[list[PendingRequest]] | W
 
 
 def request_problem(state: ClusterState, spec: Object, nodes: list[Object]) -> WaitingReason | None:
-    """The first request of a claim spec that none of these nodes can meet now."""
+    """Return why the first unsatisfied request of a claim spec cannot be met on these nodes.
+
+    None if it can.
+    """
     asks = asks_of(state, spec)
     if isinstance(asks, WaitingReason):
         return asks
@@ -287,14 +290,14 @@ def _ask_problem(
             else:
                 misses.append(miss)
     except (CelInvalid, CelUnsupported, ValueError) as error:
-        return WaitingReason(Cause.OTHER, f"the selectors of {ask.what} cannot be judged here: {error}")
+        return WaitingReason(Cause.OTHER, f"the selectors of {ask.what} cannot be checked here: {error}")
     failed = next((miss for miss in misses if miss.outcome == "error"), None)
     if failed:
         return _error_reason(ask, failed)
     silent = _silent_nodes(state, ask, nodes)
     if not matching:
         return _nearest(ask, misses, silent, nodes)
-    return _room_problem(state, ask, spec, matching, silent)
+    return _occupied(state, ask, spec, matching, silent)
 
 
 def _error_reason(ask: PendingRequest, miss: FalseClause) -> WaitingReason:
@@ -306,7 +309,7 @@ def _error_reason(ask: PendingRequest, miss: FalseClause) -> WaitingReason:
 
 
 def _silent_nodes(state: ClusterState, ask: PendingRequest, nodes: list[Object]) -> WaitingReason | None:
-    """A reason if some of the nodes have no device of the driver that is asked for."""
+    """Return a reason if some of the nodes have no device of the requested driver."""
     for driver in sorted(drivers_named(ask.selectors)):
         publishing = {
             item["spec"].get("nodeName")
@@ -322,16 +325,19 @@ def _silent_nodes(state: ClusterState, ask: PendingRequest, nodes: list[Object])
 def _nearest(
     ask: PendingRequest, misses: list[FalseClause], silent: WaitingReason | None, nodes: list[Object]
 ) -> WaitingReason:
-    """What the closest device lacks; a silent node comes first where its driver shows no device."""
+    """Return what the closest device lacks.
+
+    A node without devices comes first if its driver publishes none.
+    """
     drivers = drivers_named(ask.selectors)
-    told = [miss for miss in misses if not drivers or miss.device.driver in drivers]
-    if not told and silent:
+    reported = [miss for miss in misses if not drivers or miss.device.driver in drivers]
+    if not reported and silent:
         return silent
     if not misses:
         return WaitingReason(
             Cause.NO_DEVICES, f"no driver has published any device that {ask.what} could be given"
         )
-    near = max(told or misses, key=lambda miss: miss.held)
+    near = max(reported or misses, key=lambda miss: miss.held)
     value = value_named_in(near.clause, near.device)
     return WaitingReason(
         Cause.SELECTOR_FALSE,
@@ -342,15 +348,15 @@ def _nearest(
     )
 
 
-def _room_problem(
+def _occupied(
     state: ClusterState,
     ask: PendingRequest,
     spec: Object,
     matching: list[LocatedDevice],
     silent: WaitingReason | None,
 ) -> WaitingReason | None:
-    held = state.holders()
-    free = [device for device in matching if device.key not in held]
+    holders = state.holders()
+    free = [device for device in matching if device.key not in holders]
     most = max(Counter(device.node for device in matching).values())
     if most < ask.count:
         return WaitingReason(
@@ -359,7 +365,7 @@ def _room_problem(
         )
     best = max(Counter(device.node for device in free).values(), default=0)
     if best < ask.count:
-        users = sorted({held[device.key] for device in matching if device.key in held})
+        users = sorted({holders[device.key] for device in matching if device.key in holders})
         more = f" and {len(users) - SHOWN_HOLDERS} more" if len(users) > SHOWN_HOLDERS else ""
         users_text = ", ".join(users[:SHOWN_HOLDERS]) + more
         left = f" ({len(free)} are free, but not {ask.count} on one node)" if free else ""
@@ -372,7 +378,7 @@ def _room_problem(
 
 
 def _unpartitioned(near: FalseClause, nodes: list[Object]) -> str:
-    """A word about the node's partitions, where one was asked for and a whole device is there."""
+    """Return a note about the node's partitions, if one was requested and a whole device is free."""
     node = next((item for item in nodes if item["metadata"]["name"] == near.device.node), None)
     driver = drivers.publishing(near.device.driver)
     why = driver.undivided(asked(near.clause), near.device.body, node) if driver and node else ""
@@ -410,7 +416,7 @@ def _value(device: LocatedDevice, attribute: str) -> str | None:
 
 
 def driver_problem(state: ClusterState, driver: str, nodes: list[Object]) -> WaitingReason:
-    """Why none of these nodes has devices of the driver; the most telling of the nodes' reasons."""
+    """Return why none of these nodes has devices of the driver: the most specific of the nodes' reasons."""
     daemonsets = [item for item in state.daemonsets if _runs(item["spec"]["template"]["spec"], driver)]
     if not daemonsets:
         return WaitingReason(
@@ -424,7 +430,7 @@ def driver_problem(state: ClusterState, driver: str, nodes: list[Object]) -> Wai
 
 
 def serves(state: ClusterState, driver: str, node: str) -> bool:
-    """Whether a ready pod of the driver runs on a node."""
+    """Return whether a ready pod of the driver runs on a node."""
     return any(
         _runs(pod["spec"], driver) and pod_trouble(pod) is None and "deletionTimestamp" not in pod["metadata"]
         for pod in state.pods_on(node)
@@ -488,7 +494,7 @@ def _of_pod(driver: str, pod: Object, node: str) -> WaitingReason:
 
 
 def pod_trouble(pod: Object) -> str | None:
-    """Why a pod is not ready, in its own words; None when it is."""
+    """Return why a pod is not ready, with its own message; None if it is ready."""
     status = pod.get("status", {})
     conditions = {item["type"]: item for item in status.get("conditions", [])}
     if conditions.get("Ready", {}).get("status") == "True":

@@ -25,11 +25,11 @@ DAEMON_TOLERATIONS = [
         "unschedulable",
     )
 ]
-"""What the DaemonSet controller adds to its pods."""
+"""Tolerations that the DaemonSet controller adds to its pods."""
 
 
 class Cause(StrEnum):
-    """What a pod waits for; the values are part of the JSON output."""
+    """Cause of waiting; the values are part of the JSON output."""
 
     TEMPLATE_MISSING = "template-missing"
     CLAIM_MISSING = "claim-missing"
@@ -61,7 +61,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True)
 class WaitingReason:
-    """Why a pod waits: the cause, and a sentence that names what to change."""
+    """Reason why a pod waits: the cause, and a sentence that names the change to make."""
 
     cause: Cause
     sentence: str
@@ -71,16 +71,16 @@ class WaitingReason:
 
 
 def label_problem(spec: Object, node: Object) -> str | None:
-    """What a node's labels lack for a pod specification; None when it may go there."""
-    wanted = RequiredNodeAffinity.of(spec.get("nodeSelector"), spec.get("affinity"))
+    """Return the labels that a node lacks for a pod specification; None if they match."""
+    requested = RequiredNodeAffinity.of(spec.get("nodeSelector"), spec.get("affinity"))
     labels = all_labels(node["metadata"].get("labels", {}))
-    for one in wanted.selector:
+    for one in requested.selector:
         if one.holds(labels(one.key)) == "no":
             return f"label {_wish(one)} is missing"
-    if wanted.matches(labels, node["metadata"]["name"]) == "yes":
+    if requested.matches(labels, node["metadata"]["name"]) == "yes":
         return None
-    told = (" and ".join(map(_wish, (*term.labels, *term.fields))) for term in wanted.terms or ())
-    wishes = [wish for wish in told if wish]
+    reported = (" and ".join(map(_wish, (*term.labels, *term.fields))) for term in requested.terms or ())
+    wishes = [wish for wish in reported if wish]
     if not wishes:
         return "a node affinity without requirements matches no node"
     return (
@@ -91,7 +91,7 @@ def label_problem(spec: Object, node: Object) -> str | None:
 
 
 def untolerated(spec: Object, node: Object, *, daemon: bool = False) -> str | None:
-    """The first taint that keeps a pod specification off a node, as `key=value:effect`, or None."""
+    """Return the first taint that a pod specification does not tolerate, as `key=value:effect`, or None."""
     given = [*tolerations(spec.get("tolerations")), *(DAEMON_TOLERATIONS if daemon else [])]
     taints = map(Taint.of, node["spec"].get("taints", []))
     return next(map(str, untolerated_taints(taints, given)), None)

@@ -1,4 +1,4 @@
-"""What the selectors of a request say about devices, clause by clause, as the scheduler evaluates them."""
+"""Results of a request's selectors on devices, clause by clause, as the scheduler evaluates them."""
 
 from __future__ import annotations
 
@@ -66,20 +66,20 @@ def devices_in(slices: Iterable[Object]) -> list[LocatedDevice]:
 
 
 def expressions(selectors: Iterable[Object]) -> list[str]:
-    """The CEL expressions of selectors."""
+    """Return the CEL expressions of selectors."""
     return [item["cel"]["expression"] for item in selectors if "cel" in item]
 
 
 def drivers_named(selectors: Iterable[str]) -> set[str]:
-    """The drivers that expressions ask for by `device.driver == '…'`."""
+    """Return the drivers that expressions name by `device.driver == '…'`."""
     return {name for text in selectors for name in asked(text).drivers}
 
 
 def first_miss(selectors: Sequence[str], device: LocatedDevice, minor: str) -> FalseClause | None:
-    """The first clause that is not true on a device; None when it matches.
+    """Return the first clause that is not true on a device; None if it matches.
 
     Raises:
-        CelUnsupported: an expression cannot be judged here.
+        CelUnsupported: an expression cannot be checked here.
     """
     cel = environment(minor)
     subject = CelDevice.of(device.body, device.driver)
@@ -103,7 +103,7 @@ def first_miss(selectors: Sequence[str], device: LocatedDevice, minor: str) -> F
 
 
 def value_named_in(clause: str, device: LocatedDevice) -> str:
-    """What the device really has for the attribute or capacity a clause reads, for people; may be empty."""
+    """Describe the device's value of the attribute or capacity that a clause reads; may be empty."""
     values = {**device.body.get("attributes", {}), **device.body.get("capacity", {})}
     for key, value in values.items():
         name = key.rpartition("/")[2]

@@ -49,15 +49,15 @@ class ClusterState:
         return found
 
     def pods_on(self, node: str) -> list[Object]:
-        """The pods bound to a node."""
+        """Return the pods bound to a node."""
         return self._pods_by_node.get(node, [])
 
     def pods_in(self, namespaces: Container[str]) -> list[Object]:
-        """The pods of some namespaces."""
+        """Return the pods of some namespaces."""
         return [pod for pod in self.pods if pod["metadata"]["namespace"] in namespaces]
 
     def named(self, items: Sequence[Object], name: str, namespace: str | None = None) -> Object | None:
-        """The object of that name, or None."""
+        """Return the object of that name, or None."""
         for item in items:
             meta = item["metadata"]
             if meta["name"] == name and meta.get("namespace") == namespace:
@@ -69,11 +69,11 @@ class ClusterState:
         return {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in self.claims}
 
     def claim(self, name: str, namespace: str) -> Object | None:
-        """The claim of that name, or None."""
+        """Return the claim of that name, or None."""
         return self._claims_by_name.get((namespace, name))
 
     def warnings_about(self, item: Object, reason: str) -> list[str]:
-        """The messages of an object's warnings with that reason, the newest last."""
+        """Return the messages of an object's warnings with that reason, the newest last."""
         uid = item["metadata"].get("uid")
         found = [
             event
@@ -84,32 +84,32 @@ class ClusterState:
         return [str(event.get("message", "")) for event in found]
 
     def drivers_held_by(self, pod: Object) -> list[str]:
-        """The drivers whose devices a pod's claims hold."""
+        """Return the drivers of the devices allocated to a pod's claims."""
         claims = [self.claim(name, pod["metadata"]["namespace"]) for name in claim_names(pod)]
         return sorted({result["driver"] for claim in claims if claim for result in results_of(claim)})
 
     def holders(self) -> dict[tuple[str, str, str], str]:
-        """Who holds each allocated device: (driver, pool, device) -> "namespace/consumer"."""
-        held: dict[tuple[str, str, str], str] = {}
+        """Return the user of each allocated device: (driver, pool, device) -> "namespace/consumer"."""
+        holder_of: dict[tuple[str, str, str], str] = {}
         for claim in self.claims:
             for result in results_of(claim):
                 if not result.get("adminAccess"):
                     users = [user["name"] for user in claim["status"].get("reservedFor", [])]
                     name = users[0] if users else f"claim {claim['metadata']['name']}"
                     key = (result["driver"], result["pool"], result["device"])
-                    held[key] = f"{claim['metadata']['namespace']}/{name}"
-        return held
+                    holder_of[key] = f"{claim['metadata']['namespace']}/{name}"
+        return holder_of
 
 
 async def read_state(
-    api: KubeApi, *, queues: bool = False, wanted: Mapping[str, tuple[str, int]] | None = None
+    api: KubeApi, *, queues: bool = False, requested: Mapping[str, tuple[str, int]] | None = None
 ) -> ClusterState:
     """Read a snapshot.
 
     Args:
         api: who reads.
         queues: whether Kueue's Workloads are read too; the cluster must have Kueue.
-        wanted: by workload, its namespace and copies: where all of them run, what only explains why a pod
+        requested: by workload, its namespace and copies: where all of them run, what only explains why a pod
             waits, such as thousands of warnings, is not read.
 
     Raises:
@@ -126,7 +126,7 @@ async def read_state(
         slices=slices,
         claims=claims,
     )
-    if wanted is not None and not _some_wait(pods, wanted):
+    if requested is not None and not _some_wait(pods, requested):
         return state
     warnings = api.list("v1", "Event", params={"fieldSelector": "type=Warning"})
     (daemonsets, classes, templates, *queued), events = await asyncio.gather(
@@ -154,8 +154,8 @@ async def _lists(api: KubeApi, *kinds: tuple[str, str]) -> list[list[Object]]:
     return [item["items"] for item in found]
 
 
-def _some_wait(pods: Iterable[Object], wanted: Mapping[str, tuple[str, int]]) -> bool:
-    running, places = Counter[tuple[str, str]](), {(where, name) for name, (where, _) in wanted.items()}
+def _some_wait(pods: Iterable[Object], requested: Mapping[str, tuple[str, int]]) -> bool:
+    running, places = Counter[tuple[str, str]](), {(where, name) for name, (where, _) in requested.items()}
     for pod in pods:
         meta = pod["metadata"]
         place = (meta["namespace"], meta.get("labels", {}).get(WORKLOAD, ""))
@@ -168,17 +168,17 @@ def _some_wait(pods: Iterable[Object], wanted: Mapping[str, tuple[str, int]]) ->
         if pod.get("status", {}).get("phase") != "Running":
             return True
         running[place] += 1
-    return any(running[where, name] < copies for name, (where, copies) in wanted.items())
+    return any(running[where, name] < copies for name, (where, copies) in requested.items())
 
 
 def results_of(claim: Object) -> list[Object]:
-    """A claim's allocation results; none before it is allocated."""
+    """Return a claim's allocation results; none before it is allocated."""
     allocation = claim.get("status", {}).get("allocation", {})
     return allocation.get("devices", {}).get("results", [])
 
 
 def claim_names(pod: Object) -> list[str]:
-    """The names of the ResourceClaims a pod uses, as far as they are made."""
+    """Return the names of a pod's ResourceClaims that exist."""
     status = pod.get("status", {})
     made = {item["name"]: item.get("resourceClaimName") for item in status.get("resourceClaimStatuses", [])}
     names = [

@@ -1,1 +1,1 @@
-"""What any Pulumi program declares: its resources and their values, known, absent or unknown at preview."""
+"""Resources of any Pulumi program and their values: known, absent or unknown at preview."""

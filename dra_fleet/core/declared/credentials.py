@@ -1,6 +1,6 @@
 """Finds credentials in values: by their form, by their name, in kubeconfigs, commands and encoded texts.
 
-What is secret is passed over. Nothing of a credential itself is told.
+What is secret is skipped. Nothing of a credential itself is reported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Whether a name says that its value is a credential, and whether the value can be one.
 #
-# Names are judged by their words: `max_tokens`, `secretName` and `tokenUrl` name none.
+# Names are checked by their words: `max_tokens`, `secretName` and `tokenUrl` name none.
 
 Kind = Literal["password", "token", "secret", "key"]
 
@@ -103,7 +103,7 @@ _KEYS: Final = frozenset(
         "license",
     ]
 )
-"""What a key must be to be a credential."""
+"""Required names of keys that contain credentials."""
 
 _ENDINGS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
     (re.compile(r".*(password|passwd|passphrase|pwd)"), "password"),
@@ -164,7 +164,7 @@ _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RANDOM: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w+/=.~-]{16,}")
 
 _LAYERS: Final = 4
-"""How many texts within texts are opened: a file in base64 within JSON, for example."""
+"""Largest depth of texts within texts, such as a file in base64 within JSON."""
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_\s-]{16,}={0,2}\s*")
 
@@ -178,7 +178,7 @@ _ESCAPED: Final = re.compile(r"%[0-9a-fA-F]{2}")
 _GZIP: Final = b"\x1f\x8b"
 
 _MOST_BYTES: Final = 1 << 20
-"""What a packed text is unpacked to at most; of a longer one the beginning is judged."""
+"""Largest size of an unpacked text; of a longer one only the beginning is checked."""
 
 _ASSIGNED: Final = re.compile(
     r"""(?m)^\s*(?:export\s+|set\s+|-\s+)?["']?(?P<name>\w[\w.-]{0,128})["']?\s*[:=]\s*["']?(?P<value>[^\s"',]+)"""
@@ -205,17 +205,17 @@ class HeldCredential:
 
 
 def credentials(value: Value, name: str) -> Iterator[HeldCredential]:
-    """The credentials in a value that are not secret.
+    """Yield the credentials in a value that are not secret.
 
     Args:
-        value: anything; values that are not known yet are judged by their names, and not noted.
+        value: anything; values that are not known yet are checked by their names, and not noted.
         name: what the value is called.
     """
     yield from _found(value, name, 0)
 
 
 def without_credentials(text: str, mask: str) -> str:
-    """The text with what has the form of a credential replaced by a mask, but for placeholders."""
+    """Replace credentials in a text by a mask, but keep placeholders."""
 
     def masked(match: re.Match[str]) -> str:
         secret = match.groupdict().get("secret")
@@ -264,7 +264,7 @@ def _is_pin(raw: object, name: str) -> bool:
 def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) -> Iterator[HeldCredential]:
     """Below a credential's name everything is one, but what says that it is none.
 
-    A mapping of both plain values and further structures has a form of its own; its name is no credential's.
+    A mapping of both plain values and further structures has a separate form; its name is no credential's.
     """
     variable = raw.get("name")
     if isinstance(variable, str) and set(raw) == {"name", "value"}:
@@ -285,7 +285,7 @@ def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) 
 
 
 def _in_list(value: Value, name: str, layer: int) -> Iterator[HeldCredential]:
-    """The items; one after an option, as in a command's arguments, has the option's name."""
+    """Check the items of a list; an item after an option, as in a command's arguments, has its name."""
     option = ""
     for item in value.items:
         text = item.peek if isinstance(item.peek, str) else ""
@@ -316,7 +316,7 @@ def _in_text(text: str, name: str, layer: int) -> Iterator[str]:
 
 
 def _opened(text: str) -> object | None:
-    """What a text holds that is JSON, YAML or base64; None for any other."""
+    """Parse a text of JSON, YAML or base64; return None for any other."""
     stripped = text.strip()
     if stripped[:1] in ("{", "["):
         return _structure(stripped)
@@ -346,7 +346,7 @@ def _yaml(text: str) -> object | None:
 
 
 def _decoded(text: str) -> str | None:
-    """The text that is written in hexadecimal digits or base64, packed or not; None if it is none."""
+    """Decode hexadecimal digits or base64, compressed or not; return None for other texts."""
     packed = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
         data = (
@@ -363,7 +363,7 @@ def _decoded(text: str) -> str | None:
 
 
 def named_kind(name: str) -> Kind | None:
-    """What kind of credential a name says; None for a name that says none."""
+    """Return the kind of credential that a name implies, or None."""
     words = [word.lower() for word in _WORD.findall(name)]
     while words and (words[-1] in _FORMS or words[-1].isdigit()):
         words.pop()
@@ -376,13 +376,13 @@ def named_kind(name: str) -> Kind | None:
 
 
 def is_neutral(name: str) -> bool:
-    """Whether a name says that its value is none, whatever it stands below."""
+    """Return whether a name implies that its value is no credential, whatever contains it."""
     words = [word.lower() for word in _WORD.findall(name)]
     return bool(words) and (words[-1] in _NEUTRAL or bool(_AMOUNTS.intersection(words)))
 
 
 def can_be(kind: Kind, text: str) -> bool:
-    """Whether a text can be a credential of a kind: no placeholder, no reference, no name of an object."""
+    """Return whether a text can be a credential of a kind: no placeholder, reference or object name."""
     text = text.strip()
     if not text or _PLACEHOLDER.match(text):
         return False
@@ -400,5 +400,5 @@ def can_be(kind: Kind, text: str) -> bool:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text stands for a credential that is filled in later."""
+    """Return whether a text is a placeholder for a credential."""
     return _PLACEHOLDER.match(text) is not None

@@ -1,4 +1,4 @@
-"""What rules judge: a resource of any Pulumi program, and the stack of all of them."""
+"""Resources that rules check, of any Pulumi program, and the stack of all of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Provider:
 
 @dataclass(kw_only=True)
 class Resource:
-    """One resource as the program asks for it.
+    """A resource as the program declares it.
 
     Attributes:
         type: the type token, for example `kubernetes:resource.k8s.io/v1:DeviceClass`.
@@ -78,12 +78,12 @@ class Resource:
         return Value(raw, ("provider",), self.unknowns)
 
     def get(self, *steps: str | int) -> Value:
-        """The input at a path."""
+        """Return the input at a path."""
         return self.properties.get(*steps)
 
     @property
     def title(self) -> str:
-        """How messages name it."""
+        """Name of the resource in messages."""
         return f"{self.name} ({self.type})"
 
 
@@ -99,7 +99,7 @@ class Stack:
     expanded: Stack | None = field(default=None, compare=False, repr=False)
 
     def of(self, types: re.Pattern[str]) -> list[Resource]:
-        """The resources whose whole type matches."""
+        """Return the resources whose whole type matches."""
         return [resource for resource in self.resources if types.fullmatch(resource.type)]
 
     @cached_property

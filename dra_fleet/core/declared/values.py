@@ -24,7 +24,7 @@ _LONGEST = 120
 
 
 class Missing(Enum):
-    """Why there is no value."""
+    """Reason why there is no value."""
 
     ABSENT = "absent"
     UNKNOWN = "unknown at preview"
@@ -44,7 +44,7 @@ class Secret:
 
 
 class Value:
-    """One place in a resource's properties.
+    """A place in a resource's properties.
 
     Attributes:
         path: where it is, from the resource's properties.
@@ -73,7 +73,7 @@ class Value:
         return f"Value({self.place}: {self.shown})"
 
     def get(self, *steps: Step) -> Value:
-        """The value at a path below this one; absent where there is none, unknown below an unknown."""
+        """Return the value at a path below this one; absent if there is none, unknown below an unknown."""
         raw, secret = self._raw, self.secret
         for number, step in enumerate(steps):
             if raw is Missing.UNKNOWN:  # what is unknown is the whole
@@ -104,7 +104,7 @@ class Value:
 
     @property
     def unknown(self) -> bool:
-        """Whether it is unknown at preview; asking notes it."""
+        """True if the value is unknown at preview; reading this notes it."""
         if self._raw is Missing.UNKNOWN:
             self._unknowns[self.place] = None
             return True
@@ -112,12 +112,12 @@ class Value:
 
     @property
     def absent(self) -> bool:
-        """Whether nothing (or null) is there. An unknown value is noted and is not absent."""
+        """True if the value is missing or null. An unknown value is noted and is not absent."""
         return not self.unknown and self._raw is Missing.ABSENT
 
     @property
     def given(self) -> bool:
-        """Whether something known is there."""
+        """True if the value is present and known."""
         return self._raw is not Missing.ABSENT and not self.unknown
 
     @property
@@ -135,7 +135,9 @@ class Value:
         """Return a known boolean, or text that providers of the engine read as one; else None."""
         if not self.given:
             return None
-        return _FLAGS.get(self._raw) if isinstance(self._raw, str) else _bool(self._raw)
+        if isinstance(self._raw, str):
+            return _FLAGS.get(self._raw)
+        return self._raw if isinstance(self._raw, bool) else None
 
     @property
     def number(self) -> int | float | None:
@@ -158,7 +160,10 @@ class Value:
         return [(key, self.get(key)) for key in _mapping(self._raw)] if self.given else []
 
     def every(self, *steps: Step) -> list[Value]:
-        """The values at a path in which `*` is each item of a list or a mapping; an unknown one is noted."""
+        """Return the values at a path in which `*` is each item of a list or a mapping.
+
+        Unknowns are noted.
+        """
         found: list[Value] = [self]
         start = 0
         for number, step in enumerate(steps):
@@ -181,7 +186,7 @@ class Value:
         return None if unknown else _bare(self._raw)
 
     def walk(self) -> Iterator[Value]:
-        """This value and everything below it, from the top."""
+        """Yield this value and everything below it, from the top."""
         yield self
         for key in _mapping(self._raw):
             yield from self.get(key).walk()
@@ -196,12 +201,12 @@ class Value:
 
     @property
     def peek(self) -> object:
-        """The value, or None if unknown, without noting it: for a rule that judges an unknown otherwise."""
+        """The value, or None if unknown, without noting it: for a rule that checks an unknown otherwise."""
         return None if isinstance(self._raw, Missing) else self._raw
 
     @property
     def possible(self) -> bool:
-        """Whether something is or may be there, without noting an unknown."""
+        """True if the value is or may be present; notes no unknown value."""
         return self._raw is not Missing.ABSENT
 
     def secrets(self) -> Iterator[str]:
@@ -219,10 +224,6 @@ _FLAGS: Final[Mapping[str, bool]] = {
 _NUMBER: Final = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 
 
-def _bool(raw: object) -> bool | None:
-    return raw if isinstance(raw, bool) else None
-
-
 def _below(raw: object, step: Step) -> object:
     if isinstance(step, str):
         return _mapping(raw).get(step)
@@ -235,13 +236,12 @@ def _list(raw: object) -> list[object]:
 
 
 def _mapping(raw: object) -> Mapping[str, object]:
-    if isinstance(raw, dict):  # what is decoded, and told sooner than any mapping
+    if isinstance(raw, dict):  # what is decoded, and recognised sooner than any mapping
         return cast("dict[str, object]", raw)
     return cast("Mapping[str, object]", raw) if isinstance(raw, Mapping) else {}
 
 
 def _bare(raw: object) -> object:
-    """The value without secret wrappers, for reading; unknown stays a marker."""
     if isinstance(raw, Secret):
         return _bare(raw.value)
     if isinstance(raw, Mapping):

@@ -1,1 +1,1 @@
-"""What is wrong, where, and what to write instead: errors, findings and SARIF."""
+"""Errors, findings and SARIF: what is wrong, where, and the fix."""

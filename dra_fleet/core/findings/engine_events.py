@@ -42,7 +42,7 @@ UNKNOWNS: Final = frozenset(
         "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # map
     }
 )
-"""What stands for a value that is known only after the operation, by the type of that value."""
+"""Placeholders for values that are known only after the operation, by the type of the value."""
 
 _Urn = Annotated[str, Field(pattern=r"^urn:pulumi:[^:]*::[^:]*::.+::.+$")]
 
@@ -131,7 +131,7 @@ class _Event(_EventPart):
 
 
 _STREAMING: Final = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
-"""What the engine's environment must have, or it prints no events but a summary without policy results."""
+"""Variable without which the engine prints a summary without policy results, and no events."""
 
 _OPTION: Final = "PULUMI_OPTION_"
 """Each option of the engine's command line may come from a variable too, `--target` among them."""
@@ -144,7 +144,7 @@ _DIARY: Final = '"severity":"debug"'
 
 
 def streaming_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables of an engine whose preview is judged: events are printed, no variable is an option."""
+    """Return the variables for an engine whose events are read; variables that act as options are removed."""
     kept = {name: value for name, value in variables.items() if not name.startswith(_OPTION)}
     return {**kept, **_STREAMING}
 
@@ -154,12 +154,12 @@ class NoEngineEventsError(ValueError):
 
 
 def take_events(lines: Iterable[str | bytes], source: str, take: Callable[[Mapping[str, Any]], None]) -> int:
-    """Give each event to `take`, without the engine's diary, which nobody reads and most of it is.
+    """Give each event to `take`, without the engine's diary, which no one reads and most of it is.
 
     Args:
         lines: one event each, as text or in UTF-8.
         source: what they are called in errors.
-        take: told each event.
+        take: receives each event.
 
     Returns:
         How many lines there were.
@@ -205,7 +205,7 @@ def _plain(source: str) -> str:
 
 
 def wrong_place(event: object) -> str:
-    """The first place where an event is none of the engine's, such as `summaryEvent.result`."""
+    """Return the first place where an event is not the engine's, such as `summaryEvent.result`."""
     try:
         _Event.model_validate(event)
     except ValidationError as invalid:

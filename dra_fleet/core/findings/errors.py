@@ -1,4 +1,4 @@
-"""What is wrong with a stack file: all errors at once, each with path, value, what is allowed and the fix."""
+"""Errors of a stack file, all at once, each with path, value, allowed values and the fix."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ExpectedError(Exception):
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Refusal:
-    """Why a value is refused.
+    """Reason why a value is rejected.
 
     Attributes:
-        path: Where the value stands, below what was judged; empty for all of it.
+        path: Where the value stands, below what was checked; empty for all of it.
         what: What is wrong, as the end of a sentence about the value.
         got: The value.
         allowed: What would be taken.
@@ -38,7 +38,7 @@ class Refusal:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class SettingsError(Refusal):
-    """One thing that is wrong with a stack file.
+    """An error in a stack file.
 
     `path`: from the file's root, such as `dra-fleet:fleet.clusters.lab.pools.a100.machine`.
     `at`: file, line and column of the value, where a file was read.
@@ -47,7 +47,7 @@ class SettingsError(Refusal):
     at: str = ""
 
     def __str__(self) -> str:
-        """The error as a block of lines."""
+        """Format the error as a block of lines."""
         details = (("at", self.at), ("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
         return "\n".join(
             [f"{self.path}: {self.what}", *(f"  {name}: {text}" for name, text in details if text)]
@@ -56,7 +56,7 @@ class SettingsError(Refusal):
 
 @dataclass()
 class Findings:
-    """What was found so far."""
+    """Findings so far."""
 
     errors: list[SettingsError] = field(default_factory=list[SettingsError])
     warnings: list[str] = field(default_factory=list[str])
@@ -76,7 +76,7 @@ class Findings:
         self.warnings += [f"{error.path}: {error.what}" for error in allowed]
 
     def refuse(self, refusal: Refusal, *parts: object) -> None:
-        """Tell what a judgement refuses of the value at a path below the fleet's key."""
+        """Report a rejected value at a path below the fleet's key."""
         below = (refusal.path,) if refusal.path else ()
         self.error(
             *parts,
@@ -88,7 +88,7 @@ class Findings:
         )
 
     def unknown(self, *parts: object, what: str, got: str, known: list[str], fix: str = "") -> None:
-        """Refuse a name that refers to nothing; the nearest known one comes before the fix."""
+        """Refuse a name that refers to nothing; the nearest known one precedes the fix."""
         proposals = [text for text in (mistyped(got, known), fix) if text]
         self.error(*parts, what=what, got=got, allowed=choices(got, known), fix=" Or ".join(proposals))
 
@@ -97,14 +97,14 @@ KEY = "dra-fleet:fleet"
 """The one configuration key that holds the fleet."""
 
 _ALIKE = 0.5
-"""How alike two names are, from 0 to 1, before one is proposed for the other."""
+"""Least similarity of two names, from 0 to 1, to propose one for the other."""
 
 _WORDS = re.compile(r"[a-z0-9]+")
 _OTHER_WORDS = 0.9
-"""How alike two names with different numbers of words are before one is proposed for the other."""
+"""Least similarity of two names with different numbers of words."""
 
 _ONLY_BEGUN = 0.15
-"""How much less it counts that only the beginning of a longer name is alike."""
+"""Deduction if only the beginning of a longer name is similar."""
 
 _SHOWN = 80
 """Greatest length of a value in a message."""
@@ -121,12 +121,12 @@ class SettingsInvalid(ExpectedError):  # noqa: N818 - the settings are invalid; 
 
 
 def under(*parts: object) -> str:
-    """The path of a value below the fleet's key; an integer is an index."""
+    """Return the path of a value below the fleet's key; an integer is an index."""
     return KEY + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
 
 
 def choices(got: str, names: Iterable[str]) -> str:
-    """What is allowed instead of an unknown name: all of few, the nearest of many."""
+    """List the allowed names: all of a few, the nearest of many."""
     known = sorted(names)
     if not known:
         return "none is known here"
@@ -141,13 +141,13 @@ def choices(got: str, names: Iterable[str]) -> str:
 
 def nearest(got: str, names: Sequence[str], least: float = _ALIKE) -> list[str]:
     """Up to three names that look at least so much like what was written, or begin like it."""
-    wanted = got.lower()
-    matcher = difflib.SequenceMatcher(b=wanted)
+    requested = got.lower()
+    matcher = difflib.SequenceMatcher(b=requested)
     likeness: dict[str, tuple[float, float, str]] = {}
     for name in names:
         matcher.set_seq1(name.lower())
         whole = matcher.ratio()
-        matcher.set_seq1(name.lower()[: len(wanted)])
+        matcher.set_seq1(name.lower()[: len(requested)])
         likeness[name] = max(whole, matcher.ratio() - _ONLY_BEGUN), whole, name
     near = [name for name in names if likeness[name][0] >= least]
     return sorted(near, key=lambda name: likeness[name], reverse=True)[:3]

@@ -1,4 +1,4 @@
-"""What a check finds: one line each, with the place in the file it is about."""
+"""Findings of a check: one line each, with a place in a file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class FileFinding:
-    """One thing that is wrong (`error`) or doubtful (`warning`). `line` and `column` count from 1.
+    """An `error` or a `warning`. `line` and `column` count from 1.
 
     `clusters`: where it is so; empty where it is so on all that were looked at. `rule`: what kind it is, by
-    which it can be left out. `exempted`: until when and why it is let be; empty where it is not.
+    which it can be omitted. `exempted`: until when and why it is let be; empty where it is not.
     """
 
     file: str
@@ -35,18 +35,18 @@ class FileFinding:
     exempted: str = ""
 
     @property
-    def told(self) -> str:
-        """What it says, in one line without its place."""
+    def sentence(self) -> str:
+        """Message in one line without its place."""
         details = (("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
-        told = "".join(f"; {name}: {_one_line(text)}" for name, text in details if text)
-        told += f"; exempted {_one_line(self.exempted)}" if self.exempted else ""
+        sentence = "".join(f"; {name}: {_one_line(text)}" for name, text in details if text)
+        sentence += f"; exempted {_one_line(self.exempted)}" if self.exempted else ""
         subject = " ".join(part for part in (self.object, self.path) if part)
         on = f"on {', '.join(self.clusters)}: " if self.clusters else ""
-        return f"{subject}{': ' if subject else ''}{on}{_one_line(self.what)}{told}"
+        return f"{subject}{': ' if subject else ''}{on}{_one_line(self.what)}{sentence}"
 
     def __str__(self) -> str:
-        """The finding in one line, beginning with its place as editors understand it."""
-        return f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.told} [{self.rule}]"
+        """Format the finding in one line that begins with its place, as editors understand it."""
+        return f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.sentence} [{self.rule}]"
 
 
 Found = dict[FileFinding, None]
@@ -55,7 +55,7 @@ Found = dict[FileFinding, None]
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A part of a document that is judged, and where its findings go.
+    """A part of a document that is checked, and where its findings go.
 
     Args:
         document: the document.
@@ -71,18 +71,18 @@ class Subject:
 
     @property
     def has_errors(self) -> bool:
-        """Whether an error was told."""
+        """True if an error was reported."""
         return any(finding.severity == "error" for finding in self.found)
 
     def error(
         self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
     ) -> None:
-        """Tell an error about the value at a path below the part."""
-        self._tell("error", path, rule=rule, what=what, got=got, allowed=allowed, fix=fix)
+        """Report an error about the value at a path below the part."""
+        self._report("error", path, rule=rule, what=what, got=got, allowed=allowed, fix=fix)
 
     def refuse(self, refusal: Refusal, *path: str | int, rule: str, severity: Severity = "error") -> None:
-        """Tell what a judgement refuses of the value at a path below the part."""
-        self._tell(
+        """Report a rejected value at a path below the part."""
+        self._report(
             severity,
             self.document.path((*self.base, *path), refusal.path)[len(self.base) :],
             rule=rule,
@@ -95,14 +95,14 @@ class Subject:
     def warning(
         self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
     ) -> None:
-        """Tell a warning about the value at a path below the part."""
-        self._tell("warning", path, rule=rule, what=what, got=got, allowed=allowed, fix=fix)
+        """Report a warning about the value at a path below the part."""
+        self._report("warning", path, rule=rule, what=what, got=got, allowed=allowed, fix=fix)
 
     def path(self, dotted: str) -> Path:
-        """The path below this part that a text such as `spec.devices.requests[0].name` means."""
+        """Parse a path below this part, such as `spec.devices.requests[0].name`."""
         return self.document.path((*self.base,), dotted)[len(self.base) :]
 
-    def _tell(
+    def _report(
         self, severity: Severity, path: Path, *, rule: str, what: str, got: str, allowed: str, fix: str
     ) -> None:
         place = self.document.place((*self.base, *path))
@@ -123,7 +123,7 @@ class Subject:
 
 
 def dotted(path: Path) -> str:
-    """A path as text: ("spec", "requests", 0) -> "spec.requests[0]"."""
+    """Format a path: ("spec", "requests", 0) -> "spec.requests[0]"."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 

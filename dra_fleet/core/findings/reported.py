@@ -38,7 +38,7 @@ class ReportedViolation:
 
 
 def reported_violation(event: Mapping[str, Any]) -> ReportedViolation:
-    """The violation of a `policyEvent`."""
+    """Return the violation of a `policyEvent`."""
     return ReportedViolation(
         rule=event["policyName"],
         pack=event.get("policyPackName", ""),

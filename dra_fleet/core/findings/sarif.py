@@ -17,7 +17,7 @@ Level = Literal["none", "note", "warning", "error"]
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _SECURITY: Final = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
-"""What code scanning reads as `security-severity`, in the middle of each of its bands."""
+"""Severities as code scanning's `security-severity`, in the middle of each of its bands."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class SarifRule:
 
 @dataclass(frozen=True, kw_only=True)
 class SarifResult:
-    """One result.
+    """A SARIF result.
 
     Attributes:
         names: the logical places, such as a URN.
@@ -58,7 +58,7 @@ class SarifResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SarifRun:
-    """Who looked, and how it went.
+    """A SARIF run: the tool and its success.
 
     Attributes:
         category: sets this run's results apart from those of others on the same code.
@@ -75,7 +75,7 @@ class SarifRun:
 
 
 def sarif(run: SarifRun, results: Iterable[SarifResult]) -> dict[str, object]:
-    """One SARIF log with one run. Where one result is suppressed, all say whether they are."""
+    """Return one SARIF log with one run. If one result is suppressed, all have their suppressions."""
     results = list(results)
     suppressing = any(result.suppressed for result in results)
     indexes = {rule.name: index for index, rule in enumerate(run.rules)}
@@ -103,18 +103,18 @@ def sarif(run: SarifRun, results: Iterable[SarifResult]) -> dict[str, object]:
 
 
 def _rule(rule: SarifRule) -> dict[str, object]:
-    told: dict[str, object] = {
+    reported: dict[str, object] = {
         "id": rule.name,
         "shortDescription": {"text": rule.description},
         "defaultConfiguration": {"level": rule.level},
     }
     if rule.help:
-        told["help"] = {"text": rule.help}
+        reported["help"] = {"text": rule.help}
     if rule.link:
-        told["helpUri"] = rule.link
+        reported["helpUri"] = rule.link
     if rule.severity:
-        told["properties"] = {"security-severity": _SECURITY[rule.severity], "tags": list(rule.tags)}
-    return told
+        reported["properties"] = {"security-severity": _SECURITY[rule.severity], "tags": list(rule.tags)}
+    return reported
 
 
 def _result(result: SarifResult, indexes: Mapping[str, int], *, suppressing: bool) -> dict[str, object]:

@@ -33,20 +33,20 @@ _END = re.compile(r"[.\[]|$")
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """One document of a file: its value, and the place of every value in it."""
+    """A document of a file: its value, and the place of every value in it."""
 
     file: str
     value: object
     places: dict[Path, Place] = field(repr=False)
 
     def place(self, path: Path) -> Place:
-        """Where the value at a path stands, or else the nearest value around it."""
+        """Return the place of the value at a path, or of the nearest value around it."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, Place())
 
     def path(self, base: Path, dotted: str) -> Path:
-        """The path that a dotted text below `base` means, as far as the document has it."""
+        """Parse a dotted path below `base`, as far as the document has it."""
         path, rest = base, dotted
         while rest := rest.lstrip("."):
             text, key = self._below(path, rest)
@@ -55,7 +55,10 @@ class Document:
         return path
 
     def _below(self, path: Path, rest: str) -> tuple[str, str | int]:
-        """The key that the text `rest` begins with below a path: the longest there is, else as written."""
+        """Return the next key of the text `rest` below a path.
+
+        The longest that exists, otherwise as written.
+        """
         there = self._keys.get(path, {})
         expected = _next(rest)
         if rest.startswith("["):
@@ -74,7 +77,7 @@ class Document:
 
 
 def read_documents(file: str, data: bytes) -> list[Document]:
-    """The documents of a YAML file; empty ones are left out.
+    """Read the documents of a YAML file; empty ones are omitted.
 
     Args:
         file: what findings call the file.
@@ -101,7 +104,7 @@ class Torn:
 
 
 def read_each(file: str, data: bytes) -> tuple[list[Document], list[Torn]]:
-    """The documents of a YAML file, each by itself: one that cannot be read hides no other.
+    """Read each document of a YAML file separately, so that an unreadable one hides no other.
 
     Args:
         file: what findings call the file.
@@ -126,7 +129,7 @@ def read_each(file: str, data: bytes) -> tuple[list[Document], list[Torn]]:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """The texts of documents with their first lines; directives go with the document that follows them."""
+    """Yield the texts of documents with their first lines; directives belong to the document after them."""
     starts = [0, *(match.start() for match in _START.finditer(text)), len(text)]
     line = 1
     for begin, end in itertools.pairwise(sorted(set(starts))):
@@ -231,13 +234,12 @@ def _decimal(text: str) -> object:
 
 
 def _beginnings(rest: str) -> Iterator[str]:
-    """What a dotted text may begin with, since keys may hold dots too."""
+    """Yield the possible first keys of a dotted text, since keys may contain dots too."""
     head = rest[:_LONGEST_KEY]
     yield from (head[: end.start()] for end in _END.finditer(head))
 
 
 def _next(rest: str) -> tuple[str, str | int]:
-    """The next part of a dotted text that the document does not have."""
     if rest.startswith("["):
         text = rest[1:].partition("]")[0]
         return text, int(text) if text.isdecimal() else text

@@ -26,7 +26,7 @@ _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(data: bytes | str) -> object:
-    """The value of a JSON text.
+    """Parse a JSON text.
 
     Args:
         data: the text, or its bytes.
@@ -61,7 +61,7 @@ def read_json(data: bytes | str) -> object:
 
 
 def read_json_file(path: Path) -> object:
-    """The value of a JSON file.
+    """Read a JSON file.
 
     Raises:
         OSError: There is no such file, or it cannot be read.
@@ -72,7 +72,7 @@ def read_json_file(path: Path) -> object:
 
 
 def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file.
+    """Yield the lines of a file.
 
     Raises:
         Unreadable: A line, or all of them, are larger than is ever read.
@@ -88,7 +88,7 @@ def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _depth(text: str) -> int:
-    """How deep the brackets of a text nest; at most as deep as it says where that is little."""
+    """Return an upper bound of a text's depth of brackets; exact if it is small."""
     if text.count("[") + text.count("{") <= MAX_JSON_DEPTH:
         return 0
     deepest = depth = 0

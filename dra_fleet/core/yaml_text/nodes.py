@@ -26,9 +26,9 @@ _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), "null"),
     "<<": "merge",
 }
-"""What a plain value of YAML 1.2 is, as ruamel.yaml has it; a test holds both tables to that library."""
+"""Plain values of YAML 1.2, as ruamel.yaml defines them; a test compares both tables with that library."""
 _NUMERIC = frozenset("+-.0123456789")
-"""What numbers begin with."""
+"""First characters of numbers."""
 _NUMBERS = {
     "float": r"[-+]?[0-9][0-9_]*(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)"
     r"|[-+]?\.[0-9_]+(?:[eE][-+][0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
@@ -40,7 +40,7 @@ _ENDS: Final = frozenset({yaml.SequenceEndEvent, yaml.MappingEndEvent})
 
 
 class Place(NamedTuple):
-    """Where a value stands; line and column count from 1. `file`: where that is not the document's own."""
+    """Place of a value; line and column count from 1. `file`: if it is not the document's own."""
 
     line: int = 1
     column: int = 1
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 class Unreadable(Exception):  # noqa: N818 - it says what the file is
-    """A file that cannot be judged; the message says why, at a line and column."""
+    """A file that cannot be checked; the message says why, at a line and column."""
 
     def __init__(self, what: str, place: Place | None = None, fix: str = "") -> None:
         super().__init__(what)
@@ -56,7 +56,7 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
         self.place = place or Place()
         self.fix = fix
 
-    def told(self, source: object) -> str:
+    def message(self, source: object) -> str:
         """In a line: where in what was read it stands, what is wrong, and the fix where it is known."""
         fix = f"; fix: {self.fix}" if self.fix else ""
         return f"{source}:{self.place.line}:{self.place.column}: {self.what}{fix}"
@@ -64,9 +64,9 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
 
 @dataclasses.dataclass(slots=True, eq=False)
 class YamlNode:
-    """A value of a document; an anchor's node stands in every place that refers to it.
+    """A value of a document; an anchor's node is in every place that refers to it.
 
-    Nobody changes one; a frozen class takes three times as long to make, and a large file has 100,000.
+    It is never changed; a frozen class takes three times as long to make, and a large file has 100,000.
 
     Attributes:
         kind: Its tag without the prefix of YAML's own: map, seq, str, int, null, merge and so on.
@@ -84,7 +84,7 @@ class YamlNode:
 
 
 def compose(text: str, first_line: int = 1) -> Iterator[YamlNode]:
-    """The root nodes of the documents of a text, one after the other; empty documents are left out.
+    """Yield the root node of each document of a text; empty documents are omitted.
 
     Args:
         text: the text.

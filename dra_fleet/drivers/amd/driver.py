@@ -36,7 +36,7 @@ _VENDOR: Final = "amd"
 """The key of machines' rows."""
 
 _FIRST_RENDERER: Final = 128
-"""Where Linux begins to count render nodes: https://docs.kernel.org/gpu/drm-uapi.html#render-nodes."""
+"""The number of the first render node in Linux: https://docs.kernel.org/gpu/drm-uapi.html#render-nodes."""
 
 
 class AmdGpu(Entry):
@@ -50,7 +50,7 @@ class AmdGpu(Entry):
 
 
 class AmdGpus(Fact):
-    """The GPUs of a machine. `is_virtual`: virtual functions, which report names and memory of their own."""
+    """The GPUs of a machine. `is_virtual`: virtual functions, which report their own names and memory."""
 
     model: str
     gpus: int
@@ -58,12 +58,12 @@ class AmdGpus(Fact):
 
 
 def gpus_of(machine: Machine) -> AmdGpus | None:
-    """The GPUs of a machine; None where it has none."""
+    """Return the GPUs of a machine, or None."""
     return machine.of_vendor(_VENDOR, AmdGpus)
 
 
 def amd_devices(found: AmdGpus) -> list[PublishedDevice]:
-    """The whole GPUs of a node; the numbers in their names, and NUMA nodes, are the host's own."""
+    """Return the whole GPUs of a node; the numbers in their names, and NUMA nodes, are the host's own."""
     model = models()[found.model]
     return [
         PublishedDevice(
@@ -93,7 +93,7 @@ class Amd(Driver):
     intents = {"product": "productName", "memory": "memory"}
     plugin_section = "kubeletPlugin"
     resources = DriverResources(
-        told_by="machines",
+        known_by="machines",
         program=re.compile(r"(?<![\w-])gpu-kubeletplugin(?![\w-])"),
         other_plugins=(
             OtherPlugin(
@@ -134,10 +134,10 @@ class Amd(Driver):
     def predict(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:
         publisher, found = self.facts.driver, gpus_of(pool.machine)
         if found is None:
-            return Published(told=frozenset({publisher}))
+            return Published(known_drivers=frozenset({publisher}))
         unknown = _PER_HOST | _VIRTUAL if found.is_virtual else _PER_HOST
         devices = (known_device(publisher, device, unknown) for device in amd_devices(found))
-        return Published(devices=tuple(devices), told=frozenset({publisher}))
+        return Published(devices=tuple(devices), known_drivers=frozenset({publisher}))
 
 
 DRIVER: Final = Amd()
@@ -145,7 +145,7 @@ DRIVER: Final = Amd()
 
 @cache
 def models() -> Mapping[str, AmdGpu]:
-    """The models by name."""
+    """Return the models by name."""
     entries = read("dra_fleet.drivers.amd", "gpus.yaml")["gpus"]
     found = [AmdGpu.model_validate(entry) for entry in entries]
     return {gpu.model: gpu for gpu in found}

@@ -1,1 +1,1 @@
-"""What DRA drivers have in common."""
+"""Helpers for several DRA drivers."""

@@ -68,19 +68,18 @@ def _whole(version: str) -> str:
 
 
 class ChartVersion(Entry):
-    """One version of a chart: its values' keys, dotted, with their types.
+    """A version of a chart: the dotted keys of its values, with their types.
 
-    `plugin_tolerations`: the chart's own default of its plugin's tolerations; `fixed_tolerations`: those that
-    its plugin has whatever the values say.
-    `chooses_nodes`: its values say on which nodes its plugin runs; `plugin_demands`: further such values.
-    `controller_needs_control_plane`: its default affinity keeps the controller to control-plane nodes.
-    `extended_resources`: extended resource names, each with the class of the chart that answers it.
-    `needs_apis`: the API versions that its cluster must serve, beside resource.k8s.io/v1.
-    `generations`: the generations of hardware whose devices its plugin finds; none where that is not known.
-    `partition_names`: whether a MIG partition's device is named by its profile, gpu-0-mig-1g5gb-19-0, or by
-    its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is published beside its partitions.
-    `judged_by`: the version whose facts these are, where nothing is known of this one. `like`: the version
-    that a catalogue of one's own took it over from.
+    `plugin_tolerations`: the chart's own default of its plugin's tolerations; `fixed_tolerations`: those
+    that its plugin has whatever the values say. `chooses_nodes`: its values say on which nodes its plugin
+    runs; `plugin_demands`: further such values. `controller_needs_control_plane`: its default affinity keeps
+    the controller to control-plane nodes. `extended_resources`: extended resource names, each with the class
+    of the chart that answers it. `needs_apis`: the API versions that its cluster must serve, beside
+    resource.k8s.io/v1. `generations`: the generations of hardware whose devices its plugin finds; none where
+    that is not known. `partition_names`: whether a MIG partition's device is named by its profile,
+    gpu-0-mig-1g5gb-19-0, or by its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is
+    published beside its partitions. `checked_by`: the version whose facts these are, where nothing is known
+    of this one. `like`: the version that a custom catalogue copied it from.
     """
 
     version: Annotated[str, AfterValidator(_whole)]
@@ -100,15 +99,15 @@ class ChartVersion(Entry):
     generations: tuple[str, ...] = ()
     partition_names: Literal["profile", "placement"] = "profile"
     announces_partitioned_gpus: bool = False
-    judged_by: str = ""
+    checked_by: str = ""
     like: str = ""
 
     @property
     def unjudged(self) -> str:
-        """What cannot be judged of a version that is not known."""
+        """Checks that are skipped because the version is unknown."""
         return (
             f"is not known to this program: values, defaults, feature gates, classes and what it publishes "
-            f"are judged by {self.judged_by}, the newest known before it, and values that one would refuse "
+            f"are checked by {self.checked_by}, the newest known before it, and values that one would refuse "
             "are warnings"
         )
 
@@ -116,25 +115,25 @@ class ChartVersion(Entry):
 VersionT = TypeVar("VersionT", bound=ChartVersion)
 
 
-def version_of(known: Iterable[VersionT], wanted: str) -> VersionT | None:
-    """The entry of a chart version; of one that is not known, the facts of the newest known before it.
+def version_of(known: Iterable[VersionT], requested: str) -> VersionT | None:
+    """Return the entry of a chart version; for an unknown version, the facts of the newest known before it.
 
     Args:
         known: the entries.
-        wanted: the version.
+        requested: the version.
 
     Returns:
-        None where it is no whole version, or older than all that are known.
+        The entry; None if the version is not a full version, or older than all known ones.
     """
     entries = list(known)
-    exact = next((entry for entry in entries if entry.version == wanted), None)
-    if exact is not None or not is_chart_version(wanted):
+    exact = next((entry for entry in entries if entry.version == requested), None)
+    if exact is not None or not is_chart_version(requested):
         return exact
-    older = [entry for entry in entries if version_order(entry.version) < version_order(wanted)]
+    older = [entry for entry in entries if version_order(entry.version) < version_order(requested)]
     if not older:
         return None
     nearest = max(older, key=lambda entry: version_order(entry.version))
-    return nearest.model_copy(update={"version": wanted, "judged_by": nearest.version, "verified": False})
+    return nearest.model_copy(update={"version": requested, "checked_by": nearest.version, "verified": False})
 
 
 def version_order(version: str) -> tuple[int, ...]:
@@ -179,7 +178,7 @@ class PublishedCapacity(Fact):
 
 
 class AdminAccess(Fact):
-    """What a driver wants of requests with admin access: devices of these types, without configuration.
+    """Requirements of a driver for admin access: devices of these types, without configuration.
 
     `since`: the first chart version whose driver refuses others.
     """
@@ -226,15 +225,18 @@ class DriverFacts(Entry):
         return f"{self.driver}/{identity}" if self.qualified_keys and "/" not in identity else identity
 
     def version(self, version: str) -> ChartVersion | None:
-        """The entry of a chart version, if it is known."""
+        """Return the entry of a chart version, if it is known."""
         return next((entry for entry in self.versions if entry.version == version), None)
 
-    def judged_version(self, version: str) -> ChartVersion | None:
-        """The entry of a chart version; where it is not known, the facts of the newest known before it."""
+    def checked_version(self, version: str) -> ChartVersion | None:
+        """Return the entry of a chart version.
+
+        For an unknown version, the facts of the newest known before it.
+        """
         return version_of(self.versions, version)
 
     def surely_in(self, version: str) -> frozenset[str]:
-        """The names of the attributes that no device lacks from some chart version on, this one included."""
+        """Return the attributes that every device has from some chart version on, this version included."""
         place = self._place(version)
         return frozenset(
             item.name
@@ -243,7 +245,7 @@ class DriverFacts(Entry):
         )
 
     def attributes_in(self, version: str) -> frozenset[str]:
-        """The names of the attributes that a chart version's driver publishes on some device."""
+        """Return the names of the attributes that a chart version's driver publishes on some device."""
         place = self._place(version)
         return frozenset(
             item.name
@@ -253,29 +255,29 @@ class DriverFacts(Entry):
         )
 
     def gate_conflicts_in(self, version: str) -> Sequence[GateConflict]:
-        """The conflicts of feature gates that a chart version's driver refuses at its start."""
+        """Return the conflicts of feature gates that a chart version's driver rejects at start."""
         place = self._place(version)
         return [
             item for item in self.gate_conflicts if item.since is None or self._place(item.since) <= place
         ]
 
     def is_older(self, version: str, than: str) -> bool:
-        """Whether one chart version came before another; not if one of them cannot be placed."""
-        known = self.judged_version(version), self.judged_version(than)
+        """Return True if one chart version is older than another; False if either position is unknown."""
+        known = self.checked_version(version), self.checked_version(than)
         return None not in known and self._place(version) < self._place(than)
 
     def _place(self, version: str) -> int:
-        """Where a version stands among those that are known, the oldest first.
+        """Return the position of a version among the known ones, the oldest first.
 
         Raises:
             ValueError: It is no version, or older than all.
         """
         versions = [known.version for known in self.versions]
-        entry = self.judged_version(version) if version not in versions else None
-        return versions.index(entry.judged_by if entry is not None else version)
+        entry = self.checked_version(version) if version not in versions else None
+        return versions.index(entry.checked_by if entry is not None else version)
 
     def parameters_in(self, version: str) -> tuple[ParameterKind, ...]:
-        """The kinds of parameters that a chart version's driver decodes."""
+        """Return the kinds of parameters that a chart version's driver decodes."""
         return tuple(
             kind
             for kind in self.parameters or ()

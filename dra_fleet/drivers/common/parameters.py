@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address, ip_interface
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -43,11 +44,12 @@ ParameterType = Literal[
 
 
 class ParameterField(Fact):
-    """A field of a driver's opaque parameters, by its dotted path; `routes[].gateway` is one of each item.
+    """A field of a driver's opaque parameters, by its dotted path, such as `routes[].gateway`.
 
-    `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a number
-    or quantity. `goes_with`: `field=value` that must be there beside it; `not_with`: a field that must not.
-    `unless`: `field=value` of its section with which it is not required. `since`: the first chart version.
+    `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a
+    number or quantity. `goes_with`: `field=value` that is required with it; `not_with`: a field that is not
+    allowed with it. `unless`: `field=value` of its section with which it is not required. `since`: the first
+    chart version.
     """
 
     name: str
@@ -92,49 +94,53 @@ def _anything(text: str) -> bool:
     return True
 
 
+def _reads(reader: Callable[[str], object], text: str) -> bool:
+    try:
+        reader(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _network(text: str) -> bool:
     return "/" in text and _reads(ip_interface, text)
 
 
-def _address(text: str) -> bool:
-    return _reads(ip_address, text)
-
-
 @dataclass(frozen=True, kw_only=True)
 class FieldType:
-    """One type.
+    """A type of parameter fields.
 
     Attributes:
-        held: what a value is in YAML.
-        words: the same in words.
-        is_right: whether a text is one.
+        types: Python types of a value in YAML.
+        words: the type in messages.
+        is_right: check of a text.
     """
 
-    held: tuple[type, ...]
+    types: tuple[type, ...]
     words: str
     is_right: Callable[[str], bool] = _anything
 
 
 TYPES: Final[Mapping[ParameterType, FieldType]] = {
-    "string": FieldType(held=(str,), words="a string"),
-    "integer": FieldType(held=(int,), words="a whole number"),
-    "boolean": FieldType(held=(bool,), words="true or false"),
-    "quantity": FieldType(held=(str, int), words="a quantity, such as 10Gi"),
-    "deviceLimits": FieldType(held=(Mapping,), words="a mapping of quantities by a device's index or UUID"),
-    "booleans": FieldType(held=(Mapping,), words="a mapping of names to true or false"),
+    "string": FieldType(types=(str,), words="a string"),
+    "integer": FieldType(types=(int,), words="a whole number"),
+    "boolean": FieldType(types=(bool,), words="true or false"),
+    "quantity": FieldType(types=(str, int), words="a quantity, such as 10Gi"),
+    "deviceLimits": FieldType(types=(Mapping,), words="a mapping of quantities by a device's index or UUID"),
+    "booleans": FieldType(types=(Mapping,), words="a mapping of names to true or false"),
     "network": FieldType(
-        held=(str,), words="an address with its prefix, such as 10.0.0.0/8", is_right=_network
+        types=(str,), words="an address with its prefix, such as 10.0.0.0/8", is_right=_network
     ),
-    "address": FieldType(held=(str,), words="an IP address", is_right=_address),
+    "address": FieldType(types=(str,), words="an IP address", is_right=partial(_reads, ip_address)),
     "hardwareAddress": FieldType(
-        held=(str,), words="a MAC address", is_right=lambda text: bool(_HARDWARE.fullmatch(text))
+        types=(str,), words="a MAC address", is_right=lambda text: bool(_HARDWARE.fullmatch(text))
     ),
     "interface": FieldType(
-        held=(str,),
+        types=(str,),
         words="an interface's name of at most 15 letters, digits, '-', '_' and '.'",
         is_right=lambda text: bool(_INTERFACE.fullmatch(text)),
     ),
-    "cpuSet": FieldType(held=(str,), words=CPU_SET_WORDS, is_right=is_cpu_set),
+    "cpuSet": FieldType(types=(str,), words=CPU_SET_WORDS, is_right=is_cpu_set),
 }
 
 _ITEM = re.compile(r"(.*)\[([0-9]+)\]")
@@ -143,10 +149,10 @@ _DEVICE = re.compile(r"[+]?[0-9]+|[A-Z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{1
 
 
 def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: Installed) -> list[Refusal]:
-    """What a driver would refuse or ignore of opaque parameters; nothing where it is not known what it reads.
+    """Return the opaque parameters that a driver would reject or ignore; none if its fields are unknown.
 
     Args:
-        publisher: the name that they are for, `opaque.driver`.
+        publisher: the driver's name, `opaque.driver`.
         parameters: `opaque.parameters`.
         installed: the driver as it runs.
     """
@@ -156,11 +162,13 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
     known = [kind for kind in decoded if kind.driver == publisher]
     if not known:
         version = installed.version.version
-        what = f"is read by nobody: driver {publisher} takes no parameters in version {version}"
+        what = f"is read by no one: driver {publisher} takes no parameters in version {version}"
         return [Refusal(path="", what=what, got=shown(parameters), fix="remove the entry of config")]
     name, api = parameters.get("kind"), parameters.get("apiVersion")
-    told = {"kind": name, "apiVersion": api}
-    kind = next((item for item in known if all(told[key] == _heads(item)[key] for key in item.head)), None)
+    reported = {"kind": name, "apiVersion": api}
+    kind = next(
+        (item for item in known if all(reported[key] == _heads(item)[key] for key in item.head)), None
+    )
     if kind is None:
         names = [item.kind for item in known]
         wrong = "kind" if api == known[0].api_version else "apiVersion"
@@ -193,10 +201,10 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
 def limited_devices(
     publisher: str, parameters: Mapping[str, Any], installed: Sequence[Installed]
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """The fields that set limits by device, each with the indexes and UUIDs that it names.
+    """Return the fields that set limits by device, each with the indexes and UUIDs that it names.
 
     Args:
-        publisher: the name that the parameters are for.
+        publisher: the driver's name.
         parameters: `opaque.parameters`.
         installed: the drivers as they run.
     """
@@ -215,7 +223,7 @@ def _heads(kind: ParameterKind) -> Mapping[str, str]:
 
 
 def _itemized(kind: ParameterKind, parameters: Mapping[str, Any]) -> Iterator[ParameterField]:
-    """The fields of a kind, with one of each item in the place of a list's."""
+    """Yield the fields of a kind; a list's field once per item."""
     for field in kind.fields:
         listed, is_listed, rest = field.name.partition("[]")
         items = _at(parameters, listed) if is_listed else None
@@ -236,13 +244,12 @@ def _no_lists(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusa
 
 
 def _sections_of(kind: ParameterKind) -> frozenset[str]:
-    """The dotted paths of all that holds fields."""
     sections = {field.name.rpartition(".")[0] for field in kind.fields} - {""}
     return frozenset(sections | {name.rpartition(".")[0] for name in sections} - {""})
 
 
 def _sections(kind: ParameterKind, parameters: Mapping[str, Any]) -> Iterator[Refusal]:
-    """What is wrong with a section itself: no mapping, or empty where it may not be there."""
+    """Report sections that are not mappings, or that must not be empty."""
     for section in sorted(_sections_of(kind)):
         value = _at(parameters, section)
         if value is None:
@@ -256,7 +263,7 @@ def _sections(kind: ParameterKind, parameters: Mapping[str, Any]) -> Iterator[Re
                 yield _out_of_place(section, needed, parameters)
 
 
-def _unknown(kind: ParameterKind, parameters: Mapping[str, Any], told: Collection[str]) -> list[Refusal]:
+def _unknown(kind: ParameterKind, parameters: Mapping[str, Any], reported: Collection[str]) -> list[Refusal]:
     names = [item.name for item in kind.fields]
     sections = _sections_of(kind)
     known = [*names, *sections]
@@ -270,14 +277,14 @@ def _unknown(kind: ParameterKind, parameters: Mapping[str, Any], told: Collectio
             fix=mistyped(key, known) or "remove it",
         )
         for key in _keys(parameters, frozenset(names), sections, "")
-        if key not in known and key not in kind.head and key not in told
+        if key not in known and key not in kind.head and key not in reported
     ]
 
 
 def _keys(
     value: Mapping[str, Any], names: frozenset[str], sections: frozenset[str], prefix: str
 ) -> Iterator[str]:
-    """The dotted keys of fields; those of a section that the kind lacks are not followed."""
+    """Yield the dotted keys of fields. Unknown sections are not followed."""
     for name, item in value.items():
         key = f"{prefix}{name}"
         if key in sections and isinstance(item, Mapping):
@@ -314,7 +321,7 @@ def _problem(
     field: ParameterField, value: object, parameters: Mapping[str, Any], installed: Installed
 ) -> Refusal | None:
     kind, words = TYPES[field.type], TYPES[field.type].words
-    is_one = isinstance(value, kind.held) and (field.type == "boolean" or not isinstance(value, bool))
+    is_one = isinstance(value, kind.types) and (field.type == "boolean" or not isinstance(value, bool))
     if not is_one or (isinstance(value, str) and not kind.is_right(value)):
         return Refusal(path=field.name, what=f"must be {words}", got=shown(value), allowed=words)
     if field.allowed and str(value) not in field.allowed:
@@ -336,16 +343,16 @@ def _problem(
 
 
 def _misplaced(field: ParameterField, parameters: Mapping[str, Any]) -> str:
-    """What has to be beside a field and is not: `field=value`; empty where nothing is missing."""
+    """Return the `field=value` that a field requires and lacks; empty if nothing is missing."""
     needed = field.goes_with or ""
-    other, _, wanted = needed.partition("=")
-    return needed if needed and _at(parameters, other) != wanted else ""
+    other, _, requested = needed.partition("=")
+    return needed if needed and _at(parameters, other) != requested else ""
 
 
 def _out_of_place(path: str, needed: str, parameters: Mapping[str, Any]) -> Refusal:
-    other, _, wanted = needed.partition("=")
-    what = f"is refused unless {other} is {wanted}"
-    return Refusal(path=path, what=what, got=str(_at(parameters, other)), fix=f"{other}: {wanted}")
+    other, _, requested = needed.partition("=")
+    what = f"is refused unless {other} is {requested}"
+    return Refusal(path=path, what=what, got=str(_at(parameters, other)), fix=f"{other}: {requested}")
 
 
 def _limits(field: ParameterField, value: object) -> Refusal | None:
@@ -397,11 +404,3 @@ def _at(value: object, dotted: str) -> object:
         if index is not None:
             value = cast("list[object]", value)[int(index)] if isinstance(value, list) else None
     return value
-
-
-def _reads(reader: Callable[[str], object], text: str) -> bool:
-    try:
-        reader(text)
-    except ValueError:
-        return False
-    return True

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 # their own. Looking elsewhere, the plugin finds no library and publishes no device.
 
 HOST: Final = "/"
-"""Where a driver looks unless told otherwise, and where the images of nodes have it."""
+"""The folder that a driver searches by default, and that node images use."""
 
 
 def placed(driver: Driver, release: Release) -> ChartValues:
-    """The plugin on the pools with the driver's devices, whose taints it tolerates beside those of the chart.
+    """Return values that place the plugin on pools with the driver's devices, and tolerate their taints.
 
     Args:
         driver: the driver.
@@ -49,29 +49,31 @@ def placed(driver: Driver, release: Release) -> ChartValues:
 
 
 def nothing_served(driver: Driver, release: Release, what: str) -> Sequence[Refusal]:
-    """The refusal of a driver on a cluster whose pools have none of its devices.
+    """Return the refusal of a driver on a cluster whose pools have none of its devices.
 
     Args:
         driver: the driver.
         release: the release to be made.
-        what: what the driver serves.
+        what: the devices that the driver serves.
     """
     if not release.pools or driver.served(release.pools):
         return ()
-    told = (
+    known_drivers = (
         f"describe them: devices: [{{driver: {driver.facts.driver}, name: NAME, count: 2, …}}] of a pool; or "
     )
-    where, fix = ("pool", f"{told}remove it") if driver.takes_descriptions else ("machine", "remove it")
+    where, fix = (
+        ("pool", f"{known_drivers}remove it") if driver.takes_descriptions else ("machine", "remove it")
+    )
     return (Refusal(what=f"serves {what}, which no {where} of this cluster has", fix=fix),)
 
 
 def node_label(key: str, *values: str) -> dict[str, Any]:
-    """A node whose label has one of the values."""
+    """Return a requirement that a node label has one of the values."""
     return {"key": key, "operator": "In", "values": list(values)}
 
 
 def node_affinity(terms: list[list[Any]]) -> dict[str, Any]:
-    """A pod's affinity to nodes of which one of the terms holds."""
+    """Return a pod's affinity to nodes that match one of the terms."""
     return {
         "nodeAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -82,16 +84,16 @@ def node_affinity(terms: list[list[Any]]) -> dict[str, Any]:
 
 
 def labelled_with(labels: Mapping[str, str]) -> dict[str, Any] | None:
-    """The affinity to nodes with one of some labels; None where every node will do."""
+    """Return the affinity to nodes with one of the labels; None if every node matches."""
     return node_affinity([[node_label(*label)] for label in labels.items()]) if labels else None
 
 
 def away_from(affinity: object, pools: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """An affinity, and to no node of some pools.
+    """Return an affinity that also excludes the nodes of some pools.
 
     Args:
         affinity: in which nodes are required by labels alone, or nothing.
-        pools: of each the labels by which its nodes are known, of which they have all.
+        pools: per pool the labels that all its nodes have.
     """
     at = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     given: object = affinity
@@ -119,18 +121,18 @@ def any_linux_node() -> dict[str, Any]:
 
 
 def looks_elsewhere(given: str, roots: Collection[str]) -> bool:
-    """Whether a driver that looks in one folder misses all of those where the hardware's driver is."""
+    """Return True if a driver that searches one folder misses all folders with the hardware's driver."""
     return _bare(given) not in {_bare(root) for root in roots}
 
 
 def root_of(resources: DriverResources, pool: PoolPlan) -> str:
-    """Where the driver of a DRA driver's hardware is on a pool's nodes."""
+    """Return the path of the hardware's driver on a pool's nodes."""
     operator = resources.operator if pool.gpu_driver == "operator" else None
     return pool.driver_root or (HOST if operator is None else operator.default_root)
 
 
 def root_in(driver: Driver, values: ChartValues) -> str:
-    """Where the DRA driver looks, by its chart's values; null leaves it to the chart."""
+    """Return the path that the DRA driver searches by its chart's values; null means the chart's default."""
     return str(value_at(values, driver.resources.root) or HOST)
 
 
@@ -144,16 +146,16 @@ def check_root(
     what: str = "is not where the pools' GPU driver is installed",
     fix: str,
 ) -> None:
-    """Refuse final values by which a DRA driver looks where no pool has its hardware's driver.
+    """Reject final values with which a DRA driver searches a path without its hardware's driver.
 
     Args:
-        at: where the driver stands in the stack file.
-        driver: the driver; one without such a value looks nowhere.
+        at: the driver's path in the stack file.
+        driver: the driver; without such a value there is no search.
         pools: the pools of the cluster.
         values: the driver's final values.
         findings: collects the problems.
-        what: what is wrong, in the words of the pools' cloud.
-        fix: what to do about it.
+        what: the problem, as the pools' cloud describes it.
+        fix: the fix.
     """
     key = driver.resources.root
     allowed = sorted({root_of(driver.resources, pool) for pool in pools if pool.machine.gpus})
@@ -165,7 +167,7 @@ def check_root(
 
 
 def install_dir_refusals(operator: Operator, values: ChartValues, *, installs: bool) -> list[Refusal]:
-    """Why the operator's pods would not start, or look for the GPU driver in vain, by where it is said to be.
+    """Return why the operator's pods would not start, or not find the GPU driver, at the configured path.
 
     The operator mounts that folder at its own path into the container that waits for the driver. Empty and
     null leave the default.
@@ -174,7 +176,7 @@ def install_dir_refusals(operator: Operator, values: ChartValues, *, installs: b
     Args:
         operator: the operator.
         values: the operator's values.
-        installs: whether the operator installs the GPU driver; else the host has it, wherever this points.
+        installs: True if the operator installs the GPU driver; otherwise the host has it.
     """
     given = str(value_at(values, operator.root) or operator.default_root)
     if not looks_elsewhere(given, [HOST]):
@@ -192,7 +194,7 @@ def install_dir_refusals(operator: Operator, values: ChartValues, *, installs: b
             what=what,
             got=given,
             allowed=operator.default_root,
-            fix="remove it: that is the chart's default, also where the host brings the GPU driver",
+            fix="remove it: that is the chart's default, also if the host has the GPU driver",
         )
     ]
 

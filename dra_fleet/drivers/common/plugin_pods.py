@@ -1,4 +1,4 @@
-"""Where the pods of a DRA driver's plugin run, by its chart's values: asked by the plan and by checking."""
+"""Placement of a DRA driver's plugin pods by its chart's values, for the plan and for checks."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _ABSENT = object()
 
 @dataclass(frozen=True, kw_only=True)
 class PluginPods:
-    """What a plugin's pods demand of a node and which taints they tolerate.
+    """Node requirements and tolerations of a plugin's pods.
 
     Attributes:
-        affinity: the demands on the node's labels.
-        given: what is tolerated by the values, or by the chart where they leave it to it.
-        always: what is tolerated whatever the values say.
-        is_default_affinity: whether the affinity is the chart's own.
-        is_default_tolerations: whether the values leave the tolerations to the chart.
+        affinity: required node labels.
+        given: tolerations from the values, or by default from the chart.
+        always: tolerations that the values cannot change.
+        is_default_affinity: True if the affinity is the chart's default.
+        is_default_tolerations: True if the values do not set tolerations.
     """
 
     affinity: RequiredNodeAffinity
@@ -68,13 +68,13 @@ class PluginPods:
         affinity = value_at(values, driver.plugin_key("affinity"), default=_ABSENT)
         given = value_at(values, driver.plugin_key("tolerations"), default=_ABSENT)
         default, always = (version.plugin_tolerations, version.fixed_tolerations) if version else ((), ())
-        wanted = RequiredNodeAffinity.of(selector, None if affinity is _ABSENT else affinity)
+        requested = RequiredNodeAffinity.of(selector, None if affinity is _ABSENT else affinity)
         if affinity is _ABSENT:
             terms = [Term(labels=(carries(*label),)) for label in driver.facts.plugin_labels.items()]
-            wanted = RequiredNodeAffinity(selector=wanted.selector, terms=tuple(terms) or None)
+            requested = RequiredNodeAffinity(selector=requested.selector, terms=tuple(terms) or None)
         demanded = _demanded(version.plugin_demands if version else (), values)
         return cls(
-            affinity=RequiredNodeAffinity(selector=(*wanted.selector, *demanded), terms=wanted.terms),
+            affinity=RequiredNodeAffinity(selector=(*requested.selector, *demanded), terms=requested.terms),
             given=tuple(tolerations(default if given is _ABSENT else given)),
             always=tuple(tolerations(always)),
             is_default_affinity=affinity is _ABSENT,
@@ -82,11 +82,11 @@ class PluginPods:
         )
 
     def may_start_early(self, labels: Labels, progress: Progress) -> bool:
-        """Whether they may be placed on a node before its devices are divided.
+        """Return True if they may be placed on a node before its devices are divided.
 
         Args:
-            labels: the node's, as far as they are known.
-            progress: the label that tells how far the dividing is.
+            labels: the node's known labels.
+            progress: the label that reports the progress of the division.
         """
         return any(
             self.affinity.matches(lambda key, held=held: held if key == progress.key else labels(key)) != "no"
@@ -94,7 +94,7 @@ class PluginPods:
         )
 
     def kept_off_by(self, pool: PoolPlan) -> list[Taint]:
-        """The taints of a pool that keep them off its nodes."""
+        """Return the taints of a pool that keep them off its nodes."""
         return untolerated_taints(pool.taints, (*self.given, *self.always))
 
 
@@ -115,16 +115,16 @@ def _demanded(demands: Sequence[PluginDemand], values: ChartValues) -> Iterator[
 def check_plugin_placement(
     at: tuple[str, ...], driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
-    """Refuse final values by which the plugin publishes whole GPUs of a cut pool, or nothing of a pool.
+    """Reject final values that publish whole GPUs of a partitioned pool, or nothing of a pool.
 
     Args:
-        at: where the driver stands in the stack file.
+        at: the driver's path in the stack file.
         driver: the driver.
         pools: the pools of the cluster.
         release: the driver's release.
         findings: collects the problems.
     """
-    version = driver.facts.judged_version(release.version)
+    version = driver.facts.checked_version(release.version)
     pods = PluginPods.of(driver, version, release.values)
     served = [pool for pool in pools if pool.machine.gpus and driver.serves(pool.machine)]
     _check_start(at, driver, served, release, findings)
@@ -151,7 +151,7 @@ def _check_start(
     release: ReleasePlan,
     findings: Findings,
 ) -> None:
-    pods = PluginPods.of(driver, driver.facts.judged_version(release.version), release.values)
+    pods = PluginPods.of(driver, driver.facts.checked_version(release.version), release.values)
     dividable = driver.resources.dividable
     if dividable is None:
         return

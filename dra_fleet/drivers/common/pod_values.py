@@ -1,4 +1,4 @@
-"""What the API server takes of the parts of pods that chart values hold.
+"""Rules of the API server for the parts of pods in chart values.
 
 Source: https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/validation/validation.go.
 """
@@ -55,22 +55,22 @@ _TYPES: Final[Mapping[type, str]] = {
 
 def node_selector(value: object) -> Iterator[Wrong]:
     """Labels that nodes must have."""
-    for key, held in mapping(value).items():
+    for key, entry in mapping(value).items():
         if label_key(key):
             yield key, key, "a label's name"
-        elif not isinstance(held, str):
-            yield key, held, "text, in quotes"
-        elif label_value(held):
-            yield key, held, "a label's value: at most 63 letters, digits, -, _ and ."
+        elif not isinstance(entry, str):
+            yield key, entry, "text, in quotes"
+        elif label_value(entry):
+            yield key, entry, "a label's value: at most 63 letters, digits, -, _ and ."
 
 
 def metadata(value: object) -> Iterator[Wrong]:
     """Annotations of a pod or an account."""
-    for key, held in mapping(value).items():
+    for key, entry in mapping(value).items():
         if label_key(key.lower()):
             yield key, key, "an annotation's name"
-        elif not isinstance(held, str):
-            yield key, held, "text, in quotes"
+        elif not isinstance(entry, str):
+            yield key, entry, "text, in quotes"
 
 
 def tolerations(value: object) -> Iterator[Wrong]:
@@ -82,7 +82,6 @@ def tolerations(value: object) -> Iterator[Wrong]:
 
 
 def _wrong_toleration(one: object) -> str:
-    """The first rule that a toleration breaks."""
     fields = mapping(one)
     operator, effect = fields.get("operator") or "Equal", fields.get("effect")
     seconds, key = fields.get("tolerationSeconds"), fields.get("key")
@@ -100,7 +99,7 @@ def _wrong_toleration(one: object) -> str:
 
 
 def affinity(value: object) -> Iterator[Wrong]:
-    """Which nodes pods come to."""
+    """Check the affinity of pods to nodes."""
     for kind, rules in mapping(value).items():
         if kind not in _AFFINITIES:
             yield kind, kind, ", ".join(_AFFINITIES)
@@ -124,25 +123,25 @@ def _preferred(place: str, demands: object, *, by_node: bool) -> Iterator[Wrong]
 
 
 def _read(model: type[NodeSelector | NodeSelectorTerm], place: str, written: object) -> Iterator[Wrong]:
-    """What is wrong with a node selector, or a term of one."""
+    """Report errors in a node selector or in one of its terms."""
     try:
         model.model_validate_json(json.dumps(written))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         below = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])
-        told = str(problem["msg"]).removeprefix("Input should be ").removeprefix("must ")
-        yield f"{place}{below}", problem["input"], _WORDS.get(problem["type"], told)
+        reported = str(problem["msg"]).removeprefix("Input should be ").removeprefix("must ")
+        yield f"{place}{below}", problem["input"], _WORDS.get(problem["type"], reported)
 
 
 def resources(value: object) -> Iterator[Wrong]:
-    """What a container asks for and may take."""
-    held = mapping(value)
-    for key in held:
+    """Check the requests and limits of a container."""
+    fields = mapping(value)
+    for key in fields:
         if key not in (*_AMOUNTS, "claims"):
             yield key, key, ", ".join(_AMOUNTS)
     read: dict[str, dict[str, Quantity]] = {}
     for part in _AMOUNTS:
-        for name, written in mapping(held.get(part)).items():
+        for name, written in mapping(fields.get(part)).items():
             amount = _amount(written)
             if amount is None:
                 yield f"{part}.{name}", written, "a quantity of 0 or more, such as 500m or 2Gi"
@@ -163,7 +162,7 @@ def _amount(written: object) -> Quantity | None:
 
 
 def variables(value: object) -> Iterator[Wrong]:
-    """A container's environment."""
+    """Check a container's environment."""
     for index, one in enumerate(sequence(value)):
         fields = mapping(one)
         name, given = fields.get("name"), fields.get("value")
@@ -176,12 +175,12 @@ def variables(value: object) -> Iterator[Wrong]:
 
 
 def variable_names(value: object) -> set[str]:
-    """The names of a container's environment."""
+    """Return the names of a container's environment variables."""
     return {str(mapping(one).get("name")) for one in sequence(value)}
 
 
 def pull_secrets(value: object) -> Iterator[Wrong]:
-    """The Secrets that images are pulled with."""
+    """Check the Secrets that images are pulled with."""
     for index, one in enumerate(sequence(value)):
         name = mapping(one).get("name")
         if not isinstance(name, str) or dns_subdomain(name):
@@ -189,24 +188,24 @@ def pull_secrets(value: object) -> Iterator[Wrong]:
 
 
 def security(value: object) -> Iterator[Wrong]:
-    """A pod's or container's rights."""
-    for key, held in mapping(value).items():
-        wanted = _SECURITY.get(key)
-        if wanted is None:
+    """Check the security context of a pod or container."""
+    for key, entry in mapping(value).items():
+        requested = _SECURITY.get(key)
+        if requested is None:
             yield key, key, ", ".join(_SECURITY)
-        elif not isinstance(held, wanted) or (wanted is int and not _is_whole(held)):
-            yield key, held, _TYPES[wanted]
+        elif not isinstance(entry, requested) or (requested is int and not _is_whole(entry)):
+            yield key, entry, _TYPES[requested]
 
 
 def update_strategy(value: object) -> Iterator[Wrong]:
-    """How a DaemonSet's pods are exchanged; source: pkg/apis/apps/validation/validation.go."""
-    held = mapping(value)
+    """Check a DaemonSet's update strategy; source: pkg/apis/apps/validation/validation.go."""
+    fields = mapping(value)
     kinds = ("RollingUpdate", "OnDelete")
-    if held.get("type") not in (None, "", *kinds):
-        yield "type", held["type"], ", ".join(kinds)
-    if held.get("type") == "OnDelete":
+    if fields.get("type") not in (None, "", *kinds):
+        yield "type", fields["type"], ", ".join(kinds)
+    if fields.get("type") == "OnDelete":
         return
-    rolling = mapping(held.get("rollingUpdate"))
+    rolling = mapping(fields.get("rollingUpdate"))
     counts = {"maxUnavailable": rolling.get("maxUnavailable", 1), "maxSurge": rolling.get("maxSurge", 0)}
     for key, count in counts.items():
         if not _is_share(count):

@@ -1,4 +1,4 @@
-"""A device that a driver will publish, with what nobody can know of it yet."""
+"""A device that a driver will publish, with what no one can know of it yet."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownDevice:
-    """One such device.
+    """A known device.
 
     Attributes:
         title: for messages: `NVIDIA A100-SXM4-40GB`, or `1g.5gb of NVIDIA A100-SXM4-40GB`.
         driver: the name under which its driver publishes it.
         device: the resource.k8s.io/v1 form, with UNKNOWN for values that differ from host to host.
-        whole_attributes: its attributes if it said that it is whole, without what only partitions say.
+        whole_attributes: its attributes as a whole device, without those that only partitions have.
     """
 
     title: str
@@ -78,12 +78,12 @@ def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) 
 
 
 def one_of(capacity: Object, others: tuple[str, ...]) -> Object:
-    """A capacity beside all values that it may have, where others are known."""
+    """Return a capacity with all values that it may have, if others are known."""
     return {**capacity, ONE_OF: (capacity["value"], *others)} if others else capacity
 
 
-def told_devices(pool: PoolPlan, publishers: Collection[str]) -> Published:
-    """What is described of a pool's nodes under some drivers' names; what is not described is not there.
+def devices_text(pool: PoolPlan, publishers: Collection[str]) -> Published:
+    """Return the described devices of a pool's nodes under some drivers' names.
 
     Args:
         pool: the pool.
@@ -95,11 +95,11 @@ def told_devices(pool: PoolPlan, publishers: Collection[str]) -> Published:
         if item.driver in publishers
         for device in published_as(item)
     ]
-    return Published(devices=tuple(devices), told=frozenset(publishers))
+    return Published(devices=tuple(devices), known_drivers=frozenset(publishers))
 
 
 def type_of(value: str | bool | int | VersionValue) -> AttributeType:
-    """The type of an attribute as it is described."""
+    """Return the type of an attribute as it is described."""
     match value:
         case bool():
             return "bool"
@@ -112,7 +112,7 @@ def type_of(value: str | bool | int | VersionValue) -> AttributeType:
 
 
 def published_as(item: DescribedDevices) -> Iterator[PublishedDevice]:
-    """The devices of one node that a description stands for."""
+    """Yield the devices of one node that a description means."""
     more: dict[str, Any] = {"allowMultipleAllocations": True} if item.shared else {}
     attributes = {
         key: value if isinstance(value, str | bool | int) else VersionAttribute(value.version)

@@ -21,7 +21,7 @@ _P = TypeVar("_P", PublishedAttribute, PublishedCapacity)
 
 
 def selector(intent: IntentClass, driver: Driver) -> tuple[str, list[Refusal]]:
-    """The CEL expression of a class, and the conditions it cannot express.
+    """Return the CEL expression of a class, and the conditions that CEL cannot express.
 
     Args:
         intent: the class as the stack file has it.
@@ -50,30 +50,30 @@ class _Builder:
         self.types = (intent.type,) if known else self.facts.device_types
 
     def type(self) -> None:
-        wanted, types = self.intent.type, self.facts.device_types
-        if wanted is None:
+        requested, types = self.intent.type, self.facts.device_types
+        if requested is None:
             return
-        if wanted not in types:
+        if requested not in types:
             self.problems.append(
                 Refusal(
                     path="type",
                     what=f"is no device type of driver {self.driver.name}",
-                    got=wanted,
-                    allowed=choices(wanted, types),
-                    fix=mistyped(wanted, types),
+                    got=requested,
+                    allowed=choices(requested, types),
+                    fix=mistyped(requested, types),
                 )
             )
-        elif any(item.name == "type" and wanted in item.always for item in self.facts.attributes):
-            self.clauses.append(f"device.attributes[{self.domain}].type == {quoted(wanted)}")
+        elif any(item.name == "type" and requested in item.always for item in self.facts.attributes):
+            self.clauses.append(f"device.attributes[{self.domain}].type == {quoted(requested)}")
 
     def text(self, key: str, value: str | None) -> None:
-        published = self._find(key, self.facts.attributes, wanted=value is not None)
+        published = self._find(key, self.facts.attributes, requested=value is not None)
         if published is not None and value is not None:
             self._guard(published, "attributes")
             self.clauses.append(f"device.attributes[{self.domain}].{published.name} == {quoted(value)}")
 
     def version(self, key: str, limits: VersionRange | None) -> None:
-        published = self._find(key, self.facts.attributes, wanted=limits is not None)
+        published = self._find(key, self.facts.attributes, requested=limits is not None)
         if published is not None and limits is not None:
             self._guard(published, "attributes")
             bounds = ((limits.min, ">="), (limits.max, "<="))
@@ -85,7 +85,7 @@ class _Builder:
             ]
 
     def amount(self, key: str, limits: AmountRange | None) -> None:
-        published = self._find(key, self.facts.capacities, wanted=limits is not None)
+        published = self._find(key, self.facts.capacities, requested=limits is not None)
         if published is not None and limits is not None:
             self._guard(published, "capacity")
             bounds = ((limits.min, ">="), (limits.max, "<="))
@@ -94,8 +94,8 @@ class _Builder:
                 f"{where}.compareTo(quantity({quoted(limit)})) {sign} 0" for limit, sign in bounds if limit
             ]
 
-    def _find(self, key: str, all_published: Sequence[_P], *, wanted: bool) -> _P | None:
-        if not wanted:
+    def _find(self, key: str, all_published: Sequence[_P], *, requested: bool) -> _P | None:
+        if not requested:
             return None
         name = self.driver.intents.get(key)
         if name is None:
@@ -122,7 +122,7 @@ class _Builder:
 
 
 def quoted(text: str) -> str:
-    """A CEL string literal."""
+    """Return a CEL string literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"'{escaped}'"
 

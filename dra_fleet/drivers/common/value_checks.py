@@ -93,12 +93,12 @@ class Kind:
     """A type of chart values.
 
     Attributes:
-        held: what a value is in YAML.
-        words: the same in words.
-        wrong: what is wrong inside one that is.
+        types: Python type of a value in YAML.
+        words: the type in messages.
+        wrong: check of a value of the type.
     """
 
-    held: type
+    types: type
     words: str
     wrong: Callable[[object], Iterator[Wrong]] = _nothing
 
@@ -108,45 +108,47 @@ def _one_of(*words: str) -> Kind:
         if value not in ("", *words):
             yield "", value, ", ".join(words)
 
-    return Kind(held=str, words="a string", wrong=wrong)
+    return Kind(types=str, words="a string", wrong=wrong)
 
 
 KINDS: Mapping[ValueType, Kind] = {
-    "string": Kind(held=str, words="a string"),
-    "integer": Kind(held=int, words="a whole number"),
-    "boolean": Kind(held=bool, words="true or false"),
-    "list": Kind(held=list, words="a list"),
-    "map": Kind(held=Mapping, words="a mapping"),
-    "booleans": Kind(held=Mapping, words="a mapping of names to true or false"),
-    "count": Kind(held=int, words="a whole number", wrong=_count),
-    "port": Kind(held=int, words="a whole number", wrong=_port),
-    "verbosity": Kind(held=str, words="a string", wrong=_verbosity),
+    "string": Kind(types=str, words="a string"),
+    "integer": Kind(types=int, words="a whole number"),
+    "boolean": Kind(types=bool, words="true or false"),
+    "list": Kind(types=list, words="a list"),
+    "map": Kind(types=Mapping, words="a mapping"),
+    "booleans": Kind(types=Mapping, words="a mapping of names to true or false"),
+    "count": Kind(types=int, words="a whole number", wrong=_count),
+    "port": Kind(types=int, words="a whole number", wrong=_port),
+    "verbosity": Kind(types=str, words="a string", wrong=_verbosity),
     "pullPolicy": _one_of("Always", "IfNotPresent", "Never"),
     "migStrategy": _one_of("none", "single", "mixed"),
     "updateWay": _one_of("RollingUpdate", "OnDelete"),
-    "updateStrategy": Kind(held=Mapping, words="a mapping", wrong=pod_values.update_strategy),
-    "nodeSelector": Kind(held=Mapping, words="a mapping", wrong=pod_values.node_selector),
-    "tolerations": Kind(held=list, words="a list", wrong=pod_values.tolerations),
-    "affinity": Kind(held=Mapping, words="a mapping", wrong=pod_values.affinity),
-    "annotations": Kind(held=Mapping, words="a mapping", wrong=pod_values.metadata),
-    "resources": Kind(held=Mapping, words="a mapping", wrong=pod_values.resources),
-    "securityContext": Kind(held=Mapping, words="a mapping", wrong=pod_values.security),
-    "environment": Kind(held=list, words="a list", wrong=pod_values.variables),
-    "pullSecrets": Kind(held=list, words="a list", wrong=pod_values.pull_secrets),
-    "probePort": Kind(held=int, words="a whole number", wrong=_probe_port),
-    "directory": Kind(held=str, words="a string", wrong=_directory),
-    "duration": Kind(held=str, words="a string", wrong=_duration),
-    "imageTag": Kind(held=str, words="a string", wrong=_shape(_TAG, "a tag of an image")),
-    "imageRepository": Kind(held=str, words="a string", wrong=_shape(_REPOSITORY, "an image, without a tag")),
-    "namespace": Kind(held=str, words="a string", wrong=named(dns_label, "a namespace's name")),
-    "objectName": Kind(held=str, words="a string", wrong=named(dns_subdomain, "an object's name")),
+    "updateStrategy": Kind(types=Mapping, words="a mapping", wrong=pod_values.update_strategy),
+    "nodeSelector": Kind(types=Mapping, words="a mapping", wrong=pod_values.node_selector),
+    "tolerations": Kind(types=list, words="a list", wrong=pod_values.tolerations),
+    "affinity": Kind(types=Mapping, words="a mapping", wrong=pod_values.affinity),
+    "annotations": Kind(types=Mapping, words="a mapping", wrong=pod_values.metadata),
+    "resources": Kind(types=Mapping, words="a mapping", wrong=pod_values.resources),
+    "securityContext": Kind(types=Mapping, words="a mapping", wrong=pod_values.security),
+    "environment": Kind(types=list, words="a list", wrong=pod_values.variables),
+    "pullSecrets": Kind(types=list, words="a list", wrong=pod_values.pull_secrets),
+    "probePort": Kind(types=int, words="a whole number", wrong=_probe_port),
+    "directory": Kind(types=str, words="a string", wrong=_directory),
+    "duration": Kind(types=str, words="a string", wrong=_duration),
+    "imageTag": Kind(types=str, words="a string", wrong=_shape(_TAG, "a tag of an image")),
+    "imageRepository": Kind(
+        types=str, words="a string", wrong=_shape(_REPOSITORY, "an image, without a tag")
+    ),
+    "namespace": Kind(types=str, words="a string", wrong=named(dns_label, "a namespace's name")),
+    "objectName": Kind(types=str, words="a string", wrong=named(dns_subdomain, "an object's name")),
     "cpuSet": Kind(
-        held=str,
+        types=str,
         words="a string",
         wrong=named(lambda text: None if is_cpu_set(text) else CPU_SET_WORDS, CPU_SET_WORDS),
     ),
     "extendedResource": Kind(
-        held=str,
+        types=str,
         words="a string",
         wrong=named(extended_resource_name, "an extended resource, such as example.com/gpu"),
     ),
@@ -159,7 +161,7 @@ def check_values(version: ChartVersion, values: ChartValues) -> list[Refusal]:
 
 
 def default_namespace(release: Release, final: ChartValues) -> list[Refusal]:
-    """What charts say that refuse the namespace `default` unless a value allows it."""
+    """Report charts that reject the namespace `default` unless a value allows it."""
     if release.namespace != "default" or value_at(final, "allowDefaultNamespace", default=False):
         return []
     return [
@@ -195,13 +197,13 @@ def _check_section(version: ChartVersion, key: str, value: object) -> list[Refus
 
 
 def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]:
-    told = version.values[key]
-    held, words = KINDS[told].held, KINDS[told].words
+    reported = version.values[key]
+    types, words = KINDS[reported].types, KINDS[reported].words
     if value is None:
         return []
-    if not isinstance(value, held) or (held is int and isinstance(value, bool)):
+    if not isinstance(value, types) or (types is int and isinstance(value, bool)):
         return [Refusal(path=key, what=f"must be {words}", got=shown(value), allowed=words)]
-    if told != "booleans":
+    if reported != "booleans":
         return [
             Refusal(
                 path=f"{key}.{below}".replace(".[", "[") if below else key,
@@ -209,7 +211,7 @@ def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]
                 got=got,
                 allowed=allowed,
             )
-            for below, got, allowed in told_wrong(told, value)
+            for below, got, allowed in wrong_places(reported, value)
         ]
     return [
         refusal
@@ -239,14 +241,14 @@ def _unknown(version: ChartVersion, key: str) -> Refusal:
     names = [*version.values, *sections]
     return Refusal(
         path=key,
-        what=f"is no value of chart {version.version}; Helm would ignore it without a word",
+        what=f"is no value of chart {version.version}; Helm would ignore it silently",
         got=key,
         allowed=choices(key, names),
         fix=mistyped(key.replace("-", "."), names) or "remove it",
     )
 
 
-def told_wrong(kind: ValueType, value: object) -> Iterator[tuple[str, str, str]]:
-    """What is wrong inside a value of a type: the key below it, what stands there, and what is taken."""
+def wrong_places(kind: ValueType, value: object) -> Iterator[tuple[str, str, str]]:
+    """Yield errors inside a value of a type: the key below it, the value, and the allowed values."""
     for below, got, allowed in KINDS[kind].wrong(value):
         yield below, shown(got), allowed

@@ -20,9 +20,9 @@ CPU_SET_WORDS: Final = "a set of CPUs, such as 0-3,5"
 _RANGE: Final = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
-def merged(ours: ChartValues, theirs: ChartValues) -> dict[str, Any]:
-    """Values with `theirs` laid over `ours`; mappings are merged, lists and null replace."""
-    result: dict[str, Any] = dict(ours)
+def merged(own: ChartValues, theirs: ChartValues) -> dict[str, Any]:
+    """Values with `theirs` laid over `own`; mappings are merged, lists and null replace."""
+    result: dict[str, Any] = dict(own)
     for key, value in theirs.items():
         below, above = _section(result.get(key)), _section(value)
         result[key] = value if below is None or above is None else merged(below, above)
@@ -41,18 +41,18 @@ def nested(values: Mapping[str, object]) -> dict[str, Any]:
 
 
 def flow(key: str, value: str) -> str:
-    """A value at a dotted key as a line of YAML: `a: {b: value}`."""
+    """Return a value at a dotted key as a line of YAML: `a: {b: value}`."""
     *outer, last = key.split(".")
     return "".join(f"{part}: {{" for part in outer) + f"{last}: {value}" + "}" * len(outer)
 
 
 def is_on(switch: Switch, values: ChartValues) -> bool:
-    """Whether values turn a switch of a chart on."""
+    """Return True if values turn a switch of a chart on."""
     return bool(value_at(values, switch.key, default=switch.default))
 
 
 def value_at(values: ChartValues, key: str, default: object = None) -> object:
-    """The value of a dotted key, or the default where it is absent."""
+    """Return the value of a dotted key, or the default if it is absent."""
     here: object = values
     for part in key.split("."):
         section = _section(here)
@@ -67,6 +67,6 @@ def _section(value: object) -> ChartValues | None:
 
 
 def is_cpu_set(text: str) -> bool:
-    """Whether a text names at least one CPU, and no range is written backwards."""
+    """Return True if a text names at least one CPU, and no range is reversed."""
     ranges = [_RANGE.fullmatch(part) for part in text.split(",")]
     return all(one is not None and int(one[1]) <= int(one[2] or one[1]) for one in ranges)

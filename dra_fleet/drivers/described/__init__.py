@@ -43,19 +43,19 @@ class Described(Driver):
 
 
 def described(name: str, settings: str) -> Driver:
-    """The driver.
+    """Return the driver that settings describe.
 
     Args:
         name: its key in the stack file.
         settings: a cluster's settings of it, as JSON; they describe it.
     """
-    wanted = DriverSettings.model_validate_json(settings, by_alias=False, by_name=True)
-    told: DescribedDriver = wanted.described  # pyright: ignore[reportAssignmentType] - the caller looked
+    requested = DriverSettings.model_validate_json(settings, by_alias=False, by_name=True)
+    reported: DescribedDriver = requested.described  # pyright: ignore[reportAssignmentType] - the caller looked
     date = kubernetes_facts().date
     version = ChartVersion(
-        version=wanted.version,
-        chart=told.chart,
-        repository=told.repository,
+        version=requested.version,
+        chart=reported.chart,
+        repository=reported.repository,
         verified=False,
         values={},
         feature_gates={},
@@ -65,30 +65,30 @@ def described(name: str, settings: str) -> Driver:
     )
     facts = DriverFacts(
         name=name,
-        driver=told.publishes,
+        driver=reported.publishes,
         namespace=name,
         device_types=(),
         attributes=(),
         capacities=(),
-        parameters=_parameters(told, date),
+        parameters=_parameters(reported, date),
         versions=(version,),
         source=SOURCE,
         date=date,
     )
-    return Described(facts, told.plugin)
+    return Described(facts, reported.plugin)
 
 
-def _parameters(told: DescribedDriver, date: dt.date) -> tuple[ParameterKind, ...] | None:
-    if told.parameters is None:
+def _parameters(reported: DescribedDriver, date: dt.date) -> tuple[ParameterKind, ...] | None:
+    if reported.parameters is None:
         return None
     return tuple(
         ParameterKind(
             kind=one.kind,
             api_version=one.api_version,
-            driver=told.publishes,
+            driver=reported.publishes,
             fields=tuple(ParameterField.model_validate(field.model_dump()) for field in one.fields),
             source=SOURCE,
             date=date,
         )
-        for one in told.parameters
+        for one in reported.parameters
     )

@@ -1,10 +1,10 @@
-"""What the clouds' builds of DRANET publish for a machine: its network cards, one device each.
+"""Devices that the clouds' builds of DRANET publish for a machine: one per network card.
 
-Pure. The simulated agent feeds it hardware, the proof feeds it plans; neither knows the other.
-Source: https://github.com/kubernetes-sigs/dranet, `pkg/inventory`, and the filter of
-https://github.com/aws/eks-charts, stable/aws-dranet, which leaves only EFA cards. What Google's publishes is
-what GKE's autoscaler expects of a node without one (https://pkg.go.dev/k8s.io/gke-autoscaling/cluster-autoscaler,
-cloudprovider/gke/dynamicresources).
+Pure. The simulated agent feeds it hardware, the proof feeds it plans; neither knows the other. Source:
+https://github.com/kubernetes-sigs/dranet, `pkg/inventory`, and the filter of
+https://github.com/aws/eks-charts, stable/aws-dranet, which leaves only EFA cards. Google's build publishes
+what GKE's autoscaler predicts for an empty pool's node
+(https://pkg.go.dev/k8s.io/gke-autoscaling/cluster-autoscaler, cloudprovider/gke/dynamicresources).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _VENDOR: Final = "dranet"
 _AWS_BUILD: Final = "aws-dranet"
 PRODUCT = "Elastic Fabric Adapter (EFA)"
 PLACES = frozenset({"dra.net/pciAddress", "dra.net/rdmaDevice", PCIE_ROOT})
-"""Attributes that say where a card hangs, which nobody knows before the machine runs."""
+"""Attributes that say where a card hangs, which is unknown before the machine runs."""
 _AWS: Final = "Amazon.com, Inc."
 _LATE = (
     "dra.net/ipv4",
@@ -42,7 +42,7 @@ _LATE = (
     "gce.dra.net/subBlock",
 )
 GOOGLE_PLACES = frozenset({*_LATE, "dra.net/numaNode", PCIE_ROOT})
-"""What nobody knows of Google's cards before the machine runs: also their addresses and networks."""
+"""Attributes of Google's cards that are unknown before the machine runs, with addresses and networks."""
 
 
 class GoogleCards(Fact):
@@ -72,11 +72,11 @@ def is_aws_build(version: ChartVersion) -> bool:
 
 
 def efa_devices(*, cards: int, roots: Sequence[str]) -> list[PublishedDevice]:
-    """The devices of one node.
+    """Return the devices of one node.
 
     Args:
         cards: how many EFA cards it has.
-        roots: the PCIe root of each; empty where nobody knows.
+        roots: the PCIe root of each; empty if it is unknown.
     """
     return [_device(number, roots[number] if roots else "") for number in range(cards)]
 
@@ -95,11 +95,11 @@ def _device(number: int, root: str) -> PublishedDevice:
 
 
 def google_devices(cards: GoogleCards, roots: Sequence[str]) -> list[PublishedDevice]:
-    """The devices of one node with Google's build; its uplink is none.
+    """Return the devices of one node with Google's build, without its uplink.
 
     Args:
         cards: what the machine has.
-        roots: the PCIe root of each RDMA card; empty where nobody knows.
+        roots: the PCIe root of each RDMA card; empty if it is unknown.
     """
     plain = [_google_device(index, f"eth{index + 1}", "", cards) for index in range(cards.plain)]
     rdma = [

@@ -45,8 +45,8 @@ class Dranet(Driver):
     publishers = {"dra.net": "/dranet"}
     intents = {"product": "pciDevice"}
     plugin_section = ""
-    resources = DriverResources(told_by="machines")
-    # Clouds install builds of their own.
+    resources = DriverResources(known_by="machines")
+    # Clouds install custom builds.
     owns_names = False
     # NRI hooks of the pod: https://github.com/kubernetes-sigs/dranet, pkg/driver/nri_hooks.go
     serves_pods = True
@@ -96,19 +96,22 @@ class Dranet(Driver):
             devices = google_devices(cards.google, roots=())
             return Published(
                 devices=tuple(known_device(name, device, GOOGLE_PLACES) for device in devices),
-                told=frozenset({name}),
+                known_drivers=frozenset({name}),
             )
         # Other machines' cards are not AWS's, and the driver that publishes them has the same name.
         has_cards = self.traits(pool.machine).network_cards is not None
-        told = frozenset({name}) if has_cards else frozenset[str]()
+        known_drivers = frozenset({name}) if has_cards else frozenset[str]()
         if installed.is_assumed or installed.is_managed or not is_aws_build(installed.version):
             reason = f"what driver {name} publishes cannot be predicted; {GIVE_SLICES}"
-            return Published(unpredictable={name: reason}, told=told)
+            return Published(unpredictable={name: reason}, known_drivers=known_drivers)
         roots = [card.pcie_root for card in pool.machine.nics if card.rdma]
         is_placed = len(roots) == pool.network_cards
         devices = efa_devices(cards=pool.network_cards, roots=roots if is_placed else ())
         unknown = PLACES - {PCIE_ROOT} if is_placed else PLACES
-        return Published(devices=tuple(known_device(name, device, unknown) for device in devices), told=told)
+        return Published(
+            devices=tuple(known_device(name, device, unknown) for device in devices),
+            known_drivers=known_drivers,
+        )
 
 
 DRIVER: Final = Dranet()

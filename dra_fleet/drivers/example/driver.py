@@ -58,17 +58,17 @@ _BANDWIDTH = {"default": "1G", "validRange": {"min": "100M", "max": "100G", "ste
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the driver is started with.
+    """Options at the driver's start.
 
     Attributes:
         driver: Its name.
         profile: The kind of its devices.
-        count: How many, of GPUs and network cards.
-        partitions: Of each GPU.
-        is_shared: Whether several claims may hold parts of a GPU.
-        waits_for_binding: Whether a controller must say that a GPU is ready before a pod is bound.
-        numa_nodes: The devices of profile `cpu`.
-        cpus: Of each NUMA node.
+        count: Number of GPUs or network cards.
+        partitions: Partitions of each GPU.
+        is_shared: True if claims may share a GPU.
+        waits_for_binding: True if a controller must report a GPU as ready before a pod is bound.
+        numa_nodes: Number of NUMA nodes, the devices of profile `cpu`.
+        cpus: CPUs of each NUMA node.
     """
 
     driver: str = "gpu.example.com"
@@ -168,12 +168,12 @@ class Example(Driver):
             devices=tuple(devices),
             unpredictable={name: reason} if reason else {},
             counters={name: counters} if counters else {},
-            told=frozenset({name}),
+            known_drivers=frozenset({name}),
         )
 
 
 def _devices(driver: Installed, minor: str) -> tuple[list[NodeDevice], str, tuple[Object, ...]]:
-    """The devices of a node, why they cannot be told, and the counters that they share."""
+    """Return the devices of a node, the reason if they are unknown, and their shared counters."""
     values = driver.values
     changed = [key for key, usual in _UNUSUAL if value_at(values, key) not in (None, "", usual)]
     if changed:
@@ -203,11 +203,11 @@ DRIVER: Final = Example()
 
 
 def example_devices(node: str, options: Options) -> list[PublishedDevice]:
-    """The devices of one node.
+    """Return the devices of one node.
 
     Args:
         node: seeds the devices' UUIDs, as in the driver.
-        options: what the driver is started with.
+        options: the driver's options.
     """
     if options.profile == "net":
         return [_network_card(node, index) for index in range(options.count)]
@@ -226,7 +226,7 @@ def example_devices(node: str, options: Options) -> list[PublishedDevice]:
 
 
 def example_counters(options: Options) -> list[Object]:
-    """What a GPU and its partitions take their capacity from."""
+    """Return the counters that a GPU and its partitions consume."""
     if options.profile != "gpu" or options.partitions <= 0:
         return []
     counters = _values(_WHOLE)
@@ -249,7 +249,7 @@ def _product(kind: str, node: str, index: int) -> dict[str, AttributeValue | Ver
 
 
 def _cut(gpu: PublishedDevice, parts: int) -> list[PublishedDevice]:
-    """A GPU's partitions and, after them, the GPU itself, which takes what all of them take."""
+    """Return a GPU's partitions and then the GPU itself, which consumes what all of them consume."""
     share = {name: _part(amount, parts) for name, amount in _WHOLE.items()}
     made: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         (f"{gpu.name}-partition-{number}", {"partition": number, "partitionable": True}, share)
@@ -277,7 +277,7 @@ def _values(amounts: dict[str, str]) -> Object:
 
 
 def _part(amount: str, parts: int) -> str:
-    """One of so many equal parts, rounded down to a whole number as the driver does."""
+    """Return one of `parts` equal parts, rounded down to a whole number as the driver does."""
     whole = Quantity.parse(amount)
     return str(Quantity(Fraction(int(whole.amount) // parts), whole.format))
 

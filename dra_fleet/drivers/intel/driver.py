@@ -32,7 +32,7 @@ class Intel(Driver):
     intents = {"product": "model", "architecture": "family", "memory": "memory"}
     plugin_section = "kubeletPlugin"
     resources = DriverResources(
-        told_by="machines",
+        known_by="machines",
         program=re.compile(r"(?<![\w-])kubelet-gpu-plugin(?![\w-])"),
         other_plugins=(
             OtherPlugin(
@@ -56,7 +56,7 @@ class Intel(Driver):
         return (
             Refusal(
                 path="kubeletPlugin.nodeSelector",
-                what="is left out by the chart where nodeFeatureRules.enabled is true",
+                what="is omitted by the chart where nodeFeatureRules.enabled is true",
                 fix="remove one of them",
             ),
         )

@@ -1,4 +1,4 @@
-"""Whether a cluster can have ComputeDomains: an NVLink fabric, a driver that serves them, and its label.
+"""Checks of ComputeDomains: an NVLink fabric, a driver that serves them, and its label.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.com/resource/v1beta1` and
 `cmd/compute-domain-kubelet-plugin`.
@@ -27,7 +27,7 @@ DNS_NAMES = "IMEXDaemonsWithDNSNames"
 ENABLED = "resources.computeDomains.enabled"
 _LABELS = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"
 _MULTI_NODE = ("NVL72", "NVLink domain")
-"""How the catalogue's `fabric` begins where NVLink reaches from machine to machine."""
+"""The prefix of the catalogue's `fabric` if NVLink connects several machines."""
 _NODES_OPTIONAL_SINCE = "0.4.0"
 """The first chart whose definition has a default for `numNodes`."""
 _NODES = "spec.numNodes"
@@ -50,12 +50,12 @@ def check_ability(
 
 
 def is_multi_node(pool: PoolPlan) -> bool:
-    """Whether NVLink reaches from a pool's machines to other machines."""
+    """Return True if NVLink connects a pool's machines to other machines."""
     return (pool.machine.fabric or "").startswith(_MULTI_NODE)
 
 
 def knows_modes(version: str) -> bool:
-    """Whether a version's ComputeDomain has `channel.allocationMode`."""
+    """Return True if a version's ComputeDomain has `channel.allocationMode`."""
     facts = nvidia_facts.driver()
     order = [entry.version for entry in facts.versions]
     (kind,) = (item for item in facts.parameters or () if item.kind == "ComputeDomainChannelConfig")
@@ -64,7 +64,7 @@ def knows_modes(version: str) -> bool:
 
 
 def nvidia_release(releases: Sequence[ReleasePlan]) -> ReleasePlan | None:
-    """The NVIDIA driver's release, if the stack makes one."""
+    """Return the NVIDIA driver's release, if the stack installs one."""
     driver = nvidia_facts.driver().driver
     return next((item for item in releases if item.driver == driver), None)
 
@@ -76,7 +76,7 @@ def _has_fabric(
     settings: FleetSettings,
     findings: Findings,
 ) -> bool:
-    """Whether machines can join. Those of a cluster that exists may be described without their fabric."""
+    """Return True if machines can join. An existing cluster may not describe their fabric."""
     cluster = settings.clusters[domain.cluster]
     if not cluster.makes_nodes or any(is_multi_node(pool) for pool in pools):
         return True
@@ -121,7 +121,7 @@ def _check_driver(
             got=domain.cluster,
             fix=f"set {ENABLED}: true in the values of its nvidia driver",
         )
-    version = nvidia_facts.driver().judged_version(release.version)
+    version = nvidia_facts.driver().checked_version(release.version)
     gates = version.feature_gates if version is not None else dict[str, bool]()
     given = cast("Mapping[str, bool]", value_at(release.values, "featureGates") or {})
     if domain.num_nodes == 0 and not {**gates, **given}.get(DNS_NAMES, False):
@@ -148,7 +148,7 @@ def _check_driver(
 def _check_label(
     at: tuple[str, ...], cluster: ClusterSettings, releases: Sequence[ReleasePlan], findings: Findings
 ) -> None:
-    """Pods go to the fabric of the first by a label; on a cluster that exists somebody else may set it."""
+    """Pods go to the fabric of the first by a label; on a cluster that exists someone else may set it."""
     release = nvidia_release(releases)
     labelled = any(item.name == OPERATOR for item in releases)
     if release is None or labelled or not cluster.makes_nodes:
@@ -160,7 +160,7 @@ def _check_label(
     findings.error(
         *at,
         "cluster",
-        what=f"has nobody who labels its nodes with {CLIQUE_LABEL}, by which the pods of a ComputeDomain "
+        what=f"has no one who labels its nodes with {CLIQUE_LABEL}, by which the pods of a ComputeDomain "
         "find one fabric",
         got=f"version {release.version} of the driver",
         allowed=f"version {knowing[0]} or later, or the GPU Operator",
@@ -168,8 +168,8 @@ def _check_label(
     )
 
 
-def judged_domain(spec: Mapping[str, Any], installed: Sequence[Installed]) -> list[Refusal]:
-    """What keeps a ComputeDomain from working on a cluster.
+def checked_domain(spec: Mapping[str, Any], installed: Sequence[Installed]) -> list[Refusal]:
+    """Return the problems that keep a ComputeDomain from working on a cluster.
 
     Args:
         spec: its spec.

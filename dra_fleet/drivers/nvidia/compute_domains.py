@@ -62,7 +62,7 @@ def plan_compute_domains(
     releases: Sequence[ReleasePlan],
     findings: Findings,
 ) -> tuple[ComputeDomainPlan, ...]:
-    """The ComputeDomains of one cluster in the order of their names."""
+    """Return the ComputeDomains of one cluster in the order of their names."""
     here = {name: item for name, item in sorted(_domains(settings).items()) if item.cluster == cluster}
     for name, domain in here.items():
         at = ("computeDomains", name)
@@ -95,7 +95,7 @@ def plan_compute_domains(
 
 
 def domain_labels(workload: DemandSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
-    """The labels of the one pool that can join a workload's ComputeDomain; none where there are several."""
+    """Return the labels of the one pool that can join a workload's ComputeDomain; none if several can."""
     reached = _reached(workload, pools) if workload.compute_domain is not None else []
     if len(reached) != 1:
         return {}
@@ -173,7 +173,7 @@ def _check_one_fabric(
 
 
 def _reached(workload: DemandSettings, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
-    """The pools of a multi-node fabric to which a workload's pods may go."""
+    """Return the pools of a multi-node fabric that can run a workload's pods."""
     return [
         pool
         for pool in pools

@@ -1,9 +1,9 @@
-"""What the NVIDIA DRA driver publishes for a machine, by driver version, MIG layout and chart version.
+"""Devices of the NVIDIA DRA driver by machine, driver version, MIG layout and chart version.
 
 Pure. The simulated agent feeds it hardware, the proof feeds it plans; neither knows the other.
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, main of 2026-08-07 and the charts' tags:
 `cmd/gpu-kubelet-plugin/{deviceinfo,mig,nvlib}.go`, `cmd/compute-domain-kubelet-plugin/deviceinfo.go`.
-Which attribute is in which version is a fact of the catalogue.
+The catalogue has the attributes of each version.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class MigLayoutImpossible(ValueError):  # noqa: N818 - a state of hardware, not 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuOnHost:
-    """One physical (or virtual) GPU of a machine.
+    """A physical or virtual GPU of a machine.
 
     Args:
         model: its catalogue entry.
@@ -54,8 +54,8 @@ class GpuOnHost:
         uuid: such as "GPU-8a10b6f7-…".
         pci_bus_id: such as "0000:10:1c.0"; None where a guest sees none.
         pcie_root: such as "pci0000:10"; None where a guest sees none.
-        numa_node: None where the host does not tell.
-        mig: the partitions there are, as (profile, how many); None with MIG mode off. MIG mode on with
+        numa_node: None if the host does not report it.
+        mig: its partitions, as (profile, how many); None with MIG mode off. MIG mode on with
             no partitions strands the GPU: nothing is published for it.
     """
 
@@ -78,7 +78,7 @@ class PartitionPlacement:
 
 @dataclass(frozen=True, kw_only=True)
 class _Discovery:
-    """What the versions of the drivers decide about every device.
+    """Properties of every device that depend on the drivers' versions.
 
     `names`: the attributes that this version of the DRA driver knows.
     """
@@ -96,7 +96,7 @@ class _Discovery:
 def nvidia_devices(
     gpus: Sequence[GpuOnHost], *, driver_version: str, cuda_version: str, chart: ChartVersion
 ) -> list[PublishedDevice]:
-    """The devices of one node in the order of discovery.
+    """Return the devices of one node in the order of discovery.
 
     Args:
         gpus: the machine's GPUs.
@@ -117,7 +117,7 @@ def nvidia_devices(
 
 
 def compute_domain_devices() -> list[PublishedDevice]:
-    """The IMEX channel and daemon of a node: only channel 0 is ever published."""
+    """Return the IMEX channel and daemon of a node: only channel 0 is ever published."""
     return [
         PublishedDevice(name="channel-0", attributes={"type": "channel", "id": 0}),
         PublishedDevice(name="daemon-0", attributes={"type": "daemon", "id": 0}),
@@ -125,7 +125,7 @@ def compute_domain_devices() -> list[PublishedDevice]:
 
 
 def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[PartitionPlacement]:
-    """Where the partitions of a layout lie on a GPU, the largest first.
+    """Return the placements of a layout's partitions on a GPU, the largest first.
 
     Raises:
         MigLayoutImpossible: an unknown profile, or no way to place them all.
@@ -140,9 +140,9 @@ def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[PartitionP
         raise MigLayoutImpossible(
             f"{model.name} has no MIG profile {', '.join(unknown)}; it has: {', '.join(known)}"
         )
-    wanted = [known[name] for name, count in layout for _ in range(count)]
-    wanted.sort(key=lambda profile: (-profile.memory_slices, profile.name))
-    found = _place_all(wanted, frozenset(), model.mig.compute_slices)
+    requested = [known[name] for name, count in layout for _ in range(count)]
+    requested.sort(key=lambda profile: (-profile.memory_slices, profile.name))
+    found = _place_all(requested, frozenset(), model.mig.compute_slices)
     if found is None:
         text = ", ".join(f"{count} x {name}" for name, count in layout)
         raise MigLayoutImpossible(f"{model.name} has no room for {text} at the same time")
@@ -150,18 +150,18 @@ def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[PartitionP
 
 
 def _place_all(
-    wanted: Sequence[MigProfile], taken: frozenset[int], compute_left: int
+    requested: Sequence[MigProfile], taken: frozenset[int], compute_left: int
 ) -> list[PartitionPlacement] | None:
-    if not wanted:
+    if not requested:
         return []
-    profile = wanted[0]
+    profile = requested[0]
     if profile.compute_slices > compute_left:
         return None
     for start in profile.placements or range(0, 8, profile.memory_slices):
         cells = frozenset(range(start, start + profile.memory_slices))
         if cells & taken:
             continue
-        rest = _place_all(wanted[1:], taken | cells, compute_left - profile.compute_slices)
+        rest = _place_all(requested[1:], taken | cells, compute_left - profile.compute_slices)
         if rest is not None:
             return [PartitionPlacement(profile=profile, start=start), *rest]
     return None
@@ -245,7 +245,7 @@ def _partition_name(gpu: GpuOnHost, placement: PartitionPlacement, how: _Discove
 
 
 def _common(gpu: GpuOnHost, how: _Discovery) -> tuple[Attributes, frozenset[str]]:
-    """What a GPU and its partitions share, and which of it no public source says."""
+    """Return the attributes that a GPU and its partitions share, and those that no public source has."""
     model = gpu.model
     optional: dict[str, AttributeValue | None] = {
         "pcieBusID": gpu.pci_bus_id,
@@ -263,8 +263,8 @@ def _common(gpu: GpuOnHost, how: _Discovery) -> tuple[Attributes, frozenset[str]
         "addressingMode": _addressing_mode(model),
         **{key: value for key, value in optional.items() if value is not None},
     }
-    told = {"productName": model.product_name, "brand": model.brand, "addressingMode": None}
-    unknown = {name for name, value in told.items() if value is None}
+    reported = {"productName": model.product_name, "brand": model.brand, "addressingMode": None}
+    unknown = {name for name, value in reported.items() if value is None}
     return how.known(attributes), frozenset(unknown & how.names)
 
 

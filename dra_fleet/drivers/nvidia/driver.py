@@ -13,7 +13,7 @@ from dra_fleet.drivers.common.placement import node_affinity, node_label
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import compute_domains, sharing, slices, values
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.compute_domain_checks import judged_domain
+from dra_fleet.drivers.nvidia.compute_domain_checks import checked_domain
 from dra_fleet.drivers.nvidia.labels import (
     EVICTION,
     GPU_PRESENT,
@@ -70,7 +70,7 @@ UNISOLATED = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
 
 
 def isolation(machine: Machine, sharing: Sharing) -> str:
-    """What isolates the devices of a pool from each other; empty without GPUs."""
+    """Return the isolation between the devices of a pool; empty without GPUs."""
     if machine.gpu is None:
         return ""
     if isinstance(sharing, MigSharing):
@@ -141,20 +141,20 @@ _FABRIC_GATE = "CrashOnNVLinkFabricErrors"
 _CLIQUE_LABEL = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"
 
 
-def pool_labels(machine: Machine, wanted: Sharing, *, by_operator: bool) -> dict[str, str]:
-    """That there are GPUs, that the operator may move the plugin away, and the name of the MIG layout."""
+def pool_labels(machine: Machine, requested: Sharing, *, by_operator: bool) -> dict[str, str]:
+    """Return labels that report GPUs, let the operator evict the plugin, and name the MIG layout."""
     labels: dict[str, str] = {}
     if machine.gpus:
         labels[GPU_PRESENT] = "true"
         if by_operator:
             labels[EVICTION] = "true"
-    if isinstance(wanted, MigSharing) and machine.gpu is not None:
-        labels[MIG_CONFIG] = config_name(nvidia_facts.gpus()[machine.gpu], wanted.layout)
+    if isinstance(requested, MigSharing) and machine.gpu is not None:
+        labels[MIG_CONFIG] = config_name(nvidia_facts.gpus()[machine.gpu], requested.layout)
     return labels
 
 
 def placement_values(release: Release) -> ChartValues:
-    """The plugin waits for partitions, and is where the operator may move it away from a driver upgrade."""
+    """Return values with which the plugin waits for partitions and can be evicted for a driver upgrade."""
     chosen: dict[str, Any] = {}
     cut = [pool.name for pool in release.pools if is_divided(pool.machine, pool.sharing)]
     if cut:
@@ -181,7 +181,7 @@ def fabric_values(release: Release, fabric: str, *, is_labelled: bool) -> ChartV
 
 
 def awaits(spec: Object, node: Object) -> str | None:
-    """What the driver's pods, which run on partitioned nodes only, wait for on a node; None for nothing."""
+    """Return the condition that pods on partitioned nodes wait for; None if they do not wait."""
     labels = node["metadata"].get("labels", {})
     selection = json.dumps(spec.get("affinity", {})) + json.dumps(spec.get("nodeSelector", {}))
     if MIG_STATE not in selection or MIG_CONFIG not in labels or labels.get(MIG_STATE) == MIG_READY:
@@ -193,26 +193,26 @@ def awaits(spec: Object, node: Object) -> str | None:
 
 
 def undivided(asks: Asked, device: Object, node: Object) -> str:
-    """Why a node shows whole GPUs where partitions are asked for, and what to do; empty otherwise."""
+    """Return why a node shows whole GPUs when partitions are requested, and the fix; empty otherwise."""
     wants_partition = "mig" in asks.texts("type") or asks.reads("profile")
     if not wants_partition or device.get("attributes", {}).get("type", {}).get("string") != "gpu":
         return ""
     labels = node["metadata"].get("labels", {})
-    told = f"the GPUs of node {node['metadata']['name']} are whole"
+    reported = f"the GPUs of node {node['metadata']['name']} are whole"
     config = labels.get(MIG_CONFIG)
     if config is None:
-        return f"{told}: label its pool {MIG_CONFIG}=all-1g.10gb, or another layout, for the GPU Operator"
+        return f"{reported}: label its pool {MIG_CONFIG}=all-1g.10gb, or another layout, for the GPU Operator"
     if config == MIG_NONE:
         return (
-            f"{told}: {MIG_CONFIG} is {MIG_NONE}, which makes no partitions; "
+            f"{reported}: {MIG_CONFIG} is {MIG_NONE}, which makes no partitions; "
             "name a layout such as all-1g.10gb"
         )
     if labels.get(MIG_STATE) == MIG_READY:
         return (
-            f"{told}, though {MIG_STATE} is {MIG_READY}: the driver started before the partitions; "
+            f"{reported}, though {MIG_STATE} is {MIG_READY}: the driver started before the partitions; "
             "restart its pod"
         )
-    return f"{told}: {_progress(labels)}"
+    return f"{reported}: {_progress(labels)}"
 
 
 class _Gpus(Fact):
@@ -317,16 +317,16 @@ class Nvidia(Driver):
         return {"computeDomains": ComputeDomainSettings}
 
     @override
-    def check_sharing(self, machine: Machine, wanted: Sharing, path: str) -> list[SettingsError]:
-        return sharing.check_sharing(machine, wanted, path)
+    def check_sharing(self, machine: Machine, requested: Sharing, path: str) -> list[SettingsError]:
+        return sharing.check_sharing(machine, requested, path)
 
     @override
-    def isolation(self, machine: Machine, wanted: Sharing) -> str:
-        return isolation(machine, wanted)
+    def isolation(self, machine: Machine, requested: Sharing) -> str:
+        return isolation(machine, requested)
 
     @override
-    def is_divided(self, machine: Machine, wanted: Sharing) -> bool:
-        return sharing.is_divided(machine, wanted)
+    def is_divided(self, machine: Machine, requested: Sharing) -> bool:
+        return sharing.is_divided(machine, requested)
 
     @override
     def check_fleet(self, settings: FleetSettings, findings: Findings) -> None:
@@ -368,7 +368,7 @@ class Nvidia(Driver):
 
     @override
     def object_refusals(self, spec: Object, installed: Sequence[Installed]) -> Sequence[Refusal]:
-        return judged_domain(spec, installed)
+        return checked_domain(spec, installed)
 
     @override
     def plan_operator(
@@ -382,8 +382,8 @@ class Nvidia(Driver):
         return plan_gpu_operator(at, settings, pools, host, findings)
 
     @override
-    def pool_labels(self, machine: Machine, wanted: Sharing, *, by_operator: bool) -> Mapping[str, str]:
-        return pool_labels(machine, wanted, by_operator=by_operator)
+    def pool_labels(self, machine: Machine, requested: Sharing, *, by_operator: bool) -> Mapping[str, str]:
+        return pool_labels(machine, requested, by_operator=by_operator)
 
     @override
     def placement_values(self, release: Release) -> ChartValues:
@@ -410,7 +410,7 @@ DRIVER: Final = Nvidia()
 
 
 def _holds_parts(workload: DemandSettings, settings: FleetSettings) -> bool:
-    """Whether the NVIDIA driver of the cluster lets other claims hold parts of this one's GPUs."""
+    """Return True if the cluster's NVIDIA driver lets other claims share this workload's GPUs."""
     release = settings.clusters[workload.cluster].drivers.get("nvidia")
     if release is None or not value_at(release.values, f"featureGates.{GATE}", default=False):
         return False
@@ -435,7 +435,7 @@ def _configs(workload: DemandSettings, settings: FleetSettings) -> Iterator[Opaq
 
 
 def after_partitioning(pools: Sequence[str]) -> dict[str, Any]:
-    """A plugin that starts before the partitions exist would publish whole GPUs."""
+    """Return the affinity for partitioned nodes: a plugin that starts too early publishes whole GPUs."""
     present = node_label(GPU_PRESENT, "true")
     return node_affinity(
         [
@@ -449,7 +449,7 @@ def _progress(labels: Object) -> str:
     state = labels.get(MIG_STATE)
     if state is None:
         return (
-            f"{MIG_CONFIG} is {labels[MIG_CONFIG]} and nobody has begun ({MIG_STATE} is not set); "
+            f"{MIG_CONFIG} is {labels[MIG_CONFIG]} and no one has begun ({MIG_STATE} is not set); "
             "see whether the GPU Operator's MIG manager runs there"
         )
     if state == "failed":

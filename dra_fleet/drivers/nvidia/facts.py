@@ -63,9 +63,9 @@ class MigProfile(Fact):
 
 
 class MigFacts(Fact):
-    """How a GPU model can be partitioned, and how many slices its partitions may sum to.
+    """MIG profiles of a GPU model, and the maximum sum of their slices.
 
-    `pci_ids`: by which the operator's own file of layouts knows the model; none where the file lacks it.
+    `pci_ids`: of the model in the operator's file of layouts; none if the file lacks it.
     """
 
     pci_ids: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class MigFacts(Fact):
     profiles: tuple[MigProfile, ...]
 
     def profile(self, name: str) -> MigProfile | None:
-        """The profile of that name, if the GPU has it."""
+        """Return the profile of that name, if the GPU supports it."""
         return next((profile for profile in self.profiles if profile.name == name), None)
 
 
@@ -105,13 +105,13 @@ class GpuModel(Entry):
 
 
 class CudaFacts(Entry):
-    """The CUDA version that each branch of the NVIDIA driver brings."""
+    """The CUDA version of each branch of the NVIDIA driver."""
 
     branches: Mapping[int, str]
 
 
 class GpuOperatorVersion(ChartVersion):
-    """One version of the GPU Operator's chart and the GPU driver it installs unless told otherwise."""
+    """A version of the GPU Operator's chart and its default GPU driver."""
 
     feature_gates: Mapping[str, bool] = Field(default_factory=dict)
     classes: tuple[str, ...] = ()
@@ -130,8 +130,11 @@ class GpuOperatorFacts(Entry):
     values: Mapping[str, ValueType]
     versions: tuple[GpuOperatorVersion, ...]
 
-    def judged_version(self, version: str) -> GpuOperatorVersion | None:
-        """The entry of a chart version; where it is not known, the facts of the newest known before it."""
+    def checked_version(self, version: str) -> GpuOperatorVersion | None:
+        """Return the entry of a chart version.
+
+        For an unknown version, the facts of the newest known before it.
+        """
         return version_of(self.versions, version)
 
 
@@ -154,16 +157,18 @@ def cuda() -> CudaFacts:
 
 @cache
 def gpu_operator() -> GpuOperatorFacts:
-    """The NVIDIA GPU Operator."""
-    told = GpuOperatorFacts.model_validate(read(_PACKAGE, "gpu_operator.yaml"))
+    """Return the facts of the NVIDIA GPU Operator."""
+    reported = GpuOperatorFacts.model_validate(read(_PACKAGE, "gpu_operator.yaml"))
     operands = {
-        f"{operand}.{key}": kind for operand in told.operands for key, kind in told.operand_values.items()
+        f"{operand}.{key}": kind
+        for operand in reported.operands
+        for key, kind in reported.operand_values.items()
     }
     versions = tuple(
-        version.model_copy(update={"values": {**operands, **told.values, **version.values}})
-        for version in told.versions
+        version.model_copy(update={"values": {**operands, **reported.values, **version.values}})
+        for version in reported.versions
     )
-    return told.model_copy(update={"versions": versions})
+    return reported.model_copy(update={"versions": versions})
 
 
 def cuda_version_of(driver_version: str) -> str:

@@ -36,7 +36,7 @@ class ChannelTemplate(DeviceModel):
 
 
 class ComputeDomainChannel(DeviceModel):
-    """What pods claim to be in the domain: one IMEX channel, or all that a node has."""
+    """Claims of pods in the domain: one IMEX channel, or all channels of a node."""
 
     resource_claim_template: ChannelTemplate
     allocation_mode: Literal["Single", "All"] | None = None
@@ -60,7 +60,7 @@ MIG_NONE = "all-disabled"
 """The layout without partitions."""
 
 MIG_STATE = "nvidia.com/mig.config.state"
-"""How far the MIG manager is."""
+"""The progress of the MIG manager."""
 
 MIG_READY = "success"
 
@@ -72,10 +72,10 @@ OPERANDS = "nvidia.com/gpu.deploy.operands"
 https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/state_manager.go."""
 
 DEPLOY = "nvidia.com/gpu.deploy."
-"""How the label begins whose value `true` each of the operator's DaemonSets demands of a node."""
+"""The prefix of the node labels that each of the operator's DaemonSets requires to be `true`."""
 
 EVICTION = "nvidia.com/dra-kubelet-plugin"
-"""Tells the operator's driver manager which nodes' DRA plugin to move away before a driver upgrade."""
+"""The label of nodes whose DRA plugin the operator's driver manager evicts before a driver upgrade."""
 
 KEY = "nvidiaDriverRoot"
 """The chart value that says where to look."""

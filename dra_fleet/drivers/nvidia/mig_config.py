@@ -17,16 +17,16 @@ Layout = dict[str, int]
 
 
 def config_name(gpu: GpuModel, layout: Mapping[str, int]) -> str:
-    """The operator's own name where it has one, `all-1g.10gb`; else one made of the layout."""
+    """Return the operator's name of a layout, such as `all-1g.10gb`; otherwise a name made of the layout."""
     if is_built_in(gpu, layout):
         return f"all-{_written(next(iter(layout)))}"
     return "dra-fleet-" + "-".join(f"{count}x{_written(name)}" for name, count in sorted(layout.items()))
 
 
 def is_built_in(gpu: GpuModel, layout: Mapping[str, int]) -> bool:
-    """Whether the operator's own file has the layout: as many instances of one profile as fit.
+    """Return True if the operator's own file has the layout: as many instances of one profile as fit.
 
-    It has layouts for the models alone whose PCI ids it names.
+    The file has layouts only for models whose PCI ids it names.
     """
     if gpu.mig is None or not gpu.mig.pci_ids or len(layout) != 1:
         return False
@@ -36,9 +36,10 @@ def is_built_in(gpu: GpuModel, layout: Mapping[str, int]) -> bool:
 
 
 def config_file(layouts: Sequence[tuple[GpuModel, Mapping[str, int]]]) -> str:
-    """A file with these layouts under their names. It replaces the operator's own, so it holds all in use.
+    """Return a file with these layouts under their names.
 
-    A name of the operator's means another layout on another model, so that each is for its model alone.
+    It replaces the operator's own, so it has all layouts in use. A name of the operator's file means another
+    layout on another model, so each layout is restricted to its model.
     """
     configs: dict[str, list[object]] = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
     for gpu, layout in layouts:
@@ -52,12 +53,12 @@ def config_file(layouts: Sequence[tuple[GpuModel, Mapping[str, int]]]) -> str:
         entries = configs.setdefault(config_name(gpu, layout), [])
         if entry not in entries:
             entries.append(entry)
-    # JSON is YAML, and its order is ours.
+    # JSON is YAML, in a stable order.
     return json.dumps({"version": "v1", "mig-configs": configs}, sort_keys=True)
 
 
 def device_filter(gpu: GpuModel) -> list[str]:
-    """The PCI ids of a model and of those partitioned alike, with the vendor's, as mig-parted reads them."""
+    """Return the PCI ids of models that are partitioned alike, and the vendor's, as mig-parted reads them."""
     return [f"0x{device}10DE" for device in gpu.mig.pci_ids] if gpu.mig is not None else []
 
 

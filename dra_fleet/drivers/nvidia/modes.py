@@ -1,4 +1,4 @@
-"""What feature gates of the NVIDIA driver make of its devices: partitions made on demand, and shares.
+"""Devices of the NVIDIA driver with feature gates: partitions created on demand, and shares.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubelet-plugin/partitions.go`,
 `driver.go` and `consumable_shares.go` (main of 2026-08).
@@ -35,21 +35,21 @@ CAPACITIES = (
 )
 _EXTENDED = "+"
 MEDIA_EXTENSIONS = "media-extensions"
-"""Stands in for the engines of which a GPU has one set, where their numbers are not public."""
+"""Counter for engines of which a GPU has one set, if their numbers are not public."""
 
 
 def dynamic_partitions(
     whole: NodeDevice, parts: Iterable[tuple[NodeDevice, MigProfile, int]], memory_slices: int
 ) -> tuple[list[NodeDevice], Object]:
-    """A GPU and every partition that could be made of it, and the counters they share.
+    """Return a GPU, every partition it supports, and the counters they share.
 
-    A counter is kept only where the largest partition's value is public, since that is how many there are;
-    the memory slices alone, which always are, tell which partitions go together.
+    A counter exists only if the largest partition's value is public, because that is its total. The memory
+    slices, always public, show which partitions exclude each other.
 
     Args:
         whole: the GPU.
-        parts: per profile and place a partition, its profile and the memory slice it starts at.
-        memory_slices: of the GPU.
+        parts: per profile and place: a partition, its profile and its first memory slice.
+        memory_slices: memory slices of the GPU.
 
     Returns:
         The devices in the order in which the driver publishes them, and the entry of `sharedCounters`.
@@ -118,7 +118,7 @@ def dynamic_devices(
 
 
 def _unmade(device: PublishedDevice, start: int) -> PublishedDevice:
-    """A partition that could be made: without UUID and slices of memory, named by where it would lie."""
+    """Return a partition that does not exist yet: without UUID and memory slices, named by its place."""
     return replace(
         device,
         name=f"{device.name.rpartition('-')[0]}-{start}",
@@ -130,11 +130,11 @@ def _unmade(device: PublishedDevice, start: int) -> PublishedDevice:
 
 
 def with_shares(device: NodeDevice, option: str) -> NodeDevice:
-    """A device of which several claims may hold parts.
+    """Return a device that several claims may share.
 
     Args:
         device: the device.
-        option: the chart's `consumableShares`: memory, unlimited, or how many claims may share it.
+        option: the chart's `consumableShares`: memory, unlimited, or a number of claims.
     """
     if not is_shared(device.placed, option):
         return device
@@ -150,7 +150,7 @@ def with_shares(device: NodeDevice, option: str) -> NodeDevice:
 
 
 def _least(device: NodeDevice) -> Object:
-    """The device's stand-in with the least memory that it may have: claims are promised parts of no more."""
+    """Return the device with the least memory it may have, which limits what claims are promised."""
     capacity = {
         name: {"value": min(entry[ONE_OF], key=lambda text: Quantity.parse(text).amount)}
         for name, entry in device.seen["capacity"].items()
@@ -165,7 +165,7 @@ def _known(device: NodeDevice, name: str) -> str | None:
 
 
 def _with_capacities(whole: NodeDevice, top: NodeDevice, known: Mapping[str, str]) -> NodeDevice:
-    """The GPU with the capacities of its largest partition, which the driver publishes for it then."""
+    """Return the GPU with the capacities of its largest partition, as the driver then publishes it."""
     of_top: dict[str, Any] = top.seen.get("capacity", {})
     capacity: dict[str, Any] = {
         key: {"value": known[key]} if key in known else of_top.get(key, {"value": UNKNOWN})

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
 
 _OWNERSHIP = ("toolkit.enabled", "operator.runtimeClass")
-"""What follows from who installs the GPU driver; mixed, pods find no runtime or no driver."""
+"""The effect of the GPU driver's owner; with mixed owners, pods find no runtime or no driver."""
 
 _MAKERS = {
     "migManager.enabled": "turns off who makes the MIG partitions of",
@@ -72,17 +72,17 @@ def plan_gpu_operator(
     host: HostDriver,
     findings: Findings,
 ) -> ReleasePlan | None:
-    """The operator's release, or None after its version was refused.
+    """Return the operator's release, or None if its version was rejected.
 
     Args:
-        at: where the operator stands in the stack file.
+        at: the operator's path in the stack file.
         settings: its version and values.
         pools: the pools of the cluster.
-        host: what is known of nodes whose image brings the GPU driver.
+        host: facts of nodes whose image includes the GPU driver.
         findings: collects the problems.
     """
     facts = nvidia_facts.gpu_operator()
-    version = facts.judged_version(settings.version)
+    version = facts.checked_version(settings.version)
     if version is None:
         findings.unknown(
             *at,
@@ -92,22 +92,22 @@ def plan_gpu_operator(
             known=[entry.version for entry in facts.versions],
         )
         return None
-    if version.judged_by:
+    if version.checked_by:
         findings.doubt(*at, "version", what=f"{version.version} {version.unjudged}")
     refusals = check_values(version, settings.values)
     for refusal in refusals:
-        if version.judged_by:
+        if version.checked_by:
             findings.doubt(
-                *at, "values", refusal.path, what=f"{version.judged_by} refuses it: {refusal.what}"
+                *at, "values", refusal.path, what=f"{version.checked_by} refuses it: {refusal.what}"
             )
         else:
             findings.refuse(refusal, *at, "values")
-    ours = _values(version, pools, host.runtime)
-    final = merged(ours, settings.values)
+    own = _values(version, pools, host.runtime)
+    final = merged(own, settings.values)
     if not refusals:
         _check(at, final, pools, host, findings)
         check_default_layout(at, settings.values, pools, findings)
-        check_operator_values(at, ours, final, pools, findings)
+        check_operator_values(at, own, final, pools, findings)
         check_partitioning(at, final, [(pool, gpu) for pool, gpu, _ in partitioned(pools)], findings)
     return ReleasePlan(
         name=NAME,
@@ -121,7 +121,7 @@ def plan_gpu_operator(
 
 
 def partitioned(pools: Sequence[PoolPlan]) -> list[tuple[PoolPlan, GpuModel, MigSharing]]:
-    """The pools cut into MIG partitions, with their GPUs."""
+    """Return the pools with MIG partitions, with their GPUs."""
     gpus = nvidia_facts.gpus()
     return [
         (pool, gpus[pool.machine.gpu], pool.sharing)
@@ -135,7 +135,7 @@ def _installs_driver(pools: Sequence[PoolPlan]) -> bool:
 
 
 def _has_plugin(pools: Sequence[PoolPlan]) -> bool:
-    """Whether the operator's device plugin runs; a label keeps it off pools that others advertise."""
+    """Return True if the operator's device plugin runs; a label disables it on pools of other advertisers."""
     return any(pool.by_plugin for pool in pools if pool.machine.gpus)
 
 
@@ -208,18 +208,18 @@ def _mig_values(pools: Sequence[PoolPlan]) -> dict[str, Any]:
 def _check(
     at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], host: HostDriver, findings: Findings
 ) -> None:
-    """The ownership of the driver is one decision: pools, operator and driver root must say the same."""
+    """Check that pools, operator and driver root agree on the owner of the GPU driver."""
     installs = _installs_driver(pools)
-    told = value_at(final, "driver.enabled", default=True)
-    if told != installs:
+    reported = value_at(final, "driver.enabled", default=True)
+    if reported != installs:
         findings.error(
             *at,
             "values",
             "driver.enabled",
             what="contradicts the pools: two owners of one GPU driver, or none",
-            got=str(told).lower(),
+            got=str(reported).lower(),
             allowed=str(installs).lower(),
-            fix=_other_owner(host, wanted=bool(told)),
+            fix=_other_owner(host, requested=bool(reported)),
         )
     plugin = bool(value_at(final, "devicePlugin.enabled", default=True))
     if plugin != _has_plugin(pools):
@@ -227,7 +227,7 @@ def _check(
             *at,
             "values",
             "devicePlugin.enabled",
-            what="would advertise the GPUs that the DRA driver publishes, so that each is given away twice"
+            what="would advertise the GPUs that the DRA driver publishes, so that each is allocated twice"
             if plugin
             else "leaves pools without anybody who gives their GPUs out, which say advertise: device-plugin",
             got=str(plugin).lower(),
@@ -276,38 +276,38 @@ def check_default_layout(
         )
 
 
-def _other_owner(host: HostDriver, *, wanted: bool) -> str:
-    """How pools and operator come to agree, in the words of the pools' cloud."""
+def _other_owner(host: HostDriver, *, requested: bool) -> str:
+    """Return how to make pools and operator agree, as the pools' cloud describes it."""
     if not host.setting:
-        return "remove it from values: the node image brings the GPU driver"
-    return f"set the pools' gpuDriver: {'operator' if wanted else f'{host.setting}, or remove it'}"
+        return "remove it from values: the node image includes the GPU driver"
+    return f"set the pools' gpuDriver: {'operator' if requested else f'{host.setting}, or remove it'}"
 
 
 def check_operator_values(
-    at: tuple[str, ...], ours: ChartValues, final: ChartValues, pools: Sequence[PoolPlan], findings: Findings
+    at: tuple[str, ...], own: ChartValues, final: ChartValues, pools: Sequence[PoolPlan], findings: Findings
 ) -> None:
-    """Refuse values that contradict the pools' owner of the driver, or keep the operator off a pool.
+    """Reject values that contradict the pools' owner of the driver, or keep the operator off a pool.
 
     Args:
-        at: where the operator stands in the stack file.
-        ours: the values that follow from the pools.
-        final: those with the stack's own laid over them.
+        at: the operator's path in the stack file.
+        own: the values that follow from the pools.
+        final: the final values, with the stack's overrides.
         pools: the pools of the cluster.
         findings: collects the problems.
     """
     for key in _OWNERSHIP:
-        wanted, told = value_at(ours, key), value_at(final, key)
-        if wanted is not None and told != wanted:
+        requested, reported = value_at(own, key), value_at(final, key)
+        if requested is not None and reported != requested:
             findings.error(
                 *at,
                 "values",
                 key,
                 what="does not go with who installs the GPU driver",
-                got=shown(told),
-                allowed=shown(wanted),
+                got=shown(reported),
+                allowed=shown(requested),
                 fix="remove it from values; it follows from the pools' gpuDriver",
             )
-    installs = bool(value_at(ours, "driver.enabled"))
+    installs = bool(value_at(own, "driver.enabled"))
     operator = RESOURCES.operator
     for refusal in install_dir_refusals(operator, final, installs=installs) if operator is not None else ():
         findings.refuse(refusal, *at, "values")
@@ -331,10 +331,10 @@ def _check_labels(at: tuple[str, ...], pools: Sequence[PoolPlan], findings: Find
     """Refuse labels of pools by which the operator's pods that these need are on none of their nodes."""
     for pool in pools:
         needed = _needed(pool)
-        told = {f"{DEPLOY}{operand}": without for operand, without in needed.items()}
+        reported = {f"{DEPLOY}{operand}": without for operand, without in needed.items()}
         if needed and pool.labels.get(OPERANDS) == "false":
-            told = {OPERANDS: "; ".join(needed.values())}
-        for key, without in told.items():
+            reported = {OPERANDS: "; ".join(needed.values())}
+        for key, without in reported.items():
             if (value := pool.labels.get(key, "true")) != "true":
                 findings.error(
                     *at,
@@ -350,21 +350,21 @@ def _needed(pool: PoolPlan) -> dict[str, str]:
     if not pool.machine.gpus:
         return needed
     if pool.gpu_driver == "operator":
-        needed["driver"] = "nobody installs their GPU driver, and no device is published"
+        needed["driver"] = "no one installs their GPU driver, and no device is published"
     if is_divided(pool.machine, pool.sharing):
-        needed["mig-manager"] = "nobody makes their MIG partitions"
+        needed["mig-manager"] = "no one makes their MIG partitions"
     if pool.by_plugin:
-        needed["device-plugin"] = "nobody gives their GPUs out"
+        needed["device-plugin"] = "no one gives their GPUs out"
     return needed
 
 
 def check_partitioning(
     at: tuple[str, ...], final: ChartValues, cut: Sequence[tuple[PoolPlan, GpuModel]], findings: Findings
 ) -> None:
-    """Refuse values by which the MIG partitions of pools are never made.
+    """Reject values with which the MIG partitions of pools are never created.
 
     Args:
-        at: where the operator stands in the stack file.
+        at: the operator's path in the stack file.
         final: its final values.
         cut: the pools with partitions, and their GPUs.
         findings: collects the problems.

@@ -24,17 +24,17 @@ from dra_fleet.drivers.resources import (
     DevicePlugin,
     Dividable,
     DriverResources,
+    KnownByValues,
     Operator,
     OtherPlugin,
     Progress,
     Switch,
-    ToldByValues,
 )
 from dra_fleet.kubernetes.cel import UNKNOWN
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.drivers.nvidia.facts import GpuModel, GpuOperatorVersion
     from dra_fleet.model.specs import PublishedDevice
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _DRIVER_VERSION: Final = "580.126.09"
 
 _HOST: Final = ("uuid", "parentUUID", "driverVersion", "cudaDriverVersion")
-"""What differs from host to host: no verdict may rest on a value of it."""
+"""Attributes that differ from host to host: no verdict may depend on their values."""
 
 _WHOLE: Final = "gpu"
 
@@ -56,16 +56,6 @@ def _operator_versions() -> Sequence[GpuOperatorVersion]:
     return nvidia_facts.gpu_operator().versions
 
 
-def _whole_gpus() -> Sequence[KnownDevice]:
-
-    return whole_gpus()
-
-
-def _partitions() -> Iterable[KnownDevice]:
-
-    return partitions()
-
-
 def _layouts(model: str) -> Mapping[str, int] | None:
     gpu = nvidia_facts.gpus().get(model)
     if gpu is None:
@@ -73,9 +63,79 @@ def _layouts(model: str) -> Mapping[str, int] | None:
     return {} if gpu.mig is None else {profile.name: profile.max_instances for profile in gpu.mig.profiles}
 
 
+@cache
+def whole_gpus() -> tuple[KnownDevice, ...]:
+    """Every GPU model, unpartitioned."""
+    return tuple(
+        _known(model, device, "")
+        for model in nvidia_facts.gpus().values()
+        for device in _published(model, None)
+    )
+
+
+def partitions() -> Iterator[KnownDevice]:
+    """Every MIG partition of every GPU model, those of a model made when it is first come to."""
+    return chain.from_iterable(map(_partitions_of, nvidia_facts.gpus()))
+
+
+@cache
+def _partitions_of(name: str) -> tuple[KnownDevice, ...]:
+    model = nvidia_facts.gpus()[name]
+    profiles = model.mig.profiles if model.mig is not None else ()
+    return tuple(_known(model, _published(model, ((item.name, 1),))[0], item.name) for item in profiles)
+
+
+def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list[PublishedDevice]:
+    driver = nvidia_facts.driver()
+    gpu = GpuOnHost(
+        model=model, minor=0, uuid="GPU-0", pci_bus_id=None, pcie_root=None, numa_node=None, mig=mig
+    )
+    return nvidia_devices(
+        [gpu],
+        driver_version=_DRIVER_VERSION,
+        cuda_version=nvidia_facts.cuda_version_of(_DRIVER_VERSION),
+        chart=driver.versions[-1],
+    )
+
+
+@cache
+def _only_of_partitions() -> frozenset[str]:
+    return frozenset(
+        item.name
+        for item in nvidia_facts.driver().attributes
+        if _WHOLE not in (*item.always, *item.sometimes)
+    )
+
+
+def _known(model: GpuModel, published: PublishedDevice, profile: str) -> KnownDevice:
+    device = published.to_object()
+    unsure = {*_HOST, *published.assumed}
+    attributes = {name: UNKNOWN if name in unsure else value for name, value in device["attributes"].items()}
+    capacity = {
+        name: UNKNOWN if name in unsure else one_of(value, published.others.get(name, ()))
+        for name, value in device.get("capacity", {}).items()
+    }
+    facts = nvidia_facts.driver()
+    kind = _PARTITION if profile else _WHOLE
+    for item in facts.attributes:  # what only some hosts or versions of the driver publish
+        if kind in item.sometimes:
+            attributes.setdefault(item.name, UNKNOWN)
+    for item in facts.capacities:
+        if kind in item.sometimes:
+            capacity.setdefault(item.name, UNKNOWN)
+    name = model.product_name or model.name
+    own = {name: value for name, value in attributes.items() if name not in _only_of_partitions()}
+    return KnownDevice(
+        title=f"{profile} of {name}" if profile else name,
+        driver=DRIVER,
+        device={**device, "attributes": attributes, "capacity": capacity},
+        whole_attributes={**own, "type": {"string": _WHOLE}},
+    )
+
+
 DIVIDABLE = Dividable(
-    whole=_whole_gpus,
-    partitions=_partitions,
+    whole=whole_gpus,
+    partitions=partitions,
     layouts=_layouts,
     is_partition="device.attributes['gpu.nvidia.com'].type == 'mig'",
     partition_class="mig.nvidia.com",
@@ -99,7 +159,7 @@ DIVIDABLE = Dividable(
 )
 
 RESOURCES = DriverResources(
-    told_by="gpus",
+    known_by="gpus",
     publishes=Switch(key="resources.gpus.enabled", default=True),
     program=re.compile(r"(^|[\s/])gpu-kubelet-plugin(?![\w-])"),
     node_taint=_TAINT,
@@ -183,9 +243,9 @@ RESOURCES = DriverResources(
     other_charts=frozenset(
         {"dcgm-exporter", "network-operator", "k8s-nim-operator", "nim-llm", "kai-scheduler"}
     ),
-    told_by_values=(
+    known_by_values=(
         # https://github.com/NVIDIA/gpu-operator/blob/main/deployments/gpu-operator/values.yaml
-        ToldByValues(
+        KnownByValues(
             chart="gpu-operator",
             keys=frozenset(
                 {
@@ -202,7 +262,7 @@ RESOURCES = DriverResources(
             enough=2,
         ),
         # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/main/deployments/helm
-        ToldByValues(
+        KnownByValues(
             chart="dra-driver-nvidia-gpu",
             keys=frozenset(
                 {"gpuResourcesEnabledOverride", "resources.gpus.enabled", "resources.computeDomains.enabled"}
@@ -210,12 +270,12 @@ RESOURCES = DriverResources(
             enough=1,
         ),
         # https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
-        ToldByValues(
+        KnownByValues(
             chart="nvidia-device-plugin",
             keys=frozenset({"deviceListStrategy", "deviceIDStrategy"}),
             enough=1,
         ),
-        ToldByValues(  # each alone is in the values of other charts too
+        KnownByValues(  # each alone is in the values of other charts too
             chart="nvidia-device-plugin",
             keys=frozenset({"migStrategy", "failOnInitError", "compatWithCPUManager", "nvidiaDriverRoot"}),
             enough=2,
@@ -224,74 +284,3 @@ RESOURCES = DriverResources(
     dividable=DIVIDABLE,
     installer_images=re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)"),
 )
-
-
-@cache
-def whole_gpus() -> tuple[KnownDevice, ...]:
-    """Every GPU model, unpartitioned."""
-    return tuple(
-        _known(model, device, "")
-        for model in nvidia_facts.gpus().values()
-        for device in _published(model, None)
-    )
-
-
-def partitions() -> Iterator[KnownDevice]:
-    """Every MIG partition of every GPU model, those of a model made when it is first come to."""
-    return chain.from_iterable(map(_partitions_of, nvidia_facts.gpus()))
-
-
-@cache
-def _partitions_of(name: str) -> tuple[KnownDevice, ...]:
-    model = nvidia_facts.gpus()[name]
-    profiles = model.mig.profiles if model.mig is not None else ()
-    return tuple(_known(model, _published(model, ((item.name, 1),))[0], item.name) for item in profiles)
-
-
-def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list[PublishedDevice]:
-    driver = nvidia_facts.driver()
-    gpu = GpuOnHost(
-        model=model, minor=0, uuid="GPU-0", pci_bus_id=None, pcie_root=None, numa_node=None, mig=mig
-    )
-    return nvidia_devices(
-        [gpu],
-        driver_version=_DRIVER_VERSION,
-        cuda_version=nvidia_facts.cuda_version_of(_DRIVER_VERSION),
-        chart=driver.versions[-1],
-    )
-
-
-@cache
-def _only_of_partitions() -> frozenset[str]:
-    """The attributes that no whole GPU has."""
-    return frozenset(
-        item.name
-        for item in nvidia_facts.driver().attributes
-        if _WHOLE not in (*item.always, *item.sometimes)
-    )
-
-
-def _known(model: GpuModel, published: PublishedDevice, profile: str) -> KnownDevice:
-    device = published.to_object()
-    unsure = {*_HOST, *published.assumed}
-    attributes = {name: UNKNOWN if name in unsure else value for name, value in device["attributes"].items()}
-    capacity = {
-        name: UNKNOWN if name in unsure else one_of(value, published.others.get(name, ()))
-        for name, value in device.get("capacity", {}).items()
-    }
-    facts = nvidia_facts.driver()
-    kind = _PARTITION if profile else _WHOLE
-    for item in facts.attributes:  # what only some hosts or versions of the driver publish
-        if kind in item.sometimes:
-            attributes.setdefault(item.name, UNKNOWN)
-    for item in facts.capacities:
-        if kind in item.sometimes:
-            capacity.setdefault(item.name, UNKNOWN)
-    name = model.product_name or model.name
-    own = {name: value for name, value in attributes.items() if name not in _only_of_partitions()}
-    return KnownDevice(
-        title=f"{profile} of {name}" if profile else name,
-        driver=DRIVER,
-        device={**device, "attributes": attributes, "capacity": capacity},
-        whole_attributes={**own, "type": {"string": _WHOLE}},
-    )

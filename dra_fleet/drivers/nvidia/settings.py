@@ -10,7 +10,7 @@ from dra_fleet.model.settings import SettingsModel
 
 
 class MigSharing(SettingsModel):
-    """Every GPU of the pool is cut into the same MIG partitions, each a device of its own."""
+    """The same MIG partitions on every GPU of the pool, each a separate device."""
 
     strategy: Literal["mig"] = "mig"
     layout: Annotated[

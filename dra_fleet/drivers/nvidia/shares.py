@@ -1,4 +1,4 @@
-"""What the NVIDIA driver publishes of a device that several claims may hold parts of.
+"""Devices of the NVIDIA driver that several claims may share.
 
 Pure. The simulated agent feeds it what it publishes, the proof what it predicts; neither knows the other.
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu,
@@ -18,24 +18,24 @@ NO_SHARES = ("", "disabled")
 
 
 def is_option(option: str) -> bool:
-    """Whether the driver takes a value of `consumableShares` by which devices are shared."""
+    """Return True if the driver supports a value of `consumableShares` that shares devices."""
     return option in ("memory", "unlimited") or (
         option.isascii() and option.isdigit() and not option.startswith("0")
     )
 
 
 def is_shared(body: Object, option: str) -> bool:
-    """Whether the driver lets several claims hold parts of a device.
+    """Return True if the driver lets several claims share a device.
 
     Args:
         body: the device as resource.k8s.io/v1 has it.
-        option: the chart's `consumableShares`: memory, unlimited, or how many claims may share a device.
+        option: the chart's `consumableShares`: memory, unlimited, or a number of claims.
     """
     return option not in NO_SHARES and "memory" in body.get("capacity", {})
 
 
 def with_parts(body: Object, option: str) -> Object:
-    """A device of which several claims may hold parts; the device itself where they may not.
+    """Return the device in shared form, or unchanged if claims may not share it.
 
     Args:
         body: the device as resource.k8s.io/v1 has it.

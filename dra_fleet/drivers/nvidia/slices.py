@@ -1,4 +1,4 @@
-"""What the NVIDIA driver will publish on a node of a pool: GPUs, partitions, shares and ComputeDomains."""
+"""Prediction of the NVIDIA driver's devices on a pool's node: GPUs, partitions, shares, ComputeDomains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from dra_fleet.model.specs import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDev
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.model.plan import PoolPlan
@@ -53,21 +52,21 @@ def predict(pool: PoolPlan, driver: Installed, minor: str) -> Published:
     """
     name = driver.facts.driver
     if pool.machine.gpu not in nvidia_facts.gpus():
-        return Published(told=frozenset({name}))
+        return Published(known_drivers=frozenset({name}))
     devices, reason, counters = _devices(pool, driver, minor)
     unpredictable = {COMPUTE_DOMAIN_DRIVER: _UNKNOWN_DOMAINS} if driver.is_assumed else dict[str, str]()
     return Published(
         devices=tuple(devices),
         unpredictable={**unpredictable, **({name: reason} if reason else {})},
         counters={name: counters} if counters else {},
-        told=frozenset({name}),
+        known_drivers=frozenset({name}),
     )
 
 
 def _devices(
     pool: PoolPlan, driver: Installed, minor: str
 ) -> tuple[list[NodeDevice], str, tuple[Object, ...]]:
-    """The devices of a node, why the GPUs among them cannot be told, and the counters that they share."""
+    """Return the devices of a node, the reason if its GPUs are unknown, and their shared counters."""
     machine = pool.machine
     if machine.gpu is None:
         return [], "", ()
@@ -99,7 +98,7 @@ def _gates(driver: Installed) -> dict[str, bool]:
 
 
 def _changing_gate(gates: Mapping[str, bool], driver: Installed) -> str:
-    """Why feature gates keep us from telling what the driver publishes."""
+    """Return the feature gates that make the driver's devices unknown."""
     on = [gate for gate in _CHANGING_GATES if gates.get(gate)]
     if on:
         return f"feature gate {on[0]} changes what the {driver.facts.name} driver publishes; {GIVE_SLICES}"
@@ -107,7 +106,7 @@ def _changing_gate(gates: Mapping[str, bool], driver: Installed) -> str:
 
 
 def _changing_layout(gates: Mapping[str, bool], pool: PoolPlan, model: GpuModel) -> str:
-    """Why it cannot be told which partitions there will be."""
+    """Return the feature gates that make the future partitions unknown."""
     if not gates.get("DynamicMIG") or model.mig is None or pool.machine.gpu_fraction is not None:
         return ""
     if isinstance(pool.sharing, MigSharing):
@@ -128,7 +127,8 @@ def _gpu_devices(
     A GPU that must be reset to be partitioned stays as it started: whole.
     """
     layout = tuple(sorted(pool.sharing.layout.items())) if isinstance(pool.sharing, MigSharing) else None
-    found = _gpus(pool, model, driver.version, layout)
+    gpus = _hosted(pool, model, layout)
+    found = nvidia_devices(gpus, driver_version="0", cuda_version="0", chart=driver.version)
     devices = [_on_gpu(device, driver, pool, model) for device in found]
     mig = model.mig
     if not gates.get("DynamicMIG") or mig is None or mig.needs_reset or pool.machine.gpu_fraction is not None:
@@ -139,12 +139,6 @@ def _gpu_devices(
         versions=("0", "0"),
         seen=lambda device: _on_gpu(device, driver, pool, model),
     )
-
-
-def _gpus(
-    pool: PoolPlan, model: GpuModel, chart: ChartVersion, layout: tuple[tuple[str, int], ...] | None
-) -> list[PublishedDevice]:
-    return nvidia_devices(_hosted(pool, model, layout), driver_version="0", cuda_version="0", chart=chart)
 
 
 def _hosted(pool: PoolPlan, model: GpuModel, layout: tuple[tuple[str, int], ...] | None) -> list[GpuOnHost]:
@@ -169,15 +163,15 @@ def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: G
     places = frozenset(_PLACES) if pool.machine.assumed else frozenset[str]()
     found = known_device(driver.facts.driver, device, _PER_HOST | places | device.assumed)
     if pool.machine.topology is None:
-        nobody = {name: {kind: UNKNOWN} for name, kind in _PLACES.items() if name in known}
-        found.seen["attributes"] |= nobody
-        found.placed["attributes"] |= nobody
+        unknown_places = {name: {kind: UNKNOWN} for name, kind in _PLACES.items() if name in known}
+        found.seen["attributes"] |= unknown_places
+        found.placed["attributes"] |= unknown_places
         found = NodeDevice(
             driver=found.driver,
             name=found.name,
             seen=found.seen,
             placed=found.placed,
-            origins={**found.origins, **dict.fromkeys(nobody, _unknown())},
+            origins={**found.origins, **dict.fromkeys(unknown_places, _unknown())},
         )
     fraction = pool.machine.gpu_fraction
     is_whole = device.attributes.get("type") == "gpu" and fraction is None

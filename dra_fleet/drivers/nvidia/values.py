@@ -47,7 +47,7 @@ _READ_IF = {
     "resources.computeDomains.": ("resources.computeDomains.enabled", True),
     "webhook.": ("webhook.enabled", False),
 }
-"""What the chart reads only where something is on: the switch, and what it is by default."""
+"""Keys that the chart reads only if a switch is on: the switch and its default."""
 _TLS = {"cert-manager": "webhook.tls.certManager", "secret": "webhook.tls.secret"}
 
 
@@ -71,15 +71,15 @@ def values(release: Release) -> ChartValues:
 
 
 def conflicts(release: Release) -> Sequence[Refusal]:
-    """One release has one driver root; pools whose drivers are installed in different places need two."""
+    """Report pools with different driver roots: one release supports one."""
     if len(_roots(release)) <= 1:
         return ()
-    told = ", ".join(
+    reported = ", ".join(
         f"{pool.name}: {root_of(RESOURCES, pool)}" for pool in release.pools if pool.machine.gpus
     )
     return (
         Refusal(
-            what=f"serves pools whose GPU drivers lie under different roots ({told}); "
+            what=f"serves pools whose GPU drivers lie under different roots ({reported}); "
             f"one release has one {ROOT}",
             fix="give all pools of the cluster the same gpuDriver, or put them into different clusters",
         ),
@@ -87,7 +87,7 @@ def conflicts(release: Release) -> Sequence[Refusal]:
 
 
 def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
-    """What the chart's templates refuse, and the combinations on which the driver crash-loops."""
+    """Report values that the chart's templates reject, or with which the driver crash-loops."""
     return [
         *_switches(release, final),
         *_partitioned(release),
@@ -104,7 +104,7 @@ def _roots(release: Release) -> list[str]:
 
 
 def _lacks_its_own(release: Release) -> bool:
-    """Whether a pool has the usual taint of GPUs and the chart, up to 25.12.0, does not tolerate it."""
+    """Return True if a pool has the usual GPU taint and the chart, up to 25.12.0, does not tolerate it."""
     usual = any(taint.key == _CHART_TOLERATION["key"] for pool in release.pools for taint in pool.taints)
     return usual and _CHART_TOLERATION not in release.version.plugin_tolerations
 
@@ -141,7 +141,7 @@ def _partitioned(release: Release) -> list[Refusal]:
         return []
     return [
         Refusal(
-            what="publishes each GPU beside its partitions, so that it would be given away twice, on pools "
+            what="publishes each GPU beside its partitions, so that it would be allocated twice, on pools "
             f"with partitions ({', '.join(cut)})",
             got=release.version.version,
             fix="use version 25.8.1 or later, where it is fixed",
@@ -163,10 +163,10 @@ def _enums(final: ChartValues) -> list[Refusal]:
 
 
 def _gates_twice(release: Release, final: ChartValues) -> list[Refusal]:
-    """The chart writes the variable from featureGates; of two, a container sees the last."""
+    """Report feature gates that are set twice: a container sees the last variable, not featureGates."""
     what = "sets the driver's feature gates a second time, beside those of the chart"
-    told = (key for key, kind in release.version.values.items() if kind == "environment")
-    found = (key for key in told if "FEATURE_GATES" in variable_names(value_at(final, key)))
+    reported = (key for key, kind in release.version.values.items() if kind == "environment")
+    found = (key for key in reported if "FEATURE_GATES" in variable_names(value_at(final, key)))
     return [Refusal(path=key, what=what, got="FEATURE_GATES", fix="use featureGates") for key in found]
 
 
@@ -235,9 +235,10 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
 
 
 def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
-    """What sharing a GPU between claims needs, and what a driver cannot prepare beside it.
+    """Report missing requirements of shared GPUs, and features that the driver does not support with them.
 
-    Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/main.go#L306-L313
+    Source:
+    https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/main.go#L306-L313
     """
     if shares in NO_SHARES:
         return []
@@ -291,7 +292,7 @@ def _cluster_gates(release: Release, final: ChartValues) -> list[Refusal]:
 
 
 def priority_keys(values: ChartValues) -> Sequence[str]:
-    """The plugin's; the controller's and the webhook's where they are on."""
+    """Return the plugin's priority keys; those of the controller and the webhook if they are enabled."""
     parts = {
         "kubeletPlugin": True,
         "controller": value_at(values, "resources.computeDomains.enabled", default=True),

@@ -1,4 +1,4 @@
-"""What the TPU DRA driver publishes for a machine: one device per chip.
+"""Devices that the TPU DRA driver publishes for a machine: one per chip.
 
 Pure. The simulated agent feeds it hardware, the proof feeds it plans; neither knows the other.
 Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu, `cmd/tpu-dra-kubeletplugin/manager.go`.
@@ -32,21 +32,21 @@ class Chips(Fact):
 
 
 def chips_of(machine: Machine) -> Chips | None:
-    """The chips of a machine; None where it has none."""
+    """Return the chips of a machine, or None."""
     return machine.of_vendor(_VENDOR, Chips)
 
 
 def tpu_devices(
     *, node: str, generation: str, accelerator: str, chips: int, topology: str, published: frozenset[str]
 ) -> list[PublishedDevice]:
-    """The devices of one node.
+    """Return the devices of one node.
 
     Args:
         node: seeds the devices' UUIDs, as in the driver.
         generation: such as "v6e".
-        accelerator: GKE's name of it, such as "tpu-v6e-slice".
-        chips: how many the node has.
-        topology: of the slice the node is part of, such as "2x2".
+        accelerator: GKE's name of the generation, such as "tpu-v6e-slice".
+        chips: number of chips of the node.
+        topology: topology of the node's slice, such as "2x2".
         published: the names of the attributes that the chart version's driver publishes.
     """
     names = [f"accel{index}" if generation.startswith(_ACCEL) else str(index) for index in range(chips)]
@@ -67,9 +67,9 @@ def tpu_devices(
 
 
 def is_found(generation: str, version: ChartVersion, facts: DriverFacts) -> bool | None:
-    """Whether a chart version's plugin finds the chips of a generation; None where that is not known.
+    """Return True if a chart version's plugin finds the chips of a generation; None if unknown.
 
-    Where it does not, it publishes no device and ends.
+    Otherwise it exits without a device.
     """
     if generation in {known for entry in facts.versions for known in entry.generations}:
         return True

@@ -43,7 +43,7 @@ class Tpu(Driver):
     publishers = {"tpu.google.com": "tpu-dra-kubeletplugin"}
     intents = {"product": "accelerator", "architecture": "tpuGen"}
     plugin_section = "kubeletPlugin"
-    resources = DriverResources(told_by="machines")
+    resources = DriverResources(known_by="machines")
     extended_resource = "google.com/tpu"
     prepared_together = "TPU chips"
 
@@ -96,10 +96,12 @@ class Tpu(Driver):
     @override
     def predict(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:
         facts, tpu = self.facts, chips_of(pool.machine)
-        name, told = facts.driver, frozenset({facts.driver})
+        name, known_drivers = facts.driver, frozenset({facts.driver})
         found = tpu is not None and is_found(tpu.generation, installed.version, facts)
         if tpu is None or not found:
-            return Published(told=told, unpredictable={} if found is False else {name: _NOT_KNOWN})
+            return Published(
+                known_drivers=known_drivers, unpredictable={} if found is False else {name: _NOT_KNOWN}
+            )
         devices = tpu_devices(
             node="stand-in",
             generation=tpu.generation,
@@ -109,7 +111,10 @@ class Tpu(Driver):
             published=facts.attributes_in(installed.version.version),
         )
         unsure = _PER_HOST | {item.name for item in facts.attributes if item.sometimes}
-        return Published(devices=tuple(known_device(name, device, unsure) for device in devices), told=told)
+        return Published(
+            devices=tuple(known_device(name, device, unsure) for device in devices),
+            known_drivers=known_drivers,
+        )
 
     @override
     def check_cluster(
@@ -140,12 +145,12 @@ class Tpu(Driver):
 
     def _requested(self, name: str, settings: FleetSettings) -> bool:
         facts = self.facts
-        wanted = settings.classes.get(name)
-        if wanted is None:
+        requested = settings.classes.get(name)
+        if requested is None:
             return name in facts.owned_classes
-        if isinstance(wanted, CelClass):
-            return any(facts.driver in expression for expression in wanted.cel)
-        return wanted.driver == facts.name
+        if isinstance(requested, CelClass):
+            return any(facts.driver in expression for expression in requested.cel)
+        return requested.driver == facts.name
 
 
 def _requests(claim: ClaimSettings) -> Iterator[tuple[tuple[object, ...], CommonRequestSettings]]:

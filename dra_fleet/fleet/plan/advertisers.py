@@ -1,4 +1,4 @@
-"""Who advertises the devices of which pools: a driver's release and a device plugin are never on one node.
+"""Advertisers of the pools' devices: a driver's release and a device plugin are never on one node.
 
 Source: https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduling/5004-dra-extended-resource
 """
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 def check_stated(
     at: tuple[str, ...], cluster: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
 ) -> None:
-    """Refuse pools that leave open who advertises their devices, beside one that a device plugin does.
+    """Reject pools without a stated advertiser in a cluster that has a pool with a device plugin.
 
-    Their nodes would have nothing to keep the device plugin off.
+    Nothing would keep the device plugin off their nodes.
 
     Args:
-        at: where the pools stand in the stack file.
+        at: the pools' path in the stack file.
         cluster: the cluster.
         pools: its pools.
         findings: collects the problems.
@@ -50,7 +50,7 @@ def check_stated(
                 *at,
                 pool.name,
                 "advertise",
-                what=f"is required beside pool {others[0]}, whose devices a device plugin gives out",
+                what=f"is required beside pool {others[0]}, whose devices a device plugin advertises",
                 allowed="dra, device-plugin, compute-domain-only",
                 fix="add advertise: dra",
             )
@@ -59,7 +59,7 @@ def check_stated(
 def by_advertiser(
     driver: Driver, pools: Sequence[PoolPlan]
 ) -> tuple[tuple[PoolPlan, ...], tuple[PoolPlan, ...]]:
-    """The pools whose nodes a driver's pods may run on, and those whose devices a device plugin gives out."""
+    """Return the pools that a driver's pods may run on, and the pools that a device plugin advertises."""
     left = [
         pool for pool in pools if not pool.by_dra and driver.extended_resource and driver.serves(pool.machine)
     ]
@@ -67,7 +67,7 @@ def by_advertiser(
 
 
 def switches(driver: Driver, served: Sequence[PoolPlan]) -> ChartValues:
-    """The chart values of a driver that serves ComputeDomains alone, of which its cloud must know."""
+    """Return the chart values that make a driver serve only ComputeDomains."""
     return nested({driver.controller_switch: True}) if _domains_alone(driver, served) else {}
 
 
@@ -87,22 +87,22 @@ def refusals(
     served: Sequence[PoolPlan],
     left: Sequence[PoolPlan],
 ) -> list[Refusal]:
-    """Why final values would have devices given out twice, or by nobody.
+    """Return why final values would have devices advertised twice, or not at all.
 
     Args:
         driver: the driver.
         version: the chart's.
         final: the release's values.
         served: the pools that it serves.
-        left: those whose devices a device plugin gives out.
+        left: pools whose devices a device plugin advertises.
     """
     pods = PluginPods.of(driver, version, final)
     key = driver.plugin_key("affinity")
     found = [
         Refusal(
             path=key,
-            what=f"lets the plugin start on pool {pool.name}, whose devices a device plugin gives out: each "
-            "would be given away twice",
+            what=f"lets the plugin start on pool {pool.name}, whose devices a device plugin advertises: each "
+            "would be allocated twice",
             got=shown(value_at(final, key)),
             fix="remove it from values; the plan writes it",
         )
@@ -123,7 +123,7 @@ def refusals(
         found.append(
             Refusal(
                 path=publishes.key,
-                what=f"publishes the devices of {', '.join(alone)}, which a device plugin gives out",
+                what=f"publishes the devices of {', '.join(alone)}, which a device plugin advertises",
                 got="true",
                 allowed="false",
                 fix=f"remove it from values, or set advertise: dra on {', '.join(alone)}",
@@ -141,6 +141,6 @@ def _domains_alone(driver: Driver, served: Sequence[PoolPlan]) -> list[str]:
 
 
 def _known_by(pool: PoolPlan) -> Mapping[str, str]:
-    """The labels by which a pool's nodes are known: their advertiser, where this program makes them."""
-    told = pool.labels.get(ADVERTISER)
-    return pool.labels if told is None else {ADVERTISER: told}
+    """Return the labels that identify a pool's nodes: the advertiser, if dra-fleet creates them."""
+    reported = pool.labels.get(ADVERTISER)
+    return pool.labels if reported is None else {ADVERTISER: reported}

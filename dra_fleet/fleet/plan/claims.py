@@ -33,7 +33,7 @@ https://github.com/kubernetes-sigs/dra-example-driver/blob/main/deployments/helm
 
 
 def claim_specs(settings: FleetSettings, findings: Findings) -> dict[str, ClaimSpec]:
-    """The spec of every claim, one for all that ask for the same; those that are wrong are left out."""
+    """Return the spec of every claim, shared by equal claims, without invalid ones."""
     specs: dict[str, ClaimSpec] = {}
     installed = {known for cluster in settings.clusters.values() for known in chart_classes(cluster)}
     classes = frozenset({*settings.classes, *installed})
@@ -69,7 +69,7 @@ def clusters_of(
     there: Mapping[str, frozenset[str]],
     findings: Findings,
 ) -> frozenset[str]:
-    """The clusters that get a claim: where a workload uses it, else every one that has all its classes."""
+    """Return the clusters of the workloads that use a claim, or all clusters with its classes."""
     claim = settings.claims[name]
     if name in used:
         return frozenset(used[name] & set(settings.clusters))
@@ -79,15 +79,15 @@ def clusters_of(
             "claims",
             name,
             what="asks for classes that no single cluster of this stack has together",
-            got=", ".join(sorted({wanted for _, wanted in claim.classes()})),
+            got=", ".join(sorted({requested for _, requested in claim.classes()})),
             fix="ask for classes of one cluster's drivers",
         )
     return found
 
 
 def missing_classes(claim: ClaimSettings, there: frozenset[str]) -> list[str]:
-    """The classes a claim names that are not among those of a cluster."""
-    return sorted({wanted for _, wanted in claim.classes()} - there)
+    """Return the classes of a claim that a cluster lacks."""
+    return sorted({requested for _, requested in claim.classes()} - there)
 
 
 def plan_claims(
@@ -110,13 +110,13 @@ def plan_claims(
     # By identity: claims that ask for the same share a spec.
     dropped: dict[int, list[Problem]] = {}
     for name in names:
-        spec, wanted = specs[name], settings.claims[name]
+        spec, requested = specs[name], settings.claims[name]
         if id(spec) not in dropped:
             dropped[id(spec)] = check_minor("ResourceClaim", {"spec": spec.as_read}, minor)
-        _tell_dropped(cluster, name, wanted, dropped[id(spec)], findings)
-        drivers_of_it = {*admitting(releases), *serving(wanted, settings, releases)}
+        _report_dropped(cluster, name, requested, dropped[id(spec)], findings)
+        drivers_of_it = {*admitting(releases), *serving(requested, settings, releases)}
         after = tuple(item.name for item in releases if item.name in drivers_of_it)
-        if wanted.shared:
+        if requested.shared:
             claims.append(ClaimPlan(name=name, namespace=settings.namespace, spec=spec, after=after))
         else:
             templates.append(
@@ -124,7 +124,7 @@ def plan_claims(
                     name=name,
                     namespace=settings.namespace,
                     spec=spec,
-                    external=wanted.external,
+                    external=requested.external,
                     after=after,
                 )
             )
@@ -134,31 +134,31 @@ def plan_claims(
 def serving(
     claim: ClaimSettings, settings: FleetSettings, releases: Sequence[ReleasePlan]
 ) -> tuple[str, ...]:
-    """The releases that publish and prepare a claim's devices.
+    """Return the releases that publish and prepare a claim's devices.
 
-    Left out are those of drivers that none of its classes selects. CEL may select any driver's devices.
+    Drivers that none of its classes selects are excluded. CEL may select any driver's devices.
     """
-    wanted = {_driver_of(name, settings) for _, name in claim.classes()}
-    others = {driver.facts.driver for driver in drivers.known() if driver.name not in wanted}
-    return tuple(item.name for item in releases if None in wanted or item.driver not in others)
+    requested = {_driver_of(name, settings) for _, name in claim.classes()}
+    others = {driver.facts.driver for driver in drivers.known() if driver.name not in requested}
+    return tuple(item.name for item in releases if None in requested or item.driver not in others)
 
 
 def admitting(releases: Sequence[ReleasePlan]) -> tuple[str, ...]:
-    """The releases whose webhook the API server asks about every claim and template: it must answer first."""
+    """Return the releases whose webhook must be ready before any claim or template is created."""
     return tuple(item.name for item in releases if value_at(item.values, _WEBHOOK, default=False))
 
 
 def _driver_of(name: str, settings: FleetSettings) -> str | None:
-    """The driver whose devices a class selects; None where that is not known."""
-    wanted = settings.classes.get(name)
-    if wanted is not None:
-        return wanted.driver if isinstance(wanted, IntentClass) else None
+    """Return the driver whose devices a class selects; None if unknown."""
+    requested = settings.classes.get(name)
+    if requested is not None:
+        return requested.driver if isinstance(requested, IntentClass) else None
     owner = drivers.of_class(name)
     return owner.name if owner is not None else None
 
 
 def namespace_labels(specs: Sequence[ClaimSpec]) -> dict[str, str]:
-    """The labels that a namespace needs for the claims in it: admin access is granted per namespace."""
+    """Return the labels that a namespace needs for its claims: admin access is granted per namespace."""
     asked = any(
         request.exactly is not None and request.exactly.admin_access
         for spec in specs
@@ -170,22 +170,22 @@ def namespace_labels(specs: Sequence[ClaimSpec]) -> dict[str, str]:
 def _check_classes(
     name: str, claim: ClaimSettings, settings: FleetSettings, known: frozenset[str], findings: Findings
 ) -> bool:
-    unknown = [(path, wanted) for path, wanted in claim.classes() if wanted not in known]
-    for path, wanted in unknown:
+    unknown = [(path, requested) for path, requested in claim.classes() if requested not in known]
+    for path, requested in unknown:
         findings.unknown(
             "claims",
             name,
             *path,
             what="is neither a class of this stack nor one that a driver's chart installs",
-            got=wanted,
+            got=requested,
             known=sorted(known),
-            fix=f"{_how_to_have(wanted, settings)}declare it under classes",
+            fix=f"{_how_to_have(requested, settings)}declare it under classes",
         )
     return not unknown
 
 
 def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], findings: Findings) -> None:
-    """Refuse parameters for a driver that no cluster runs: Kubernetes passes over them without a word."""
+    """Refuse parameters for a driver that no cluster runs: Kubernetes skips them silently."""
     for number, config in enumerate(claim.config if published else ()):
         if config.opaque.driver not in published:
             findings.unknown(
@@ -195,7 +195,7 @@ def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], f
                 number,
                 "opaque",
                 "driver",
-                what="publishes nothing on any cluster of this stack, so that nobody reads these parameters",
+                what="publishes nothing on any cluster of this stack, so that no one reads these parameters",
                 got=config.opaque.driver,
                 known=sorted(published),
                 fix="remove them",
@@ -203,7 +203,7 @@ def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], f
 
 
 def _publishers(settings: FleetSettings) -> frozenset[str]:
-    """The names under which devices are published; empty where a cluster brings drivers that nobody names."""
+    """Return the driver names in ResourceSlices; empty if a cluster has unnamed drivers of its own."""
     found: set[str] = set()
     for cluster in settings.clusters.values():
         if not cluster.drivers:
@@ -220,7 +220,7 @@ def _publishers(settings: FleetSettings) -> frozenset[str]:
 
 
 def _how_to_have(name: str, settings: FleetSettings) -> str:
-    """What brings a class that a driver's chart or a cluster's cloud could bring; empty where none could."""
+    """Return how to install a class of a driver's chart or a cluster's cloud; empty if neither has it."""
     owner = drivers.of_class(name)
     if owner is not None:
         return f"add {owner.name} to the drivers of a cluster whose machines it serves, or "
@@ -230,7 +230,7 @@ def _how_to_have(name: str, settings: FleetSettings) -> str:
     return f"set {setting} for a pool, or " if setting else ""
 
 
-def _tell_dropped(
+def _report_dropped(
     cluster: str, name: str, claim: ClaimSettings, dropped: Sequence[Problem], findings: Findings
 ) -> None:
     names = tuple(sorted(claim.requests))
@@ -246,7 +246,7 @@ def _tell_dropped(
 
 
 def _setting(parts: tuple[str, ...], names: tuple[str, ...]) -> tuple[object, ...]:
-    """Where something in a ClaimSpec stands in the stack file: requests by name there, `exactly` left out."""
+    """Return the path in the stack file for a path in a ClaimSpec: requests by name, without `exactly`."""
     words: list[object] = []
     rest = list(parts[1:] if parts[:1] == ("devices",) else parts)
     if rest[:1] == ["requests"] and len(rest) > 1 and rest[1].isdigit():

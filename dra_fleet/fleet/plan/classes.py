@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, DeviceClassSpec]:
-    """The spec of every class; those that are wrong are left out."""
+    """Return the spec of every class, without invalid ones."""
     specs: dict[str, DeviceClassSpec] = {}
-    for name, wanted in sorted(settings.classes.items()):
+    for name, requested in sorted(settings.classes.items()):
         owner = drivers.of_class(name)
         if owner is not None:
             findings.error(
@@ -36,13 +36,13 @@ def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, Device
                 fix="choose another name; claims may request the chart's class without declaring it",
             )
             continue
-        expressions = _expressions(name, wanted, settings, findings)
+        expressions = _expressions(name, requested, settings, findings)
         if expressions is None:
             continue
         value: dict[str, Any] = {
             "selectors": [{"cel": {"expression": expression}} for expression in expressions],
-            "config": [{"opaque": item.model_dump()} for item in wanted.config],
-            "extendedResourceName": wanted.extended_resource_name,
+            "config": [{"opaque": item.model_dump()} for item in requested.config],
+            "extendedResourceName": requested.extended_resource_name,
         }
         spec = spec_or_none(DeviceClassSpec, value, ("classes", name), findings)
         if spec is not None:
@@ -57,7 +57,7 @@ def plan_classes(
     specs: Mapping[str, DeviceClassSpec],
     findings: Findings,
 ) -> tuple[DeviceClassPlan, ...]:
-    """The classes of one cluster: those whose driver it has."""
+    """Return the classes of one cluster: those whose driver it has."""
     has = settings.clusters[cluster]
     planned = [
         DeviceClassPlan(name=name, spec=spec)
@@ -73,19 +73,22 @@ def plan_classes(
     return tuple(planned)
 
 
-def is_wanted(wanted: ClassSettings, cluster: ClusterSettings) -> bool:
-    """Whether a cluster gets a class: CEL may select any driver, and a cluster's own drivers are unknown."""
-    return isinstance(wanted, CelClass) or not cluster.drivers or wanted.driver in cluster.drivers
+def is_wanted(requested: ClassSettings, cluster: ClusterSettings) -> bool:
+    """Return True if a cluster gets a class: CEL may select any driver, and existing drivers are unknown."""
+    return isinstance(requested, CelClass) or not cluster.drivers or requested.driver in cluster.drivers
 
 
 def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
-    """The classes that driver charts install in a cluster; all known ones if it brings its own drivers."""
+    """Return the classes that driver charts install in a cluster.
+
+    All known ones if dra-fleet installs none.
+    """
     found: set[str] = set(clouds.named(cluster.cloud).own_classes(cluster))
     if not cluster.drivers:
         return frozenset(found.union(*(driver.facts.owned_classes for driver in drivers.known())))
     for name, settings in cluster.drivers.items():
         driver = drivers.named(name)
-        version = driver.facts.judged_version(settings.version) if driver is not None else None
+        version = driver.facts.checked_version(settings.version) if driver is not None else None
         found |= set(version.classes) if version is not None else set()
     return frozenset(found)
 
@@ -96,53 +99,53 @@ def classes_there(settings: FleetSettings) -> dict[str, frozenset[str]]:
 
 
 def classes_on(cluster: ClusterSettings, settings: FleetSettings) -> frozenset[str]:
-    """The classes that a cluster has: those of the stack that it gets, its charts' and its cloud's."""
-    own = (name for name, wanted in settings.classes.items() if is_wanted(wanted, cluster))
+    """Return the classes of a cluster: the stack's, its charts' and its cloud's."""
+    own = (name for name, requested in settings.classes.items() if is_wanted(requested, cluster))
     return chart_classes(cluster).union(own)
 
 
 def _expressions(
-    name: str, wanted: ClassSettings, settings: FleetSettings, findings: Findings
+    name: str, requested: ClassSettings, settings: FleetSettings, findings: Findings
 ) -> tuple[str, ...] | None:
-    if isinstance(wanted, CelClass):
-        return wanted.cel
+    if isinstance(requested, CelClass):
+        return requested.cel
     at = ("classes", name)
-    driver = _driver_of(wanted, settings)
+    driver = _driver_of(requested, settings)
     if driver is None:
         findings.unknown(
             *at,
             "driver",
             what="is no DRA driver this program knows",
-            got=wanted.driver,
+            got=requested.driver,
             known=drivers.names(),
         )
         return None
-    if not any(is_wanted(wanted, cluster) for cluster in settings.clusters.values()):
+    if not any(is_wanted(requested, cluster) for cluster in settings.clusters.values()):
         findings.error(
             *at,
             "driver",
             what="is installed in no cluster of this stack, so that the class would match nothing",
-            got=wanted.driver,
+            got=requested.driver,
             allowed=", ".join(
                 sorted({driver for cluster in settings.clusters.values() for driver in cluster.drivers})
             ),
-            fix=f"add {wanted.driver} to the drivers of a cluster, or remove the class",
+            fix=f"add {requested.driver} to the drivers of a cluster, or remove the class",
         )
         return None
-    return _intent(at, wanted, driver, findings)
+    return _intent(at, requested, driver, findings)
 
 
-def _driver_of(wanted: IntentClass, settings: FleetSettings) -> Driver | None:
-    """The class' driver: one that is known, or the one that a cluster describes."""
-    described = (cluster.drivers.get(wanted.driver) for cluster in settings.clusters.values())
-    found = (drivers.asked_for(wanted.driver, one) for one in described if one is not None)
-    return drivers.named(wanted.driver) or next(filter(None, found), None)
+def _driver_of(requested: IntentClass, settings: FleetSettings) -> Driver | None:
+    """Return the class' driver: a known one, or the one that a cluster describes."""
+    described = (cluster.drivers.get(requested.driver) for cluster in settings.clusters.values())
+    found = (drivers.asked_for(requested.driver, one) for one in described if one is not None)
+    return drivers.named(requested.driver) or next(filter(None, found), None)
 
 
 def _intent(
-    at: tuple[str, ...], wanted: IntentClass, driver: Driver, findings: Findings
+    at: tuple[str, ...], requested: IntentClass, driver: Driver, findings: Findings
 ) -> tuple[str, ...] | None:
-    expression, problems = selector(wanted, driver)
+    expression, problems = selector(requested, driver)
     for problem in problems:
         findings.refuse(problem, *at)
     return None if problems else (expression,)

@@ -56,15 +56,15 @@ _RESERVED = ("default", "kube-")
 
 
 def make_plan(settings: FleetSettings, *, any_version: bool = False) -> FleetPlan:
-    """What the stack file comes to, cluster by cluster.
+    """Return the plan of a stack file.
 
     Args:
         settings: The settings of the fleet.
-        any_version: Only warn of a Kubernetes version that a cloud does not offer.
+        any_version: Only warn about a Kubernetes version that a cloud does not offer.
 
     Raises:
-        SettingsInvalid: With everything that only the catalogue or the whole file can tell.
-        CatalogueInvalid: The catalogue of one's own is wrong.
+        SettingsInvalid: With all errors that need the catalogue or the whole file.
+        CatalogueInvalid: The custom catalogue is invalid.
     """
     check_own_catalogue()
     settings = settings.with_demand()
@@ -96,7 +96,7 @@ def make_plan(settings: FleetSettings, *, any_version: bool = False) -> FleetPla
 
 @dataclass(frozen=True, kw_only=True)
 class _Shared:
-    """What is worked out once for all clusters."""
+    """Values that all clusters share."""
 
     classes: Mapping[str, DeviceClassSpec]
     claims: Mapping[str, ClaimSpec]
@@ -172,7 +172,7 @@ def _plan_cluster(
 
 
 def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> tuple[PoolPlan, ...]:
-    """The pools of a cluster in the order of their names; those that are wrong are left out."""
+    """Return the pools of a cluster in the order of their names, without invalid ones."""
     cloud = clouds.named(settings.cloud)
     planned = [
         cloud.plan_pool(("clusters", cluster, "pools", name), name, settings, findings)
@@ -218,7 +218,7 @@ def _check_namespace(settings: FleetSettings, findings: Findings) -> None:
 
 
 def _check_account(cluster: str, settings: FleetSettings, findings: Findings) -> None:
-    """A cluster says whose it is: else whoever is logged in pays for it."""
+    """Check that a cluster names its account; otherwise the current login would pay for it."""
     own = settings.clusters[cluster]
     key, account = clouds.named(own.cloud).account(own) or ("", "")
     if account is not None:
@@ -380,7 +380,7 @@ def _check_known(
 def plan_releases(
     cluster: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan], findings: Findings
 ) -> tuple[ReleasePlan, ...]:
-    """The releases of a cluster, operators first; those that are wrong are left out."""
+    """Return the releases of a cluster, operators first, without invalid ones."""
     operators = _plan_operators(cluster, settings, pools, findings)
     # Without a GPU driver a DRA driver finds no device.
     before = tuple(operator.name for operator in operators)
@@ -419,7 +419,7 @@ def _plan_operators(
 
 
 def driver_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
-    """The namespaces that the releases go into, but for those that every cluster has."""
+    """Return the releases' namespaces, except those that every cluster has."""
     return tuple(
         NamespacePlan(name=name, labels=PRIVILEGED)
         for name in sorted({release.namespace for release in releases})
@@ -440,9 +440,9 @@ def _plan_release(
 ) -> ReleasePlan | None:
     driver = drivers.asked_for(name, settings)
     if driver is None:
-        _tell_unknown(at, name, findings)
+        _report_unknown(at, name, findings)
         return None
-    version = driver.facts.judged_version(settings.version)
+    version = driver.facts.checked_version(settings.version)
     if version is None:
         known = [entry.version for entry in driver.facts.versions]
         findings.unknown(
@@ -453,7 +453,7 @@ def _plan_release(
             known=known,
         )
         return None
-    if version.judged_by:
+    if version.checked_by:
         findings.doubt(*at, "version", what=f"{version.version} {version.unjudged}")
     if not settings.install:
         return None
@@ -464,13 +464,13 @@ def _plan_release(
     )
     refusals = check_values(version, settings.values) if settings.described is None else []
     theirs = merged(advertisers.switches(driver, served), settings.values)
-    ours = merged(driver.values(release), cloud.driver_values(driver, release, cluster, theirs))
-    final = merged(advertisers.kept_away(driver, ours, left), settings.values)
+    mine = merged(driver.values(release), cloud.driver_values(driver, release, cluster, theirs))
+    final = merged(advertisers.kept_away(driver, mine, left), settings.values)
     if not refusals:
         refusals += [*_conflicts(driver, release, settings), *driver.guards(release, final)]
         refusals += advertisers.refusals(driver, version, final, served, left)
     for refusal in refusals:
-        _tell(at, refusal, findings, judged_by=version.judged_by)
+        _report(at, refusal, findings, checked_by=version.checked_by)
     planned = ReleasePlan(
         name=version.chart.rpartition("/")[2],
         driver=driver.facts.driver,
@@ -486,7 +486,7 @@ def _plan_release(
     return planned
 
 
-def _tell_unknown(at: tuple[str, ...], name: str, findings: Findings) -> None:
+def _report_unknown(at: tuple[str, ...], name: str, findings: Findings) -> None:
     published = unserved().get(name)
     if published is not None:
         findings.error(
@@ -511,9 +511,11 @@ def _conflicts(driver: Driver, release: Release, settings: DriverSettings) -> Se
     return () if settled else driver.conflicts(release)
 
 
-def _tell(at: tuple[str, ...], refusal: Refusal, findings: Findings, *, judged_by: str) -> None:
+def _report(at: tuple[str, ...], refusal: Refusal, findings: Findings, *, checked_by: str) -> None:
     place = (*at, *(("values",) if refusal.path else ()))
-    if judged_by:
-        findings.doubt(*place, *filter(None, (refusal.path,)), what=f"{judged_by} refuses it: {refusal.what}")
+    if checked_by:
+        findings.doubt(
+            *place, *filter(None, (refusal.path,)), what=f"{checked_by} refuses it: {refusal.what}"
+        )
     else:
         findings.refuse(refusal, *place)

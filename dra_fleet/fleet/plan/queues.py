@@ -75,12 +75,12 @@ def plan_release(cluster: str, settings: FleetSettings) -> tuple[ReleasePlan, ..
 
 
 def plan_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
-    """Where Kueue runs; its pod needs nothing of the host."""
+    """Return Kueue's namespace; its pod needs no rights on the host."""
     return tuple(NamespacePlan(name=release.namespace, labels={}) for release in releases)
 
 
 def plan_queues(cluster: str, settings: FleetSettings) -> tuple[QueuePlan, ...]:
-    """The queues of a cluster in the order of their names."""
+    """Return the queues of a cluster in the order of their names."""
     queues = settings.queues
     if queues is None:
         return ()
@@ -102,7 +102,7 @@ def plan_queues(cluster: str, settings: FleetSettings) -> tuple[QueuePlan, ...]:
 def quota_of(
     name: str, settings: FleetSettings, domains: Sequence[ComputeDomainPlan], findings: Findings
 ) -> Mapping[str, int]:
-    """What each copy of a workload takes of its queue's quotas, by their names; nothing without a queue."""
+    """Return what each copy of a workload consumes of its queue's quotas, by name; empty without a queue."""
     workload = settings.workloads[name]
     if workload.queue is None:
         return {}
@@ -121,7 +121,7 @@ def _queues_of(cluster: str, queues: QueuesSettings) -> list[str]:
 
 
 def _classes_on(cluster: str, settings: FleetSettings) -> frozenset[str]:
-    """The DeviceClasses that a cluster has."""
+    """Return the DeviceClasses of a cluster."""
     has = settings.clusters.get(cluster)
     return frozenset() if has is None else classes_on(has, settings)
 
@@ -192,7 +192,7 @@ def check_queue(
                 what=f"is a quota of classes that cluster {queue.cluster} does not have",
                 got=", ".join(counted),
                 allowed=", ".join(sorted(classes)),
-                fix="count a class that a driver or the stack brings there",
+                fix="count a class that a driver or the stack installs there",
             )
     for mapping in sorted(set(queue.borrowing_limit) - set(queue.nominal_quota)):
         findings.unknown(
@@ -205,7 +205,7 @@ def check_queue(
         )
     if queue.cohort is None and (queue.borrowing_limit or queue.reclaim_within_cohort != "Never"):
         key = "borrowingLimit" if queue.borrowing_limit else "reclaimWithinCohort"
-        findings.error(*at, key, what="needs a cohort: nobody lends to this queue", fix="name a cohort")
+        findings.error(*at, key, what="needs a cohort: no one lends to this queue", fix="name a cohort")
 
 
 def check_workload(
@@ -250,10 +250,12 @@ def check_workload(
 
 
 def _uncounted(claim: ClaimSettings) -> str:
-    """What a claim has that Kueue does not count; empty where it counts it."""
+    """Return the fields of a claim that Kueue does not count; empty if it counts the claim."""
     if claim.shared:
         return "all pods share the claim"
-    return next((told for request in claim.requests.values() if (told := _uncounted_request(request))), "")
+    return next(
+        (reported for request in claim.requests.values() if (reported := _uncounted_request(request))), ""
+    )
 
 
 def _uncounted_request(request: RequestSettings) -> str:
@@ -267,7 +269,7 @@ def _uncounted_request(request: RequestSettings) -> str:
 def _has_quota(
     name: str, asked: Mapping[str, int], settings: FleetSettings, queues: QueuesSettings, findings: Findings
 ) -> bool:
-    """Whether a gang's devices are all counted, and not more than its queue can ever have."""
+    """Return True if a gang's devices are all counted, and fit its queue's maximum."""
     workload, at = settings.workloads[name], settings.place(name)
     queue_name = workload.queue or ""
     queue = queues.cluster_queues[queue_name]
@@ -283,10 +285,10 @@ def _has_quota(
             fix="add the class to a mapping of queues.deviceClassMappings",
         )
         return False
-    wanted = Counter[str]()
+    requested = Counter[str]()
     for device_class, count in asked.items():
-        wanted[named[device_class]] += count * workload.copies
-    without = sorted(set(wanted) - set(queue.nominal_quota))
+        requested[named[device_class]] += count * workload.copies
+    without = sorted(set(requested) - set(queue.nominal_quota))
     for mapping in without:
         findings.error(
             *at,
@@ -295,15 +297,18 @@ def _has_quota(
             got=queue_name,
             fix=f"add {mapping} to its nominalQuota; 0 lets it only borrow",
         )
-    excess = [key for key in wanted if key not in without and wanted[key] > most_of(queue_name, key, queues)]
+    excess = [
+        key for key in requested if key not in without and requested[key] > most_of(queue_name, key, queues)
+    ]
     for mapping in excess:
         most = most_of(queue_name, mapping, queues)
-        per_copy = wanted[mapping] // workload.copies
+        per_copy = requested[mapping] // workload.copies
         fit = most // per_copy
         findings.error(
             *at,
             "copies",
-            what=f"is a gang of {wanted[mapping]} {mapping}; queue {queue_name} never has more than {most}, "
+            what=f"is a gang of {requested[mapping]} {mapping}; "
+            f"queue {queue_name} never has more than {most}, "
             "so that not one of its pods would start",
             got=str(workload.copies),
             allowed=f"1 to {fit}" if fit else "",
@@ -322,7 +327,7 @@ def counted_as(queues: QueuesSettings) -> Mapping[str, str]:
 
 
 def most_of(name: str, mapping: str, queues: QueuesSettings) -> int:
-    """How much a queue has of something at most: its own, and what it may borrow of its cohort."""
+    """Return the maximum quota of a queue: its own, and what it may borrow of its cohort."""
     queue = queues.cluster_queues[name]
     own = queue.nominal_quota.get(mapping, 0)
     if queue.cohort is None:

@@ -66,12 +66,12 @@ def _check_meeting(
     findings: Findings,
 ) -> None:
     missing = missing_classes(settings.claims[workload.claim], there)
-    told = [name for name in missing if name in settings.classes]
-    if told:
+    reported = [name for name in missing if name in settings.classes]
+    if reported:
         findings.error(
             *at,
             "cluster",
-            what=f"lacks the driver behind {', '.join(told)}, which claim {workload.claim} asks for",
+            what=f"lacks the driver behind {', '.join(reported)}, which claim {workload.claim} asks for",
             got=workload.cluster,
             fix="run the workload on a cluster with that driver, or install it there",
         )
@@ -111,7 +111,7 @@ def plan_workloads(
     domains: Sequence[ComputeDomainPlan],
     findings: Findings,
 ) -> tuple[WorkloadPlan, ...]:
-    """The workloads of one cluster in the order of their names."""
+    """Return the workloads of one cluster in the order of their names."""
     tainted = tolerations_for(taint for pool in pools for taint in pool.taints)
     return tuple(
         _plan_workload(
@@ -160,7 +160,7 @@ def _plan_workload(
 
 
 def _node_selector(workload: DemandSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
-    """The labels that a workload asks of its nodes, and those that drivers need there for it."""
+    """Return the node labels that a workload requests and that its drivers need."""
     chosen = dict(workload.node_selector)
     for driver in drivers.known():
         chosen |= driver.node_labels(workload, pools)

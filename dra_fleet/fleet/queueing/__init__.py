@@ -1,1 +1,1 @@
-"""What is known of Kueue: its chart, the configuration it starts with, and the words its objects use."""
+"""Kueue: its chart, its configuration, and the words of its objects."""

@@ -29,7 +29,7 @@ CONFIGURATION: Final = ("managerConfig", "controllerManagerConfigYaml")
 
 @cache
 def versions() -> Mapping[str, ChartVersion]:
-    """The versions of the chart that are known."""
+    """Return the known versions of the chart."""
     entries = [
         ChartVersion.model_validate(entry) for entry in read(__package__ or "", "kueue.yaml")["versions"]
     ]
@@ -37,21 +37,21 @@ def versions() -> Mapping[str, ChartVersion]:
 
 
 def chart_values(mappings: Mapping[str, Sequence[str]], namespace: str) -> dict[str, Any]:
-    """The chart's values for these mappings.
+    """Return the chart's values for these mappings.
 
     Args:
-        mappings: by name what quotas count, the DeviceClasses whose devices it stands for.
-        namespace: where the queues' workloads are. Kueue's webhook is asked about Jobs there alone, so that
-            no other Job waits for it.
+        mappings: by name in quotas, the DeviceClasses that it counts.
+        namespace: the namespace of the queues' workloads. Kueue's webhook sees only Jobs in it, so that no
+            other Job waits for the webhook.
     """
     outer, inner = CONFIGURATION
     return {outer: {inner: yaml.safe_dump(_configuration(mappings, namespace), sort_keys=False)}}
 
 
 def _configuration(mappings: Mapping[str, Sequence[str]], namespace: str) -> dict[str, Any]:
-    """The chart's own configuration, but for what quotas count, and whose Jobs.
+    """Return the chart's default configuration with these quotas and this namespace's Jobs.
 
-    Quotas are of devices: without the exclusions a queue would need one of CPU and memory too.
+    Quotas count devices: without the exclusions a queue would also need quotas of CPU and memory.
     """
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",

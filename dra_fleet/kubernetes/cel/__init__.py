@@ -36,7 +36,7 @@ __all__ = [
 
 @cache
 def environment(minor: str) -> DeviceCel:
-    """The CEL environment of a minor such as "1.36"; the evaluator is loaded when the first is asked for.
+    """Return the CEL environment of a minor such as "1.36"; load the evaluator at first use.
 
     Raises:
         ValueError: No environment is known for it.
@@ -48,7 +48,7 @@ def environment(minor: str) -> DeviceCel:
 
 @lru_cache(maxsize=4096)
 def asked(expression: str) -> Asked:
-    """What an expression asks of a device, by its syntax tree; nothing if no server would take it."""
+    """Return the reads of an expression from its syntax tree; none if no server accepts the expression."""
     from dra_fleet.kubernetes.cel import intent  # noqa: PLC0415 - as above
 
     return intent.asked(expression)
@@ -56,7 +56,7 @@ def asked(expression: str) -> Asked:
 
 @lru_cache(maxsize=4096)
 def judgeable_clauses(expression: str, minor: str) -> tuple[str, ...]:
-    """The clauses of an expression; none where one of them means nothing on its own."""
+    """Return the clauses of an expression; none if a clause has no meaning on its own."""
     parts = clauses(expression)
     try:
         for part in parts:

@@ -33,7 +33,7 @@ class Operands(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def clauses(expression: str) -> tuple[str, ...]:
-    """The operands of the top-level ``&&``, in order, each as written; the whole expression if there is none.
+    """Return the operands of the top-level ``&&`` in order, as written, or the whole expression.
 
     Parentheses around a conjunction are looked through, so ``(a && b) && c`` has three clauses.
     """
@@ -45,7 +45,7 @@ def clauses(expression: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def split(expression: str) -> Operands:
-    """The outermost of ``?:``, ``||``, ``&&`` and ``!`` by precedence; "" when there is none."""
+    """Split at the outermost of ``?:``, ``||``, ``&&`` and ``!`` by precedence; "" if there is none."""
     text = _unwrapped(expression)
     places = _outer_operators(text)
     question = next((place for place in places if place[1] == "?"), None)
@@ -63,7 +63,7 @@ def split(expression: str) -> Operands:
 
 
 def _outer_operators(text: str) -> list[tuple[int, str]]:
-    """Where the operators outside every bracket and string are."""
+    """Return the positions of operators outside of brackets and strings."""
     depth = 0
     places: list[tuple[int, str]] = []
     for match in _TOKEN.finditer(text):
@@ -116,7 +116,10 @@ def _closing(text: str) -> int:
 
 
 def _is_single_operand(text: str) -> bool:
-    """Whether a leading ``!`` covers all of the text; in a relation such as ``!a == b`` it does not."""
+    """Return True if a leading ``!`` covers all of the text.
+
+    In a relation such as ``!a == b`` it does not.
+    """
     depth = 0
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup

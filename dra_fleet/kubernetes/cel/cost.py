@@ -39,7 +39,7 @@ _SIZED = ("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_")
 
 
 def estimate(tree: Sizes, node: Node, overload: str, arguments: list[Range]) -> Result:
-    """The cost of a call with its arguments, and the size of its result where it is known."""
+    """Return the cost of a call with its arguments, and the size of its result if it is known."""
     total = fixed(0)
     for argument in arguments:
         total = total.plus(argument)
@@ -253,7 +253,7 @@ class _Local(NamedTuple):
 
 
 class Estimate:
-    """One estimate of one expression."""
+    """A cost estimate of one expression."""
 
     def __init__(self, checked: CheckedTree) -> None:
         self._types = checked.types
@@ -264,7 +264,7 @@ class Estimate:
         self._locals: dict[str, list[_Local]] = defaultdict(list)
 
     def of(self, node: Node) -> Range:
-        """The cost of a node and everything below it."""
+        """Return the cost of a node and everything below it."""
         kind = node.WhichOneof("kind")
         if kind == "ident":
             return self._ident(node)
@@ -279,28 +279,28 @@ class Estimate:
         return _NOTHING
 
     def type_kind(self, node: Node) -> str:
-        """Which kind of type a node has."""
+        """Return the kind of a node's type."""
         found = self._types.get(node.id)
         return (found.WhichOneof("kind") or "") if found is not None else ""
 
     def type_of(self, node: Node) -> Node | None:
-        """The type message of a node."""
+        """Return the type message of a node."""
         return self._types.get(node.id)
 
     def path(self, node: Node) -> Path:
-        """Where in the variables a node's value comes from, else empty."""
+        """Return the path in the variables that a node's value is read from; empty if there is none."""
         name = syntax.identifier(node)
         if name is not None and self._locals[name]:
             return self._locals[name][-1].path
         return self._paths.get(node.id, ())
 
     def size(self, node: Node) -> Range:
-        """How long a node's value can be."""
+        """Return the length of a node's value."""
         found = self.computed_size(node)
         return UNKNOWN_SIZE if found is None else found
 
     def entries(self, node: Node) -> Entries | None:
-        """How long the entries of a node's value can be."""
+        """Return the length of the entries of a node's value."""
         found = self._entries.get(node.id)
         name = syntax.identifier(node)
         if found is None and name is not None and self._locals[name]:
@@ -313,7 +313,7 @@ class Estimate:
             self._entries[node.id] = entries
 
     def computed_size(self, node: Node) -> Range | None:
-        """How long a node's value can be, as far as that can be told."""
+        """Return the known length of a node's value, or None."""
         found = self._sizes.get(node.id)
         if found is not None:
             return found
@@ -442,7 +442,7 @@ class Estimate:
         return cost.plus(length.times(each))
 
     def _iterated(self, loop: Node) -> dict[str, _Local]:
-        """What the variables of a loop go through: keys and values, or of one variable what it stands for."""
+        """Return the values of a loop's variables: keys and values, or one variable's values."""
         path, entries = self.path(loop.iter_range), self.entries(loop.iter_range)
         is_list = entries.is_list if entries is not None else self.type_kind(loop.iter_range) == "list_type"
         keys = (*path, "@indices" if is_list else "@keys")
@@ -489,7 +489,7 @@ def _is_scalar(kind: Node | None) -> bool:
 
 
 def highest(checked: CheckedTree) -> int:
-    """The most an expression can cost."""
+    """Return the maximum cost of an expression."""
     return Estimate(checked).of(checked.tree.expr).most
 
 
@@ -506,7 +506,7 @@ def _logic(tree: Sizes, node: Node, arguments: list[Range]) -> Result | None:
 
 
 def _element(tree: Sizes, node: Node) -> tuple[bool, Range] | None:
-    """Whether the elements of a list are texts, and how long one can be; None for what is no list."""
+    """Return whether the elements of a list are texts, and their length; None if it is not a list."""
     kind = tree.type_of(node)
     if kind is None or kind.WhichOneof("kind") != "list_type":
         return None
@@ -518,7 +518,7 @@ def _element(tree: Sizes, node: Node) -> tuple[bool, Range] | None:
 
 
 def _replacements(length: int, old: int, *, longer: bool) -> tuple[int, int]:
-    """How often something is replaced, and how much of the text stays."""
+    """Return the maximum number of replacements, and the length of the remaining text."""
     if old == 0:
         return min(length + 1, MOST), length
     if not longer:
@@ -527,7 +527,7 @@ def _replacements(length: int, old: int, *, longer: bool) -> tuple[int, int]:
 
 
 def _opaque(tree: Sizes, left: Node, right: Node) -> str:
-    """The type of Kubernetes' own that both sides have, if they do."""
+    """Return Kubernetes' own type that both sides have, or ""."""
     first = tree.type_of(left)
     if first is None or first.WhichOneof("kind") != "message_type" or first != tree.type_of(right):
         return ""

@@ -147,7 +147,7 @@ format.byte() -> NamedFormat
 format.date() -> NamedFormat
 format.datetime() -> NamedFormat
 """
-"""What the server has and no selector of a driver uses: checked, and unknown here."""
+"""Functions that the server has and no driver's selector uses: checked, but not evaluated."""
 
 _LISTS = """
 list<~T> .slice(int, int) -> list<~T>
@@ -184,7 +184,7 @@ _MESSAGE = re.compile(rf"\b({'|'.join(MESSAGES)})\b")
 
 @dataclass(frozen=True)
 class Signature:
-    """One overload: its types in the evaluator's notation, the receiver first where it has one."""
+    """An overload: its types in the evaluator's notation, with the receiver first."""
 
     identity: str
     name: str
@@ -202,7 +202,7 @@ def signatures() -> tuple[Signature, ...]:
 
 @cache
 def list_signatures() -> tuple[Signature, ...]:
-    """The functions of lists, which the evaluator has too, but tells less of the types."""
+    """Return the functions of lists, for which the evaluator reports less exact types."""
     return tuple(_read(_LISTS))
 
 

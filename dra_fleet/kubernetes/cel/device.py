@@ -24,7 +24,7 @@ class Unknown(Enum):
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
-"""Stands for a value that nobody has recorded: no clause on it is true or false."""
+"""Stands for a value that no one has recorded: no clause on it is true or false."""
 
 ONE_OF: Final = "oneOf"
 """The key beside a capacity's value under which all values stand that it may have."""
@@ -51,9 +51,9 @@ class CelDevice:
         has_list: An attribute that is a list, else empty.
         alternatives: The device with each of the values that one of its capacities may have, where these are
             known; that capacity is then in ``unknown``.
-        varying: That capacity, and between what it may be: a value that nobody recorded lies between others.
+        varying: That capacity, and between what it may be: a value that no one recorded lies between others.
         published: What `device.attributes` and `device.capacity` are made of: entries of a slice by name.
-        key: Equal for devices that every selector judges alike.
+        key: Equal for devices that every selector checks alike.
     """
 
     driver: str
@@ -110,20 +110,20 @@ class CelDevice:
         )
 
     def seen_at(self, places: Iterable[Place]) -> object:
-        """Equal for devices that every selector judges alike which reads these places only."""
+        """Equal for devices that every selector checks alike which reads these places only."""
         if self.varying is not None:
             return self.key
         always = (self.driver, self.allow_multiple_allocations, self.unsupported, self.has_list)
-        return (*always, *map(self._told, places))
+        return (*always, *map(self._reported, places))
 
-    def _told(self, place: Place) -> str:
+    def _reported(self, place: Place) -> str:
         variable, domain, identity = place
         entries = self.published[variable]
         bare = entries.get(identity) if domain == self.driver else None
         return repr((bare, entries.get(f"{domain}/{identity}")))
 
     def between(self, amounts: Iterable[int]) -> Iterator[CelDevice]:
-        """The device with those amounts of what varies that lie between its least and most."""
+        """Yield the device with each of those amounts between its least and most."""
         if self.varying is not None:
             domain, identity, least, most = self.varying
             for amount in amounts:
@@ -142,11 +142,11 @@ class CelDevice:
 
 
 _made: WeakValueDictionary[str, CelDevice] = WeakValueDictionary()
-"""Devices by their keys: what nothing tells apart, such as the first GPU of each node, is read once."""
+"""Devices by their keys: what nothing distinguishes, such as the first GPU of each node, is read once."""
 
 
 def split_name(name: str, driver: str) -> tuple[str, str]:
-    """The domain and id of a published key; a bare key is in the driver's own domain."""
+    """Return the domain and id of a published key; a bare key is in the driver's own domain."""
     domain, slash, identity = name.partition("/")
     return (domain, identity) if slash else (driver, domain)
 
@@ -191,7 +191,7 @@ def _capacity(published: Mapping[str, Any], driver: str, unknown: set[Place]) ->
 
 
 def _alternatives(published: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The values of the first capacity that may have several; a second is left to the alternatives."""
+    """Return the values of the first capacity with several; further ones are left to the alternatives."""
     several = (
         (name, entry[ONE_OF]) for name, entry in published.items() if entry is not UNKNOWN and ONE_OF in entry
     )
@@ -207,7 +207,7 @@ def _varying(values: list[tuple[str, str]], driver: str) -> Between | None:
 
 
 def _fixed(device: CelDevice, domain: str, identity: str, amount: str) -> CelDevice:
-    """A device, and what else it may be, with another amount of a capacity."""
+    """Return a device, with its alternatives, that has another amount of a capacity."""
     changed = {**device.capacity[domain], identity: messages.quantity(amount)}
     return replace(
         device,

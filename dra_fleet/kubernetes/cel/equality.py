@@ -1,7 +1,7 @@
-"""Where the evaluator is more lenient than a server: a version is never compared with a string.
+"""Stricter equality than the evaluator's: a server never compares a version with a string.
 
 ``Equal`` of https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/semver.go (and its neighbours)
-refuses any other type, while the evaluator calls values of different types unequal. Only the left side
+rejects any other type, while the evaluator calls values of different types unequal. Only the left side
 decides.
 """
 
@@ -22,7 +22,7 @@ Implementation = Callable[..., Any]
 
 
 def unary(function: Callable[[Any], object]) -> Implementation:
-    """An implementation of one value."""
+    """Return an implementation for one value."""
     return function
 
 
@@ -119,13 +119,13 @@ def _may_be_opaque(checked: CheckedTree, node: Node) -> bool:
 
 
 def _is_open(kind: Node | None) -> bool:
-    """Whether a type may turn out to be any other."""
+    """Return True if a type may turn out to be any other."""
     which = kind.WhichOneof("kind") if kind is not None else None
     return kind is None or which in (None, "dyn") or (which == "well_known" and kind.well_known == _ANY)
 
 
 def _is_set(node: Node) -> bool:
-    """Whether a node is a list of constants, which a server turns into a set."""
+    """Return True if a node is a list of constants, which a server turns into a set."""
     elements = node.list.elements if node.WhichOneof("kind") == "list" else ()
     return bool(elements) and all(element.constant.WhichOneof("kind") in _HASHED for element in elements)
 
@@ -181,5 +181,5 @@ CHANGES: dict[str, Change] = {
 
 
 def binary(function: Callable[[Any, Any], object]) -> Implementation:
-    """An implementation of two values."""
+    """Return an implementation for two values."""
     return function

@@ -1,6 +1,6 @@
 """The two environments of Google's evaluator: one checks an expression's types, the other runs it.
 
-They differ because the checker knows exact types (a list of strings) where the evaluator tells functions by
+They differ because the checker knows exact types (a list of strings) where the evaluator reports functions by
 kind alone (a list): https://github.com/cel-expr/cel-python.
 """
 
@@ -43,9 +43,9 @@ _KINDS = {
 
 
 def oldest_alike(expression: str, minor: int) -> int:
-    """The oldest minor that judges an expression as Kubernetes 1.``minor`` does.
+    """Return the oldest minor that checks an expression as Kubernetes 1.``minor`` does.
 
-    They are told by words: one that stands in a text makes a minor older at most, which is as right.
+    Functions are found by words. A word inside a text can only make the result older, which is also right.
     """
     words = set(_WORD.findall(expression))
     return next(
@@ -66,10 +66,10 @@ def _brought() -> tuple[tuple[int, frozenset[str]], ...]:
 
 
 def checked(expression: str, minor: int) -> bytes:
-    """An expression, parsed and type-checked for Kubernetes 1.``minor``, as its serialised tree.
+    """Parse and type-check an expression for Kubernetes 1.``minor``; return its serialised tree.
 
     Raises:
-        RuntimeError: With the evaluator's words for what is wrong.
+        RuntimeError: The expression is wrong, with the evaluator's message.
     """
     return _checked(expression, oldest_alike(expression, minor))
 
@@ -87,7 +87,7 @@ def _checked(expression: str, minor: int) -> bytes:
 
 
 def _renamed(expression: str, problem: str) -> str:
-    """The same with `existsOne` for `exists_one`, which the evaluator has for one variable only."""
+    """Return the message with `existsOne`, for which the evaluator has `exists_one` with one variable."""
     lines = expression.split("\n")
     for match in _MISSING.finditer(problem):
         line, end = int(match["line"]) - 1, int(match["column"]) - 1
@@ -100,7 +100,7 @@ def _renamed(expression: str, problem: str) -> str:
 
 
 def _named(expression: str) -> frozenset[str]:
-    """The declared functions that an expression may call: those whose name is a word of it, or a sign."""
+    """Return the declared functions that an expression may call: their name is a word of it, or a sign."""
     compares = "<" in expression or ">" in expression
     words = {*_WORD.findall(expression), *(declarations.COMPARISONS if compares else ())}
     functions = _functions()
@@ -109,7 +109,6 @@ def _named(expression: str) -> frozenset[str]:
 
 @cache
 def _functions() -> dict[str, set[str]]:
-    """The names of declared functions by their last word."""
     found: dict[str, set[str]] = defaultdict(set)
     for signature in (*declarations.signatures(), *declarations.list_signatures()):
         found[_last_word(signature.name)].add(signature.name)
@@ -122,11 +121,11 @@ def _last_word(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def _checker(minor: int, named: frozenset[str], *, sorts: bool) -> cel.Env:
-    """The environment that checks expressions which call no other of our functions.
+    """Return the environment that checks expressions which call only the named functions.
 
-    To declare all 200 overloads takes ten milliseconds, and most expressions call none.
+    Declaring all 200 overloads takes ten milliseconds, and most expressions call none.
     """
-    # Only the evaluator's own library of lists has the macro sortBy; its types are less exact than ours.
+    # Only the evaluator's own library of lists has the macro sortBy; its types are less exact.
     has_lists = minor >= minors.LISTS_SINCE
     lists = declarations.list_signatures() if has_lists and not sorts else ()
     overloads: dict[str, list[_Config]] = defaultdict(list)
@@ -170,7 +169,7 @@ def _type(text: str) -> _Config:
 
 @cache
 def runner(minor: int) -> cel.Env:
-    """The environment that evaluates what ``checked`` let pass."""
+    """Return the environment that evaluates what ``checked`` accepts."""
     members = {signature.name: signature.is_member for signature in declarations.signatures()}
     functions: list[cel.FunctionDecl] = []
     for name, implementations in (libraries.implementations(minor) | equality.IMPLEMENTATIONS).items():
@@ -201,7 +200,7 @@ def _variables(minor: int) -> dict[str, cel.Type]:
 
 
 def _expanded(kinds: str) -> list[list[cel.Type]]:
-    """The parameter lists of one implementation: "any" stands for every kind there is."""
+    """Return the parameter lists of one implementation; "any" means every kind."""
     lists: list[list[cel.Type]] = [[]]
     for kind in kinds.split():
         choices = _ANY if kind == "any" else (kind,)

@@ -1,7 +1,7 @@
-"""What an expression asks of a device, read from its syntax tree: drivers, comparisons, bounds, look-ups.
+"""Reads of an expression from its syntax tree: drivers, comparisons, bounds, look-ups.
 
-Nothing is evaluated here, and no device is needed. How an expression is written does not matter, only what
-it says.
+Nothing is evaluated here, and no device is needed. Different notations of the same expression give the same
+reads.
 """
 
 from __future__ import annotations
@@ -70,16 +70,16 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What an expression asks.
+    """The reads of an expression.
 
     Attributes:
-        drivers: The drivers that it names by `device.driver == '…'`, wherever it does.
-        only_driver: The driver, if it asks for nothing else; else empty.
-        comparisons: Every look-up that is compared with a literal.
-        conversions: Every literal that is made a quantity or a version.
-        bounds: The bounds that are clauses of their own: a device that misses one does not match.
-        versions: The same of versions.
-        lookups: Everything it may read.
+        drivers: All drivers that it names with `device.driver == '…'`.
+        only_driver: The driver, if it requires nothing else; otherwise empty.
+        comparisons: Look-ups that are compared with a literal.
+        conversions: Literals that are converted to a quantity or version.
+        bounds: Bounds that are separate clauses: a device that misses one does not match.
+        versions: Version bounds that are separate clauses.
+        lookups: All possible look-ups.
     """
 
     drivers: frozenset[str] = frozenset()
@@ -91,7 +91,7 @@ class Asked:
     lookups: frozenset[Lookup] = frozenset()
 
     def texts(self, identity: str) -> frozenset[str]:
-        """The texts that an attribute of this name is compared with by `==`."""
+        """Return the texts that an attribute of this name is compared with by `==`."""
         return frozenset(
             found.text
             for found in self.comparisons
@@ -99,13 +99,13 @@ class Asked:
         )
 
     def reads(self, identity: str) -> bool:
-        """Whether it looks up an attribute or capacity of this name."""
+        """Return True if it looks up an attribute or capacity of this name."""
         return any(found.identity == identity for found in self.lookups)
 
 
 @lru_cache(maxsize=4096)
 def asked(expression: str) -> Asked:
-    """What an expression asks, by the newest minor's functions; nothing if no server would take it."""
+    """Return the reads of an expression, by the newest minor's functions; none if no server accepts it."""
     try:
         expression.encode()  # the evaluator takes no other text
         checked = syntax.parse(evaluator.checked(expression, minors.NEWEST))
@@ -144,7 +144,7 @@ def _conversions(checked: CheckedTree) -> Iterator[Conversion]:
 
 
 def _clauses(node: Node) -> Iterator[Node]:
-    """What must all be true, in source order."""
+    """Yield the clauses that must all be true, in source order."""
     if node.WhichOneof("kind") == "call" and node.call.function == "_&&_":
         for operand in node.call.args:
             yield from _clauses(operand)
@@ -153,7 +153,7 @@ def _clauses(node: Node) -> Iterator[Node]:
 
 
 def _driver(node: Node) -> str:
-    """The driver that a node asks for; empty if it is no such comparison."""
+    """Return the driver in a comparison with `device.driver`; empty for other nodes."""
     if node.WhichOneof("kind") != "call" or node.call.function != "_==_":
         return ""
     first, second = node.call.args

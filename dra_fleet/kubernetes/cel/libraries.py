@@ -1,4 +1,4 @@
-"""What the functions of Kubernetes' CEL libraries do: quantities, versions, lists, sets, regular expressions.
+"""Functions of Kubernetes' CEL libraries: quantities, versions, lists, sets, regular expressions.
 
 An implementation gets plain Python values and messages; a ``ValueError`` becomes a run-time error. The
 evaluator picks it by name and kinds only. IP addresses, URLs and formats are compiled and not evaluated: no
@@ -60,14 +60,14 @@ def _char_at(text: str, index: int) -> str:
 
 
 def index_of(text: str, part: str, start: int = 0) -> int:
-    """Where ``part`` first begins at or after ``start``, else -1."""
+    """Return the first position of ``part`` at or after ``start``, or -1."""
     if start < 0:
         raise ValueError(f"index out of range: {start}")
     return min(start, len(text)) if not part else text.find(part, start)
 
 
 def last_index_of(text: str, part: str, start: int | None = None) -> int:
-    """Where ``part`` last begins at or before ``start``, else -1."""
+    """Return the last position of ``part`` at or before ``start``, or -1."""
     if start is None:
         return text.rfind(part)
     if start < 0:
@@ -78,12 +78,12 @@ def last_index_of(text: str, part: str, start: int | None = None) -> int:
 
 
 def index_of_any_start(text: str, part: str, start: int) -> int:
-    """The same before cel-go 0.29: an empty part is found at any start, wherever that is."""
+    """Do the same as before cel-go 0.29: an empty part is found at any start."""
     return index_of(text, part, start) if part else start
 
 
 def last_index_of_any_start(text: str, part: str, start: int) -> int:
-    """The same before cel-go 0.29: an empty part is found at any start, wherever that is."""
+    """Do the same as before cel-go 0.29: an empty part is found at any start."""
     return last_index_of(text, part, start) if part else start
 
 
@@ -243,8 +243,8 @@ def _is_sorted(values: Sequence[Value]) -> bool:
     return all(not left > right for left, right in itertools.pairwise(values))
 
 
-def _contains_all(values: Sequence[Value], wanted: Sequence[Value]) -> bool:
-    return all(_index(values, item) >= 0 for item in wanted)
+def _contains_all(values: Sequence[Value], requested: Sequence[Value]) -> bool:
+    return all(_index(values, item) >= 0 for item in requested)
 
 
 def _equivalent(left: Sequence[Value], right: Sequence[Value]) -> bool:
@@ -349,17 +349,19 @@ BEFORE_CEL_GO_29: dict[str, list[tuple[str, Implementation]]] = {
     ],
     equality.RANGE: [("int", unary(lambda length: _range(max(length, 0))))],
 }
-"""What cel-go 0.26 does otherwise: an empty part is found wherever the search starts, and a range of a
-negative length is empty."""
+"""Differences of cel-go 0.26.
+
+An empty part is found where the search starts, and a range of negative length is empty.
+"""
 
 
 def implementations(minor: int) -> dict[str, list[tuple[str, Implementation]]]:
-    """What the functions do in Kubernetes 1.``minor``."""
+    """Return the functions' implementations in Kubernetes 1.``minor``."""
     return IMPLEMENTATIONS | (BEFORE_CEL_GO_29 if minor < minors.CEL_GO_29_SINCE else {})
 
 
 def is_pattern(expression: str) -> bool:
-    """Whether a regular expression can be compiled."""
+    """Return True if a regular expression can be compiled."""
     try:
         _pattern(expression)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Which attributes and capacity an expression reads, and how a missing domain reads as an empty map.
+"""Attributes and capacity that an expression reads; a missing domain reads as an empty map.
 
 On a server ``device.attributes["example.com"]`` of a device without that domain is an empty map, while ``in``
-and ``size`` see only what is there:
+and ``size`` see only existing domains:
 https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/cel/compile.go.
 """
 
@@ -39,13 +39,13 @@ def lookups(checked: CheckedTree) -> frozenset[Lookup]:
 
 
 def places(found: Collection[Lookup]) -> tuple[Place, ...] | None:
-    """The same where each is one place by name; None where one may be any of several."""
+    """Return each look-up as one place by name; None if one of them may be any of several."""
     named = [(read.variable, read.domain, read.identity) for read in found if read.domain and read.identity]
     return tuple(named) if len(named) == len(found) else None
 
 
 def _read(node: Node, above: Node | None, beyond: Node | None) -> Lookup:
-    """What is read of a map of domains, by the node above it and the one above that."""
+    """Return the look-up in a map of domains, from the two nodes above it."""
     name = str(node.ident.name)
     if above is None or not _is_value(above) or _container(above).id != node.id:
         return Lookup(name, None, None)
@@ -56,7 +56,7 @@ def _read(node: Node, above: Node | None, beyond: Node | None) -> Lookup:
 
 
 def _access(node: Node) -> tuple[Node, str] | None:
-    """The container and the constant key of a selection, index, optional access or membership test."""
+    """Return the container and the constant key of a selection, index, optional access or membership test."""
     kind = node.WhichOneof("kind")
     if kind == "select":
         return node.select.operand, str(node.select.field)
@@ -72,7 +72,7 @@ def _access(node: Node) -> tuple[Node, str] | None:
 
 
 def _constant(node: Node) -> str | None:
-    """The text of a constant, or of constants put together."""
+    """Return the text of a constant or of concatenated constants, or None."""
     if node.WhichOneof("kind") != "call" or node.call.function != _PLUS:
         return syntax.string_constant(node)
     parts = [_constant(part) for part in node.call.args]
@@ -80,7 +80,7 @@ def _constant(node: Node) -> str | None:
 
 
 def _is_value(node: Node) -> bool:
-    """Whether a node is one value out of its first operand, and fails if there is none."""
+    """Return True if a node is one value of its first operand, and fails if there is none."""
     kind = node.WhichOneof("kind")
     if kind == "select":
         return not node.select.test_only
@@ -132,7 +132,7 @@ def _with_default(ids: Iterator[int], container: Node, key: Node) -> Node:
 
 
 def _keeps(node: Node, child: Node) -> bool:
-    """Whether the parent of a map of domains only looks something up in it."""
+    """Return True if the parent of a map of domains only looks something up in it."""
     kind = node.WhichOneof("kind")
     if kind == "select":
         return True

@@ -1,8 +1,8 @@
-"""Where the evaluator goes astray after a loop that ends early.
+"""Workaround for the evaluator's wrong results after a loop that ends early.
 
 In version 0.1.3 ``[1, 2].exists(x, x == 1) && cel.bind(v, 1, v == 1)`` is false, because an early end leaves
-something behind that a later loop reads. A loop that goes on to its end gives the same result: once ``true``
-decides an ``exists``, or ``false`` an ``all``, nothing that follows changes it, not even an error.
+state that a later loop reads. A loop that runs to its end gives the same result: once ``true`` decides an
+``exists``, or ``false`` an ``all``, nothing that follows changes it, not even an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.syntax import Change, CheckedTree, Node
 
 INSERT = "cel.@mapInsert"
-"""What `transformMap` and `transformMapEntry` call; the evaluator declares it without implementing it."""
+"""The function that `transformMap` and `transformMapEntry` call; the evaluator lacks its implementation."""
 
 _MAP_KEY_VALUE = 3
 
@@ -39,7 +39,7 @@ def _run_to_its_end(checked: CheckedTree, node: Node) -> None:
 
 
 def _is_binding(node: Node) -> bool:
-    """Whether a loop is what ``cel.bind`` becomes: it goes through nothing."""
+    """Return True if a loop is an expanded ``cel.bind``, which iterates over nothing."""
     return bool(node.comprehension.loop_condition.constant.WhichOneof("kind")) and not (
         node.comprehension.loop_condition.constant.bool_value
     )

@@ -33,7 +33,7 @@ COMPUTED = "computed__"
 
 @cache
 def pool() -> descriptor_pool.DescriptorPool:
-    """The descriptor pool that knows the messages."""
+    """Return the descriptor pool with the messages."""
     from google.protobuf import descriptor_pb2, descriptor_pool  # noqa: PLC0415 - slow to import
 
     file = descriptor_pb2.FileDescriptorProto(
@@ -58,27 +58,26 @@ def _class(name: str) -> type[Any]:
 
 
 def make(name: str, text: str, *, not_integer: bool = False, computed: bool = False) -> Message:
-    """A message of type ``name`` with its canonical text."""
+    """Return a message of type ``name`` with its canonical text."""
     return _class(name)(**{CANONICAL: text, NOT_INTEGER: not_integer, COMPUTED: computed})
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is one of Kubernetes' own types."""
+    """Return True if a value has one of Kubernetes' own types."""
     return hasattr(value, CANONICAL)
 
 
 def is_never_integer(message: Message) -> bool:
-    """Whether asInteger() refuses a quantity because of its notation."""
+    """Return True if asInteger() rejects a quantity because of its notation."""
     return bool(getattr(message, NOT_INTEGER))
 
 
 def text_of(message: Message) -> str:
-    """The canonical text of a message."""
     return str(getattr(message, CANONICAL))
 
 
 def type_of(message: Message) -> str:
-    """The bare type name of a message: Quantity, Semver, IP or CIDR."""
+    """Return the bare type name of a message: Quantity, Semver, IP or CIDR."""
     return str(message.DESCRIPTOR.name)
 
 
@@ -93,9 +92,10 @@ def quantity(text: str) -> Message:
 
 
 def _is_decimal(text: str) -> bool:
-    """Whether Go keeps the quantity as decimals: its fast path reads no fraction, and only few binary digits.
+    """Return True if Go parses the quantity as decimals; its fast path has no fraction and few binary digits.
 
-    Source: ParseQuantity of https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/resource/quantity.go.
+    Source: ParseQuantity of
+    https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/resource/quantity.go.
     """
     match = _NUMBER.match(text)
     if match is None or text == "0":

@@ -1,4 +1,4 @@
-"""What a Kubernetes minor changes in the CEL of devices, by the second number of the minor."""
+"""CEL of devices by the second number of the Kubernetes minor."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LIST_ATTRIBUTES_SINCE = 37
 https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/cel/compile.go. Before, it depends on
 what the server keeps of them."""
 CEL_GO_29_SINCE = 37
-"""How an empty text is found, and where texts are split, as cel-go 0.29 has it."""
+"""The minor with cel-go 0.29's search for empty texts and splitting of texts."""
 
 
 def number_of(minor: str) -> int:
-    """The second number of a minor: 36 of "1.36", "v1.36" or "1.36.2".
+    """Return the second number of a minor: 36 for "1.36", "v1.36" or "1.36.2".
 
     A minor before its release is evaluated as the newest one.
 

@@ -62,7 +62,7 @@ _COMPUTES: Final = re.compile(r"[*/%+]|\d|\.(?:add|sub|asApproximateFloat)\(")
 
 @lru_cache(maxsize=4096)
 def thresholds(expression: str) -> tuple[int, ...] | None:
-    """The whole amounts at and beside which the expression compares; None where it computes with one."""
+    """Return the amounts that the expression compares with, and their neighbours; None for computed ones."""
     amounts: set[int] = set()
     for match in _QUANTITY.finditer(expression):
         try:
@@ -117,14 +117,14 @@ _LOSSY = re.compile(r"\b(?:uint|google\.protobuf\.\w+)\b")
 """Types whose values in a map do not survive the way into an implementation and back."""
 
 _CHANGES = {**equality.CHANGES, **lookups.CHANGES, **loops.CHANGES}
-"""How a checked tree becomes one that the evaluator runs as a server would."""
+"""Changes to a checked tree, so that the evaluator runs it as a server would."""
 
 _SORT_BY = "_sortByAssociatedKeys"
 
 _TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
 
 _UNTOLD_TYPE = re.compile(r"\bT%\d+\b")
-"""How the checker names a type that it leaves open, such as that of what is in `[]`."""
+"""The checker's name of a type that it leaves open, such as the element type of `[]`."""
 
 _WHOLE_DEVICE = re.compile(r"undeclared reference to 'device'")
 
@@ -148,13 +148,13 @@ class Program:
         self._verdicts: dict[object, CelVerdict] = {}
 
     def on(self, environment: DeviceCel) -> Program:
-        """The same on another minor that judges it alike; what one has evaluated, the other knows."""
+        """Return the program for another minor that checks it alike, with shared results."""
         made = copy(self)
         made.environment = environment
         return made
 
     def evaluate(self, device: CelDevice) -> CelVerdict:
-        """What the selector says about a device; those that are equal in all it reads are evaluated once."""
+        """Return the selector's verdict on a device; devices equal in all it reads are evaluated once."""
         if device.has_list and not device.unsupported and self.environment.number < LIST_ATTRIBUTES_SINCE:
             minor = f"Kubernetes {self.environment.minor}"
             return CelVerdict("unknown", f"attribute {device.has_list} is a list, which {minor} may not keep")
@@ -163,11 +163,11 @@ class Program:
             seen = device.key if self._places is None else device.seen_at(self._places)
             found = self._verdicts.get(seen)
             if found is None:
-                found = self._verdicts[seen] = self._judge(device)
+                found = self._verdicts[seen] = self._check(device)
             self._verdicts[device.key] = found
         return found
 
-    def _judge(self, device: CelDevice) -> CelVerdict:
+    def _check(self, device: CelDevice) -> CelVerdict:
         if device.unsupported:
             return error(device.unsupported)
         missing = self._unknown(device)
@@ -179,18 +179,18 @@ class Program:
         operator, operands = split(self.expression)
         if len(operands) == 1 and not operator:
             return unknown(missing)
-        judged = [self.environment.operand(operand).evaluate(device) for operand in operands]
-        return _combine(operator, judged)
+        checked = [self.environment.operand(operand).evaluate(device) for operand in operands]
+        return _combine(operator, checked)
 
     def _holds_between(self, device: CelDevice, verdict: CelVerdict) -> bool:
-        """Whether a verdict on all known values of a capacity is that on every value between them."""
+        """Return True if a verdict on all known values of a capacity applies to every value between them."""
         amounts = thresholds(self.expression)
         return amounts is not None and all(
             self.evaluate(each).outcome == verdict.outcome for each in device.between(amounts)
         )
 
     def _unknown(self, device: CelDevice) -> str:
-        """The first unknown value the expression may read, else empty."""
+        """Return the first unknown value that the expression may read, or ""."""
         for variable, domain, identity in sorted(device.unknown):
             for read in self.lookups:
                 if (
@@ -230,7 +230,7 @@ class DeviceCel:
 
         Raises:
             CelInvalid: The API server refuses it, with the server's words.
-            CelUnsupported: It may be valid, but cannot be judged here.
+            CelUnsupported: It may be valid, but cannot be checked here.
         """
         oldest = evaluator.oldest_alike(expression, self.number)
         if oldest != self.number:
@@ -275,7 +275,7 @@ def _refuse_beyond_evaluator(expression: str, message: str) -> None:
     if _TOO_DEEP.search(message):
         raise CelUnsupported("the expression is nested deeper than 32 levels; a server allows 250")
     if _UNTOLD_TYPE.search(message):
-        raise CelUnsupported("the type of what an empty list holds cannot be told here")
+        raise CelUnsupported("the type of what an empty list holds is unknown here")
     if _WHOLE_DEVICE.search(message) and re.search(r"\bdevice\b", expression):
         raise CelUnsupported("`device` is used as a whole; only its fields can be evaluated here")
 
@@ -301,35 +301,35 @@ def _refuse_lossy_maps(checked: syntax.CheckedTree) -> None:
 
 
 def _refuse_open_types(checked: syntax.CheckedTree) -> None:
-    """Refuse what sorts by a key, where the evaluator tells less of the result's type than a server."""
+    """Refuse what sorts by a key, where the evaluator reports less of the result's type than a server."""
     open_types = {key for key, kind in checked.types.items() if kind.WhichOneof("kind") == "dyn"}
     for key, overloads in checked.overloads.items():
         for overload in overloads:
             if overload == "list_flatten" or (overload.endswith(_SORT_BY) and key in open_types):
-                raise CelUnsupported("the type of what is flattened or sorted cannot be told here; use int()")
+                raise CelUnsupported("the type of what is flattened or sorted is unknown here; use int()")
 
 
-def _combine(operator: str, judged: list[CelVerdict]) -> CelVerdict:
+def _combine(operator: str, checked: list[CelVerdict]) -> CelVerdict:
     """Kleene's logic over verdicts, where an unknown outweighs an error, as in CEL."""
     if operator == "!":
-        (operand,) = judged
+        (operand,) = checked
         return {TRUE: FALSE, FALSE: TRUE}.get(operand, operand)
     if operator == "?":
-        condition, then, otherwise = judged
+        condition, then, otherwise = checked
         if condition.outcome in ("true", "false"):
             return then if condition else otherwise
         return condition
     deciding, neutral = (FALSE, TRUE) if operator == "&&" else (TRUE, FALSE)
-    if deciding in judged:
+    if deciding in checked:
         return deciding
-    unsure = [verdict for verdict in judged if verdict.outcome == "unknown"]
-    failed = [verdict for verdict in judged if verdict.outcome == "error"]
+    unsure = [verdict for verdict in checked if verdict.outcome == "unknown"]
+    failed = [verdict for verdict in checked if verdict.outcome == "error"]
     return next(iter(unsure + failed), neutral)
 
 
 @cache
 def environment(minor: str) -> DeviceCel:
-    """The CEL environment of a minor such as "1.36".
+    """Return the CEL environment of a minor such as "1.36".
 
     Raises:
         ValueError: No environment is known for it.
@@ -338,12 +338,12 @@ def environment(minor: str) -> DeviceCel:
 
 
 def _kept(name: re.Match[str]) -> str:
-    """A name without its digits, which are no numbers."""
+    """Return a name without the digits in it, which are not numbers."""
     return re.sub(r"\d", "", name[0])
 
 
 def type_text(kind: Node | None) -> str:  # noqa: PLR0911 - one answer per kind
-    """A type as the server writes it."""
+    """Return a type as the server writes it."""
     which = kind.WhichOneof("kind") if kind is not None else None
     if kind is None or which is None:
         return "unknown"
@@ -379,7 +379,7 @@ def _mixed_literals(checked: CheckedTree) -> Iterator[tuple[Node, str]]:
 
 
 def _outside_format(node: Node) -> Iterator[Node]:
-    """The nodes that are no arguments of ``format``, whose list may mix types."""
+    """Yield the nodes that are not arguments of ``format``, whose list may mix types."""
     yield node
     if node.WhichOneof("kind") != "call" or node.call.function != "format":
         for child in syntax.children(node):

@@ -76,6 +76,6 @@ def _without_zeros(part: str) -> str:
 
 
 def as_semver(version: str) -> str:
-    """A dotted version as drivers publish it: 580.126.09 -> 580.126.9, 13.0 -> 13.0.0."""
+    """Convert a dotted version as drivers publish it: 580.126.09 -> 580.126.9, 13.0 -> 13.0.0."""
     numbers = [str(int(part)) for part in re.findall(r"\d+", version)][:3]
     return ".".join([*numbers, "0", "0"][:3])

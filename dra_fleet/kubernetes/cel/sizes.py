@@ -16,7 +16,7 @@ MOST = 2**64 - 1
 _ENTRIES, _DOMAIN, _ID, _VALUE, _DRIVER = 32, 63, 32, 64, 63
 
 Path = tuple[str, ...]
-"""Where in the variables a value comes from."""
+"""The path in the variables that a value is read from."""
 
 
 class Range(NamedTuple):
@@ -26,19 +26,17 @@ class Range(NamedTuple):
     most: int
 
     def plus(self, other: Range) -> Range:
-        """The sum."""
         return Range(min(self.least + other.least, MOST), min(self.most + other.most, MOST))
 
     def times(self, other: Range) -> Range:
-        """The product."""
         return Range(min(self.least * other.least, MOST), min(self.most * other.most, MOST))
 
     def scaled(self, factor: float) -> Range:
-        """The product with a cost per unit, rounded up."""
+        """Return the product with a cost per unit, rounded up."""
         return Range(_scaled(self.least, factor), _scaled(self.most, factor))
 
     def union(self, other: Range) -> Range:
-        """The range that covers both."""
+        """Return the range that covers both."""
         return Range(min(self.least, other.least), max(self.most, other.most))
 
 
@@ -50,7 +48,7 @@ class Entries(NamedTuple):
     value: Range
 
     def union(self, other: Entries | None) -> Entries | None:
-        """The sizes of the entries of either."""
+        """Return the sizes of the entries of either."""
         return (
             None
             if other is None
@@ -59,18 +57,18 @@ class Entries(NamedTuple):
 
 
 class Sizes(Protocol):
-    """What is known of the sizes of an expression's values while its cost is counted."""
+    """Known sizes of an expression's values during the count of its cost."""
 
     def size(self, node: Node) -> Range:
-        """How long a node's value can be."""
+        """Return the length of a node's value."""
         ...
 
     def computed_size(self, node: Node) -> Range | None:
-        """How long a node's value can be, as far as that can be told."""
+        """Return the known length of a node's value, or None."""
         ...
 
     def entries(self, node: Node) -> Entries | None:
-        """How long the entries of a node's value can be."""
+        """Return the length of the entries of a node's value."""
         ...
 
     def set_entries(self, node: Node, entries: Entries | None) -> None:
@@ -78,11 +76,11 @@ class Sizes(Protocol):
         ...
 
     def type_of(self, node: Node) -> Node | None:
-        """The type message of a node."""
+        """Return the type message of a node."""
         ...
 
     def path(self, node: Node) -> Path:
-        """Where in the variables a node's value comes from, else empty."""
+        """Return the path in the variables that a node's value is read from; empty if there is none."""
         ...
 
 
@@ -99,7 +97,7 @@ def _scaled(value: int, factor: float) -> int:
 
 
 def size_at(path: Path) -> Range | None:
-    """How long a value at a place in the device can be, as far as the API limits it."""
+    """Return the length of a value at a path in the device, as far as the API limits it."""
     if not path or path[0] != "device":
         return None
     steps = path[1:]
@@ -135,7 +133,7 @@ def _size_inside(steps: list[str], *, is_attribute: bool) -> Range | None:
 # Source: https://github.com/google/cel-go/blob/v0.29.2/ext/lists.go and sets.go.
 
 Result = tuple[Range, Range | None]
-"""What a call costs, and how long its result can be."""
+"""The cost of a call, and the length of its result."""
 
 Rule = Callable[[Sizes, Node, str], Result | None]
 """Estimates a call, given the whole estimate, the call and the overload."""

@@ -127,9 +127,9 @@ class CheckedTree:
                 stack.extend((child, node, above) for child in reversed(_CHILDREN[kind](node)))
         return highest
 
-    def find(self, *wanted: str) -> list[Node]:
-        """The nodes of these functions or kinds, parents first."""
-        return [node for what, node in self.nodes if what in wanted]
+    def find(self, *requested: str) -> list[Node]:
+        """Return the nodes of these functions or kinds, parents first."""
+        return [node for what, node in self.nodes if what in requested]
 
     def rewrite(self, changes: Mapping[str, Change]) -> None:
         """Change nodes in place by their functions or kinds, children first; afterwards the nodes are old."""
@@ -155,7 +155,7 @@ def serialise(tree: Tree) -> bytes:
 
 
 def children(node: Node) -> list[Node]:
-    """The direct sub-expressions of a node, in source order."""
+    """Return the direct sub-expressions of a node, in source order."""
     below = _CHILDREN.get(node.WhichOneof("kind"))
     return below(node) if below is not None else []
 
@@ -189,7 +189,7 @@ def _parts(entry: Node) -> list[Node]:
 
 
 def call(ids: Iterator[int], function: str, *arguments: Node) -> Node:
-    """A new call of copies of the arguments."""
+    """Return a new call with copies of the arguments."""
     node = type(arguments[0])(id=next(ids))
     node.call.function = function
     for argument in arguments:
@@ -198,18 +198,18 @@ def call(ids: Iterator[int], function: str, *arguments: Node) -> Node:
 
 
 def replace(node: Node, other: Node) -> None:
-    """Make a node another one, which is new and nobody else's, in place; its id stays."""
+    """Make a node another one, which is new and no one else's, in place; its id stays."""
     other.id = node.id
     node.CopyFrom(other)
 
 
 def string_constant(node: Node) -> str | None:
-    """The text of a string literal, else None."""
+    """Return the text of a string literal, or None."""
     if node.WhichOneof("kind") == "constant" and node.constant.WhichOneof("kind") == "string_value":
         return str(node.constant.string_value)
     return None
 
 
 def identifier(node: Node) -> str | None:
-    """The name of an identifier, else None."""
+    """Return the name of an identifier, or None."""
     return str(node.ident.name) if node.WhichOneof("kind") == "ident" else None

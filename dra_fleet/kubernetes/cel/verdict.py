@@ -1,4 +1,4 @@
-"""What a selector says about a device, and why an expression cannot be used."""
+"""Verdicts of a selector on a device, and errors of an expression."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Outcome = Literal["true", "false", "error", "unknown"]
 
 @dataclass(frozen=True)
 class CelVerdict:
-    """One answer: true, false, a run-time error with its message, or unknown."""
+    """A verdict: true, false, a run-time error with its message, or unknown."""
 
     outcome: Outcome
     message: str = ""
 
     def __bool__(self) -> bool:
-        """Whether the device matches for certain."""
+        """Return True if the device matches for certain."""
         return self.outcome == "true"
 
 
@@ -44,32 +44,32 @@ BEYOND: Final = "cannot be evaluated here"
 
 
 def unknown(what: str) -> CelVerdict:
-    """The verdict that depends on a value nobody has recorded."""
+    """Return the verdict that depends on an unrecorded value."""
     return CelVerdict("unknown", f"{what} is not known before the device exists")
 
 
 def error(message: str) -> CelVerdict:
-    """The verdict of an evaluation that failed; the scheduler gives up on the pod for it."""
+    """Return the verdict of a failed evaluation, for which the scheduler gives up on the pod."""
     return CelVerdict("error", message)
 
 
-class CelInvalid(Exception):  # noqa: N818 - the finding is the expression's, not ours
+class CelInvalid(Exception):  # noqa: N818 - a finding about the expression
     """The API server refuses the expression; the text is what it would say."""
 
 
 class CelUnsupported(Exception):  # noqa: N818 - the expression may be right
-    """The expression uses something this evaluator cannot judge; it may well be valid on a server."""
+    """The expression uses something this evaluator cannot check; it may well be valid on a server."""
 
 
 def compile_error(text: str) -> str:
-    """The message of a refused expression, with position and the line it is in."""
+    """Return the message of a rejected expression, with position and source line."""
     words = _STATUS.sub("", text)
     words = _UNKNOWN_FIELD.sub(r"undefined field '\1'", words)
     return f"compilation failed: {words}"
 
 
 def runtime_error(text: str) -> str:
-    """The message of a failed evaluation."""
+    """Return the message of a failed evaluation."""
     missing = _MISSING_KEY.search(text)
     if missing:
         return f"no such key: {missing[1].strip().strip(chr(34))}"

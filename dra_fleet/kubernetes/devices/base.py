@@ -46,7 +46,7 @@ QuantityText = Annotated[
 
 
 def camel(name: str) -> str:
-    """The YAML and JSON name of a field: camelCase, and `class_` is `class`."""
+    """Return the YAML and JSON name of a field: camelCase, and `class_` is `class`."""
     return to_camel(name.rstrip("_"))
 
 
@@ -71,7 +71,7 @@ class DeviceModel(BaseModel):
 
         Args:
             value: The object as JSON.
-            as_server: Leave out the rules that are stricter than the API server's.
+            as_server: Skip the rules that are stricter than the API server's.
 
         Raises:
             pydantic.ValidationError: The object breaks a rule; the error lists all of them.
@@ -82,7 +82,7 @@ class DeviceModel(BaseModel):
         )
 
     def to_object(self) -> dict[str, Any]:
-        """The exact JSON object; what the API server would leave out is left out."""
+        """Return the exact JSON object, without the fields that the API server would omit."""
         return self.model_dump(mode="json", by_alias=True)
 
     @cached_property
@@ -90,25 +90,25 @@ class DeviceModel(BaseModel):
         """The same, made once for all who only read it."""
         return self.to_object()
 
-    def left_out(self) -> frozenset[str]:
+    def omitted(self) -> frozenset[str]:
         """JSON names that this object does not write although they have a value."""
         return frozenset()
 
     @model_serializer(mode="wrap")
     def _omit_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         everything = cast("dict[str, Any]", handler(self))
-        left_out = self.left_out()
+        omitted = self.omitted()
         return {
             key: value
             for key, value in everything.items()
-            if key not in left_out
+            if key not in omitted
             and value is not None
             and (key in self.kept_when_empty or value not in ("", [], (), {}))
         }
 
 
 def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy without null values, as the API server reads it; opaque parameters stay as they are."""
+    """Return a copy without null values, as the API server reads it; opaque parameters are unchanged."""
     return {
         key: item if key == "parameters" else _without_nulls(item)
         for key, item in value.items()
@@ -117,7 +117,7 @@ def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def copied(value: object) -> Any:  # noqa: ANN401 - what it was
-    """A copy of a JSON value that shares nothing with it; a fifth of what `copy.deepcopy` takes."""
+    """Return a deep copy of a JSON value, in 20 % of the time of `copy.deepcopy`."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in cast("dict[str, object]", value).items()}
     return [copied(item) for item in cast("list[object]", value)] if isinstance(value, list) else value

@@ -109,7 +109,7 @@ class DerivedAttribute(DeviceModel):
 
 
 class DeviceRequirements(DeviceModel):
-    """What `exactly` and each alternative of `firstAvailable` have in common."""
+    """Fields of `exactly` and of each alternative in `firstAvailable`."""
 
     device_class_name: DnsSubdomain
     selectors: Selectors = ()
@@ -119,7 +119,7 @@ class DeviceRequirements(DeviceModel):
     capacity: CapacityRequirements | None = None
     derived_attributes: Annotated[tuple[DerivedAttribute, ...], Field(max_length=MAX_DEVICES)] = ()
 
-    def left_out(self) -> frozenset[str]:
+    def omitted(self) -> frozenset[str]:
         """Without a count where there is none."""
         return frozenset({"count"}) if self.allocation_mode == "All" else frozenset()
 
@@ -156,7 +156,7 @@ class ExactDeviceRequest(DeviceRequirements):
 
 
 class DeviceSubRequest(DeviceRequirements):
-    """One alternative of a prioritised list."""
+    """An alternative of a prioritised list."""
 
     name: DnsLabel
 
@@ -177,7 +177,7 @@ class DeviceRequest(DeviceModel):
 
 
 class DeviceConstraint(DeviceModel):
-    """What the devices of a claim must share, or must not."""
+    """A value that the devices of a claim must share, or must not."""
 
     requests: Annotated[tuple[RequestReference, ...], Field(max_length=MAX_REQUESTS)] = ()
     match_attribute: ConstraintAttribute | None = None
@@ -245,7 +245,7 @@ class ClaimSpec(DeviceModel):
     devices: DeviceClaim = DeviceClaim()
 
     def classes(self) -> tuple[str, ...]:
-        """The DeviceClasses that it names, each once, in order."""
+        """Return the DeviceClasses that it names, in order, without duplicates."""
         return tuple(
             dict.fromkeys(
                 asked.device_class_name

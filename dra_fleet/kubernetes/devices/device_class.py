@@ -36,7 +36,7 @@ class CelSelector(DeviceModel):
 
 
 class DeviceSelector(DeviceModel):
-    """One condition on a device; all of a list must hold."""
+    """A condition on a device; all conditions of a list must be true."""
 
     cel: CelSelector
 
@@ -78,7 +78,7 @@ MAX_CONFIG = 32
 
 
 class DeviceClassSpec(DeviceModel):
-    """Which devices belong to a class, how they are configured, and their extended resource's name."""
+    """The devices of a class, their configuration, and the extended resource's name."""
 
     selectors: Selectors = ()
     config: Annotated[tuple[DeviceClassConfig, ...], Field(max_length=MAX_CONFIG)] = ()

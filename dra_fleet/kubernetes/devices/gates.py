@@ -1,4 +1,4 @@
-"""Fields that a Kubernetes minor drops without a word because their feature gate is off by default there.
+"""Fields that a Kubernetes minor drops silently because their feature gate is off by default there.
 
 The API server removes such fields before it validates (registry/resource/*/strategy.go), so a claim is stored
 without them and allocates something else than was asked for. Here each of them is an error with its gate.
@@ -71,7 +71,7 @@ class Dropped:
     minor: str
 
     def problem(self) -> Problem:
-        """The field as an error, naming the gate and the minor that has it on."""
+        """Return the dropped field as an error, with the gate and the minor that has it on."""
         gate = kubernetes_facts().gate(self.gate)
         if gate.stages.get(self.minor) == "absent":
             first = next(minor for minor, stage in gate.stages.items() if stage != "absent")
@@ -85,7 +85,7 @@ class Dropped:
         since = f"it is on from {on_from}" if on_from else "no known minor has it on by default"
         return Problem(
             path=self.path,
-            what=f"Kubernetes {self.minor} drops this field without a word: feature gate {self.gate} is off "
+            what=f"Kubernetes {self.minor} drops this field silently: feature gate {self.gate} is off "
             f"there; {since}",
             fix=f"run the cluster at {on_from} or later, or leave the field out"
             if on_from
@@ -97,7 +97,7 @@ class Dropped:
 def drop_disabled(
     kind: str, value: Mapping[str, Any], minor: str
 ) -> tuple[dict[str, Any], tuple[Dropped, ...]]:
-    """The object as that minor stores it, and what it loses."""
+    """Return the object as that minor stores it, and the dropped fields."""
     stored: dict[str, Any] = copied(value)
     dropped = [
         Dropped(path=where, gate=gate, minor=minor)
@@ -114,7 +114,7 @@ def check_minor(kind: str, value: Mapping[str, Any], minor: str) -> list[Problem
 
 @cache
 def _disabled(kind: str, minor: str) -> tuple[tuple[tuple[_Step, ...], str], ...]:
-    """The paths of the fields that a minor drops, and their gates."""
+    """Return the paths of the fields that a minor drops, and their gates."""
     kubernetes = kubernetes_facts()
     return tuple(
         (tuple((part.removesuffix("[]"), part.endswith("[]")) for part in path.split(".")), gate)

@@ -15,7 +15,7 @@ from pydantic import AfterValidator
 from dra_fleet.kubernetes.devices.problem import refuse
 
 Check = Callable[[str], str | None]
-"""Says what is wrong with a text, or None."""
+"""Function that returns why a text is invalid, or None."""
 
 LABEL_BYTES = 63
 SUBDOMAIN_BYTES = 253
@@ -34,47 +34,43 @@ _SEMVER = re.compile(
 )
 
 
-def _bytes(text: str) -> int:
-    return len(text.encode())
-
-
 def _too_long(text: str, limit: int) -> str | None:
-    size = _bytes(text)
+    size = len(text.encode())
     return f"must be at most {limit} bytes, this is {size}" if size > limit else None
 
 
 def dns_label(text: str) -> str | None:
-    """A DNS label: request, device and counter names."""
+    """Return why a text is not a DNS label: request, device and counter names."""
     if _LABEL.fullmatch(text) is None:
         return "must be a DNS label: lower-case letters, digits and '-', a letter or digit at both ends"
     return _too_long(text, LABEL_BYTES)
 
 
 def dns_subdomain(text: str) -> str | None:
-    """A DNS subdomain: names of objects."""
+    """Return why a text is not a DNS subdomain: names of objects."""
     if _SUBDOMAIN.fullmatch(text) is None:
         return "must be a DNS subdomain: lower-case letters, digits, '-' and '.', each part a DNS label"
     return _too_long(text, SUBDOMAIN_BYTES)
 
 
 def driver_name(text: str) -> str | None:
-    """A driver's name, by the rule of CSI drivers: upper case is tolerated."""
+    """Return why a text is not a driver's name, by the rule of CSI drivers: upper case is tolerated."""
     if not text:
         return "a driver name is required"
     return _too_long(text, DRIVER_BYTES) or dns_subdomain(text.lower())
 
 
 def c_identifier(text: str) -> str | None:
-    """The last part of an attribute or capacity key."""
+    """Return why a text is not the last part of an attribute or capacity key."""
     if _IDENTIFIER.fullmatch(text) is None:
         return "must be a C identifier: letters, digits and '_', not beginning with a digit"
     return _too_long(text, IDENTIFIER_BYTES)
 
 
 def qualified_name(text: str) -> str | None:
-    """A key of attributes or capacity: `id` or `domain/id`.
+    """Return why a text is not a key of attributes or capacity: `id` or `domain/id`.
 
-    Two slashes or more pass here because the API server lets them pass; `slashes` refuses them.
+    Two slashes or more are accepted, as in the API server; `slashes` rejects them.
     """
     parts = text.split("/")
     if len(parts) == 1:
@@ -85,19 +81,19 @@ def qualified_name(text: str) -> str | None:
 
 
 def slashes(text: str) -> str | None:
-    """The rule on qualified names that the API server means but does not check."""
+    """Return why a text breaks the documented slash rule of qualified names, which no server checks."""
     return "must hold at most one '/'" if text.count("/") > 1 else None
 
 
 def fully_qualified_name(text: str) -> str | None:
-    """A qualified name with its domain, as constraints need it."""
+    """Return why a text is not a qualified name with its domain, as constraints need it."""
     if "/" not in text:
         return "must be a domain and a name separated by '/'"
     return qualified_name(text)
 
 
 def pool_name(text: str) -> str | None:
-    """A ResourcePool's name: DNS subdomains separated by '/'."""
+    """Return why a text is not a ResourcePool's name: DNS subdomains separated by '/'."""
     if not text:
         return "a pool name is required"
     bad = next((problem for part in text.split("/") if (problem := dns_subdomain(part))), None)
@@ -105,7 +101,7 @@ def pool_name(text: str) -> str | None:
 
 
 def label_key(text: str) -> str | None:
-    """A label's key: an optional DNS subdomain prefix and a name of at most 63 bytes."""
+    """Return why a text is not a label's key: an optional DNS subdomain and a name of at most 63 bytes."""
     prefix, slash, name = text.rpartition("/")
     if slash and (not prefix or dns_subdomain(prefix) is not None):
         return "must have a DNS subdomain before its '/'"
@@ -115,26 +111,26 @@ def label_key(text: str) -> str | None:
 
 
 def label_value(text: str) -> str | None:
-    """A label's value; empty is one."""
+    """Return why a text is not a label's value, which may be empty."""
     if text and _QUALIFIED.fullmatch(text) is None:
         return "must be a label value: letters, digits, '-', '_' and '.', a letter or digit at both ends"
     return _too_long(text, LABEL_BYTES)
 
 
 def semantic_version(text: str) -> str | None:
-    """A version attribute's value: semver 2.0.0, three numbers, no leading v."""
+    """Return why a text is not a version attribute: semver 2.0.0, three numbers, no leading v."""
     if _SEMVER.fullmatch(text) is None:
         return "must be a semantic version 2.0.0: three numbers without leading zeros, no leading 'v'"
     return _too_long(text, VALUE_BYTES)
 
 
 def attribute_text(text: str) -> str | None:
-    """A string attribute's value."""
+    """Return why a text is not a string attribute's value."""
     return _too_long(text, VALUE_BYTES)
 
 
 def extended_resource_name(text: str) -> str | None:
-    """The name a DeviceClass answers to in container limits."""
+    """Return why a text is not the extended resource name of a DeviceClass."""
     if "/" not in text or "kubernetes.io/" in text or text.startswith("requests."):
         return (
             "must be an extended resource name: with '/', without 'kubernetes.io/', not beginning 'requests.'"

@@ -1,4 +1,4 @@
-"""What is wrong with an object or a setting, raised inside pydantic models so that all is found at once."""
+"""Problems of an object or a setting, raised inside pydantic models so that all are found at once."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One reason to refuse an object.
+    """A reason to reject an object.
 
-    `server` says whether the API server of that minor refuses the object for it too; it is False where the
-    server would silently drop a field, or accept what can never work.
+    `server`: True if the API server of that minor also rejects the object; False if it would silently drop a
+    field, or accept an object that can never work.
     """
 
     path: str
@@ -26,7 +26,6 @@ class Problem:
     server: bool = True
 
     def __str__(self) -> str:
-        """The problem in one line."""
         return f"{self.path}: {self.what}" + (f" ({self.fix})" if self.fix else "")
 
 
@@ -38,15 +37,16 @@ def refuse(
     at: str | tuple[str | int, ...] = "",
     decoding: bool = False,
 ) -> PydanticCustomError:
-    """An error for a pydantic validator to raise.
+    """Return an error for a pydantic validator to raise.
 
     Args:
-        what: What is wrong, as the end of a sentence about the value.
-        allowed: The values that would be accepted.
-        fix: What to do about it.
+        what: The problem, as the end of a sentence about the value.
+        allowed: The accepted values.
+        fix: The fix.
         at: Path below the validated value, for rules that join several fields: dotted, or its parts where
             one is the key of a map.
-        decoding: Whether the API server cannot even read it, so that it refuses it in fields it would drop.
+        decoding: True if the API server cannot even read the value, so that it rejects it in fields it would
+            drop.
     """
     # Braces would be read as a template by pydantic; the text travels as a value instead.
     return PydanticCustomError(
@@ -57,13 +57,13 @@ def refuse(
 
 
 def as_server(info: ValidationInfo) -> bool:
-    """Whether only the API server's own rules count, not our stricter ones: see `DeviceModel.from_object`."""
+    """Return True if only the API server's own rules apply: see `DeviceModel.from_object`."""
     context = cast("Mapping[str, object] | None", info.context)
     return context is not None and context.get("as_server") is True
 
 
 def choose(discriminate: Callable[[Any], str | None], what: str, *, allowed: str) -> Discriminator:
-    """A discriminator between models; where it returns None the value is refused with that sentence."""
+    """Return a discriminator between models; if it returns None, the value is rejected with the message."""
     context: dict[str, int | str | float] = {
         "what": what,
         "allowed": allowed,

@@ -23,7 +23,7 @@ _LARGEST = 2**63 - 1
 _NANO = 10**9
 _KIBI = 1024
 ALLOWED = "a number with an optional suffix: n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or e<exponent>"
-"""What a quantity is, for messages."""
+"""The allowed form of a quantity, for messages."""
 
 
 @dataclass(frozen=True, order=True)
@@ -43,7 +43,7 @@ class Quantity:
         return cls(*_parsed(text))
 
     def __str__(self) -> str:
-        """The canonical text, which is what the API server stores."""
+        """Return the canonical text, which the API server stores."""
         small = abs(self.amount) < _KIBI
         if self.format == "BinarySI" and not small and self.amount.denominator == 1:
             return self._binary()

@@ -1,6 +1,6 @@
 """ResourceSlices: the devices a driver publishes, with the API server's own rules.
 
-Rules that span slices of a pool (unique device names, counters that exist) are the allocator's, not ours.
+Rules that span slices of a pool (unique device names, counters that exist) are the allocator's.
 Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/
 """
 
@@ -51,7 +51,7 @@ class NodeSelectorRequirement(DeviceModel):
         return self
 
     def wrong_value(self) -> tuple[int, str] | None:
-        """The first value no label can have, by its place, and why."""
+        """Return the position of the first invalid label value, and why it is invalid."""
         problems = ((index, label_value(value)) for index, value in enumerate(self.values))
         return next(((index, problem) for index, problem in problems if problem is not None), None)
 
@@ -88,7 +88,7 @@ class NodeSelector(DeviceModel):
 MAX_VALID_VALUES = 10
 
 Path = tuple[str | int, ...]
-"""Where something stands, part by part: keys of maps may hold dots."""
+"""The path to a value, part by part, because keys of maps may contain dots."""
 
 
 class CapacityRange(DeviceModel):
@@ -100,7 +100,7 @@ class CapacityRange(DeviceModel):
 
 
 class RequestPolicy(DeviceModel):
-    """Which amounts a claim may consume, and how much it gets when it names none."""
+    """Amounts that a claim may consume, and its default amount."""
 
     default: QuantityText | None = None
     valid_values: tuple[QuantityText, ...] = ()
@@ -207,7 +207,7 @@ OnlyTrue = Annotated[bool, AfterValidator(_only_true)]
 
 
 class DeviceAttribute(DeviceModel):
-    """One value of exactly one type."""
+    """A value of exactly one type."""
 
     kept_when_empty = frozenset({"string"})
 
@@ -229,17 +229,17 @@ class DeviceAttribute(DeviceModel):
         return self
 
     def set_fields(self) -> tuple[str, ...]:
-        """The names of the types that have a value."""
+        """Return the names of the types that have a value."""
         return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
 
     @property
     def values(self) -> int:
-        """How many values the attribute counts for."""
+        """Number of values that the attribute counts for."""
         return sum(len(items) for items in (self.ints, self.bools, self.strings, self.versions) if items) or 1
 
     @property
     def is_list(self) -> bool:
-        """Whether it is one of the list types."""
+        """True if it is one of the list types."""
         return any(items is not None for items in (self.ints, self.bools, self.strings, self.versions))
 
 
@@ -260,7 +260,7 @@ class CounterSet(DeviceModel):
 
 
 class CounterConsumption(DeviceModel):
-    """What a device takes from a counter set while it is allocated."""
+    """Amounts that an allocated device consumes from a counter set."""
 
     counter_set: DnsLabel
     counters: Counters
@@ -277,7 +277,7 @@ class DeviceTaint(DeviceModel):
 
 
 class SliceDevice(DeviceModel):
-    """One device of a node, or a partition of one."""
+    """A device of a node, or a partition of one."""
 
     name: DnsLabel
     attributes: dict[QualifiedName, DeviceAttribute] = Field(default_factory=dict)
@@ -321,13 +321,13 @@ class SliceDevice(DeviceModel):
 
     @model_validator(mode="after")
     def _binding(self) -> Self:
-        wanted, failing = self.binding_conditions, self.binding_failure_conditions
-        if bool(wanted) != bool(failing):
-            missing = "bindingFailureConditions" if wanted else "bindingConditions"
+        requested, failing = self.binding_conditions, self.binding_failure_conditions
+        if bool(requested) != bool(failing):
+            missing = "bindingFailureConditions" if requested else "bindingConditions"
             raise refuse("must have bindingConditions and bindingFailureConditions together", at=missing)
         for name, items, taken in (
-            ("bindingConditions", wanted, ()),
-            ("bindingFailureConditions", failing, wanted),
+            ("bindingConditions", requested, ()),
+            ("bindingFailureConditions", failing, requested),
         ):
             for index, item in enumerate(items):
                 if item in (*items[:index], *taken):
@@ -336,13 +336,13 @@ class SliceDevice(DeviceModel):
 
     @property
     def is_advanced(self) -> bool:
-        """Whether the slice may hold only half as many devices because of this one."""
+        """True if the slice may contain only half as many devices because of this one."""
         return bool(self.taints or self.consumes_counters) or any(
             item.is_list for item in self.attributes.values()
         )
 
     def check_nodes(self, *, per_device: bool, at: str) -> None:
-        """The rule on a device's own node selection, which depends on its slice."""
+        """Check a device's own node selection, which depends on its slice."""
         if not per_device:
             if self.node_name is not None or self.node_selector is not None or self.all_nodes is not None:
                 raise refuse("must not select nodes unless the slice has perDeviceNodeSelection", at=at)
@@ -354,7 +354,7 @@ class SliceDevice(DeviceModel):
 
 
 class ResourcePool(DeviceModel):
-    """Which pool a slice belongs to, and how many slices it has."""
+    """The pool of a slice, and its number of slices."""
 
     name: PoolName
     generation: Annotated[int, Field(ge=0, lt=INT64)] = 0

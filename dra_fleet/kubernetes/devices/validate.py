@@ -1,6 +1,6 @@
-"""Judges whole resource.k8s.io/v1 objects, as the API server of a minor does and a little more strictly.
+"""Validation of resource.k8s.io/v1 objects, slightly stricter than the API server of a minor.
 
-Metadata beyond names, labels and annotations is the server's own. Namespaces and their labels are not seen,
+Metadata beyond names, labels and annotations is left to the server. Namespaces and their labels are not seen,
 so `adminAccess` without the namespace's label passes.
 """
 
@@ -39,7 +39,7 @@ CelCheck = Callable[[str, str], str | None]
 _MAPS = frozenset({"attributes", "capacity", "counters", "labels", "annotations"})
 """Fields that are maps: what follows them in a path is a key."""
 _KEY_ITSELF = "[key]"
-"""What pydantic puts after a map's key where the key is wrong, not its value."""
+"""Pydantic's suffix after a map's key if the key is wrong, not its value."""
 _ANNOTATION_BYTES = 256 * 1024
 """All keys and values together: `TotalAnnotationSizeLimitB` of
 https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/validation/objectmeta.go."""
@@ -160,14 +160,16 @@ def validate_object(
     # The server reads the whole object before it drops fields: what cannot be read is refused anywhere.
     unreadable = _problems(kind, clean, only_unreadable=True) if dropped else []
     refused = list(dict.fromkeys([*on_server, *unreadable]))
-    told = {(problem.path, problem.what) for problem in refused}
-    stricter = [item for item in _problems(kind, clean, server=False) if (item.path, item.what) not in told]
+    reported = {(problem.path, problem.what) for problem in refused}
+    stricter = [
+        item for item in _problems(kind, clean, server=False) if (item.path, item.what) not in reported
+    ]
     compiled = [] if cel is None else _compile(stored, minor, cel)
     return [*refused, *(item.problem() for item in dropped), *stricter, *compiled]
 
 
 def validate_spec(model: type[DeviceModel], value: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with a value by one of the models, with paths below it."""
+    """Return the problems of a value by one of the models, with paths below it."""
     try:
         model.from_object(without_nulls(value), as_server=True)
     except ValidationError as error:
@@ -178,7 +180,7 @@ def validate_spec(model: type[DeviceModel], value: Mapping[str, Any]) -> list[Pr
 def _problems(
     kind: str, value: Mapping[str, Any], *, server: bool = True, only_unreadable: bool = False
 ) -> list[Problem]:
-    """What is wrong by the API server's rules, or by ours."""
+    """Return the problems by the API server's rules, or by the stricter ones."""
     try:
         model = (_slices() if kind == "ResourceSlice" else _MODELS[kind]).from_object(value, as_server=server)
     except ValidationError as error:
@@ -191,9 +193,9 @@ def _problems(
         ]
     expected = {"apiVersion": (model.api_version, API_VERSION), "kind": (model.kind, kind)}
     return [
-        Problem(path=path, what=f"must be {wanted}", server=server)
-        for path, (got, wanted) in expected.items()
-        if got != wanted
+        Problem(path=path, what=f"must be {requested}", server=server)
+        for path, (got, requested) in expected.items()
+        if got != requested
     ]
 
 
@@ -214,7 +216,7 @@ def _problem(detail: ErrorDetails, *, server: bool) -> Problem:
 
 
 def _counts_wrong_items(detail: ErrorDetails, others: Sequence[ErrorDetails]) -> bool:
-    """Whether a list is called too short only because what is wrong in it was not counted."""
+    """Return True if a list is called too short only because its wrong items were not counted."""
     at = detail["loc"]
     return detail["type"] == "too_short" and any(
         other["loc"][: len(at)] == at and len(other["loc"]) > len(at) for other in others

@@ -1,1 +1,1 @@
-"""Where Kubernetes lets a pod run, by the labels of nodes and by their taints: judged here alone."""
+"""Placement of pods by the labels and taints of nodes."""

@@ -1,8 +1,8 @@
-"""Whether a node is meant by a node selector and the required node affinity of a pod.
+"""Match of a node by a node selector and the required node affinity of a pod.
 
 Answers have three values, because a label of a node may be unknown; with all labels known they are those of
-the scheduler. A requirement that the API server refuses is met by nothing, as the scheduler holds it.
-Source: https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/corev1/nodeaffinity/nodeaffinity.go
+the scheduler. No node meets a requirement that the API server rejects, as in the scheduler. Source:
+https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/corev1/nodeaffinity/nodeaffinity.go
 and https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/labels/selector.go.
 """
 
@@ -20,14 +20,14 @@ Answer = Literal["yes", "no", "unknown"]
 
 
 class MissingLabel(Enum):
-    """Why a node's label has no value."""
+    """Reason for a node's missing label value."""
 
     ABSENT = "absent"
     UNKNOWN = "unknown"
 
 
 Held = str | MissingLabel
-"""What a node has under a key: a value, none, or nobody knows."""
+"""A node's value of a key: a text, none, or unknown."""
 Labels = Callable[[str], Held]
 """A node's labels, asked for by key."""
 
@@ -37,23 +37,23 @@ _INT64: Final = 2**63
 
 
 def all_labels(labels: Mapping[str, str]) -> Labels:
-    """The labels of a node that has no others."""
+    """Return the labels of a node that has no others."""
     return lambda key: labels.get(key, MissingLabel.ABSENT)
 
 
 def some_labels(labels: Mapping[str, str], lacking: Collection[str] = ()) -> Labels:
-    """The labels of a node that may have others.
+    """Return the labels of a node that may have others.
 
     Args:
-        labels: those that are known.
-        lacking: keys that it has not for certain.
+        labels: known labels.
+        lacking: keys that it certainly lacks.
     """
     return lambda key: labels.get(key, MissingLabel.ABSENT if key in lacking else MissingLabel.UNKNOWN)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """One demand on a label, or on a field, of a node."""
+    """A requirement on a label or field of a node."""
 
     key: str
     operator: str
@@ -61,21 +61,21 @@ class Requirement:
 
     @classmethod
     def of(cls, written: object) -> Requirement:
-        """A requirement as it is written in YAML."""
+        """Parse a requirement from YAML."""
         fields = mapping(written)
         values = tuple(text(value) for value in sequence(fields.get("values")))
         return cls(key=text(fields.get("key")), operator=text(fields.get("operator")), values=values)
 
-    def holds(self, held: Held) -> Answer:
-        """Whether a node with this under the key meets the demand."""
+    def holds(self, label: Held) -> Answer:
+        """Return whether a node with this value meets the requirement."""
         if not self._is_valid:
             return "no"
-        if held is MissingLabel.UNKNOWN:
+        if label is MissingLabel.UNKNOWN:
             return "unknown"
-        return "yes" if self._holds(None if held is MissingLabel.ABSENT else held) else "no"
+        return "yes" if self._holds(None if label is MissingLabel.ABSENT else label) else "no"
 
     def may_meet(self, other: Requirement) -> bool:
-        """Whether one node may meet both; only what is certain counts as no."""
+        """Return True if one node may meet both; only a certain contradiction counts as no."""
         if self.key != other.key:
             return True
         if self.operator == "In":
@@ -97,21 +97,21 @@ class Requirement:
             case _:
                 return False
 
-    def _holds(self, held: str | None) -> bool:
+    def _holds(self, label: str | None) -> bool:
         match self.operator:
             case "In":
-                return held in self.values
+                return label in self.values
             case "NotIn":
-                return held not in self.values
+                return label not in self.values
             case "Exists":
-                return held is not None
+                return label is not None
             case "DoesNotExist":
-                return held is None
+                return label is None
             case _:
-                return self._compares(held)
+                return self._compares(label)
 
-    def _compares(self, held: str | None) -> bool:
-        found, bound = _integer(held), _integer(self.values[0])
+    def _compares(self, label: str | None) -> bool:
+        found, bound = _integer(label), _integer(self.values[0])
         if found is None or bound is None:
             return False
         return found > bound if self.operator == "Gt" else found < bound
@@ -126,7 +126,7 @@ class Term:
 
     @classmethod
     def of(cls, written: object) -> Term:
-        """A node selector term as it is written in YAML."""
+        """Parse a node selector term from YAML."""
         term = mapping(written)
         return cls(
             labels=tuple(Requirement.of(one) for one in sequence(term.get("matchExpressions"))),
@@ -134,7 +134,7 @@ class Term:
         )
 
     def matches(self, labels: Labels, name: Held) -> Answer:
-        """Whether a node with these labels and this name is meant."""
+        """Return whether a node with these labels and this name matches."""
         if not self.labels and not self.fields:
             return "no"
         if any(one.operator not in ("In", "NotIn") or len(one.values) != 1 for one in self.fields):
@@ -147,18 +147,18 @@ class Term:
 
 
 def selects(node_selector: object, labels: Labels, name: Held) -> Answer:
-    """Whether a NodeSelector of core/v1 means a node; without terms it means none."""
+    """Return whether a NodeSelector of core/v1 matches a node; without terms it matches none."""
     terms = sequence(mapping(node_selector).get("nodeSelectorTerms"))
     return _any(Term.of(term).matches(labels, name) for term in terms)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequiredNodeAffinity:
-    """What a pod demands of its node: by `nodeSelector`, and by the required part of its node affinity.
+    """A pod's node requirements: `nodeSelector`, and the required part of its node affinity.
 
     Attributes:
-        selector: demands that a node must all meet.
-        terms: of these one is enough; None where the pod has no required node affinity.
+        selector: requirements that a node must all meet.
+        terms: alternatives of which one is enough; None if the pod has no required node affinity.
     """
 
     selector: tuple[Requirement, ...] = ()
@@ -177,7 +177,7 @@ class RequiredNodeAffinity:
 
     @property
     def chooses(self) -> bool:
-        """Whether it demands anything, so that not every node is meant."""
+        """True if it requires anything, so that not every node matches."""
         return bool(self.selector) or self.terms is not None
 
     @property
@@ -187,14 +187,14 @@ class RequiredNodeAffinity:
         return frozenset(one.key for one in asked)
 
     def matches(self, labels: Labels, name: Held = MissingLabel.UNKNOWN) -> Answer:
-        """Whether a node with these labels and this name is meant."""
+        """Return whether a node with these labels and this name matches."""
         on_selector = _all(one.holds(labels(one.key)) for one in self.selector)
         if self.terms is None:
             return on_selector
         return _all((on_selector, _any(term.matches(labels, name) for term in self.terms)))
 
     def may_match(self, labels: Labels) -> bool:
-        """Whether a node with these labels may be meant; no label is asked for that cannot change it."""
+        """Return True if a node with these labels may match; only labels that matter are read."""
         if _all(one.holds(labels(one.key)) for one in self.selector) == "no":
             return False
         return self.terms is None or any(
@@ -202,7 +202,7 @@ class RequiredNodeAffinity:
         )
 
     def may_meet(self, other: RequiredNodeAffinity) -> bool:
-        """Whether some node may be meant by both."""
+        """Return True if some node may match both."""
         return any(
             all(mine.may_meet(theirs) for mine in one for theirs in another)
             for one in self._alternatives()
@@ -214,12 +214,12 @@ class RequiredNodeAffinity:
 
 
 def carries(key: str, value: str) -> Requirement:
-    """The demand that `nodeSelector` makes of a label."""
+    """Return the requirement that `nodeSelector` makes on a label."""
     return Requirement(key=key, operator="In", values=(value,))
 
 
 def _all(answers: Iterable[Answer]) -> Answer:
-    """The answer to all questions together; the rest is not asked after the first no."""
+    """Return the conjunction of answers; stop after the first no."""
     answer: Answer = "yes"
     for one in answers:
         if one == "no":
@@ -238,7 +238,7 @@ def _any(answers: Iterable[Answer]) -> Answer:
 
 
 def _integer(text: str | None) -> int | None:
-    """A 64-bit number as Go's ParseInt reads it."""
+    """Parse a 64-bit number as Go's ParseInt does; None if it is invalid."""
     if text is None or not _INTEGER.fullmatch(text):
         return None
     number = int(text)

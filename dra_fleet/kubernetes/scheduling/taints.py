@@ -1,4 +1,4 @@
-"""Whether a pod's tolerations let it onto nodes with taints, and the tolerations that taints need.
+"""Tolerations of a pod against taints of nodes, and the tolerations that taints require.
 
 Source: https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go; taints of devices are alike.
 """
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The value if it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, otherwise an empty one."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def text(value: object) -> str:
-    """The value as text, as a chart's template prints it; nothing for null."""
+    """Return the value as text, as a chart's template prints it; "" for null."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -28,7 +28,7 @@ def text(value: object) -> str:
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 KEEPING_OFF: Final = ("NoSchedule", "NoExecute")
-"""Effects of taints that keep pods off; `PreferNoSchedule` keeps off nobody."""
+"""Effects of taints that keep pods off; `PreferNoSchedule` keeps off no one."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -41,19 +41,19 @@ class Taint:
 
     @classmethod
     def of(cls, written: object) -> Taint:
-        """A taint as it is written in YAML."""
+        """Parse a taint from YAML."""
         fields = mapping(written)
         return cls(
             key=text(fields.get("key")), value=text(fields.get("value")), effect=text(fields.get("effect"))
         )
 
     def __str__(self) -> str:
-        """The taint as kubectl writes it."""
+        """Return the taint as kubectl writes it."""
         return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
 
     @property
     def keeps_off(self) -> bool:
-        """Whether it keeps pods without a toleration off."""
+        """True if it keeps pods without a toleration off."""
         return self.effect in KEEPING_OFF
 
 
@@ -68,7 +68,7 @@ class Toleration:
 
     @classmethod
     def of(cls, written: object) -> Toleration:
-        """A toleration as it is written in YAML; the operator is Equal unless given."""
+        """Parse a toleration from YAML; the operator defaults to Equal."""
         fields = mapping(written)
         return cls(
             key=text(fields.get("key")),
@@ -85,37 +85,37 @@ class Toleration:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the API server takes a pod with it: without a key it must have the operator Exists."""
+        """True if the API server accepts a pod with it: without a key it needs the operator Exists."""
         return bool(self.key) or self.operator == "Exists"
 
     def tolerates(self, taint: Taint) -> bool:
-        """Whether it covers a taint; the operators Lt and Gt are behind a feature gate that is off."""
+        """Return True if it covers a taint; the operators Lt and Gt are behind a feature gate that is off."""
         if self.effect not in (None, taint.effect) or self.key not in ("", taint.key):
             return False
         return self.operator == "Exists" or (self.operator == "Equal" and self.value == taint.value)
 
     def may_tolerate(self, key: str, effect: Effect = "NoSchedule") -> bool:
-        """Whether a pod with it may run on nodes with a taint of that key, whose value nobody knows."""
+        """Return True if a pod with it may run on nodes with a taint of that key and an unknown value."""
         return self.is_admitted and self.key in ("", key) and self.effect in (None, effect)
 
 
 def untolerated_taints(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
-    """The taints that keep a pod with these tolerations off a node."""
+    """Return the taints that keep a pod with these tolerations off a node."""
     given = [one for one in tolerations if one.is_admitted]
     return [taint for taint in taints if taint.keeps_off and not any(one.tolerates(taint) for one in given)]
 
 
 def tolerations(written: object) -> list[Toleration]:
-    """A list of tolerations as it is written in YAML."""
+    """Parse a list of tolerations from YAML."""
     return [Toleration.of(one) for one in sequence(written)]
 
 
 def tolerations_for(taints: Iterable[Taint], beside: Iterable[Toleration] = ()) -> tuple[Toleration, ...]:
-    """What a pod must tolerate to run on nodes with these taints, one toleration each, in stable order.
+    """Return the missing tolerations for nodes with these taints, one per taint, in stable order.
 
     Args:
-        taints: those of the nodes.
-        beside: what it tolerates already.
+        taints: taints of the nodes.
+        beside: existing tolerations.
     """
     return tuple(
         Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
@@ -124,11 +124,11 @@ def tolerations_for(taints: Iterable[Taint], beside: Iterable[Toleration] = ()) 
 
 
 def toleration_list(taints: Iterable[Taint], first: Iterable[Mapping[str, str]] = ()) -> list[dict[str, str]]:
-    """The tolerations that taints need, as YAML holds them.
+    """Return the tolerations that taints require, as plain YAML values.
 
     Args:
-        taints: those of the nodes.
-        first: tolerations that come first; what they cover is not repeated.
+        taints: taints of the nodes.
+        first: existing tolerations, put first; their taints are not repeated.
     """
     given = [dict(one) for one in first]
     needed = tolerations_for(taints, tolerations(given))
@@ -136,11 +136,11 @@ def toleration_list(taints: Iterable[Taint], first: Iterable[Mapping[str, str]] 
 
 
 def toleration_text(taint: Taint) -> str:
-    """The toleration that answers a taint, as YAML."""
+    """Return the toleration of a taint, as YAML."""
     value = f"operator: Equal, value: {taint.value}" if taint.value else "operator: Exists"
     return f"{{key: {taint.key}, {value}, effect: {taint.effect}}}"
 
 
 def sequence(value: object) -> Sequence[object]:
-    """The value if it is a list, else an empty one."""
+    """Return the value if it is a list, otherwise an empty one."""
     return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()

@@ -1,1 +1,1 @@
-"""The gate: did the whole pack judge every resource of a preview, and what did it find?"""
+"""The gate: did the whole pack check every resource of a preview, and what did it find?"""

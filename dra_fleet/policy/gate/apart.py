@@ -25,12 +25,12 @@ from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import top_folder
 from dra_fleet.policy import own, pack
 from dra_fleet.policy.asked_policies import AskedPolicies
+from dra_fleet.policy.checking import Violation, accepted_by_all
 from dra_fleet.policy.exemptions import read_exemptions
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.limits import end_session
 from dra_fleet.policy.gate.record import Record
 from dra_fleet.policy.gate.without_engine import found_by, resources_of
-from dra_fleet.policy.judging import Violation, accepted_by_all
 from dra_fleet.policy.rule import Level, Parameter, ResourceRule, Severity, StackRule
 
 if TYPE_CHECKING:
@@ -235,12 +235,12 @@ def _rule(said: Mapping[str, Any]) -> Rule:
         "production": said["production"],
         "parameters": tuple(Parameter(**parameter) for parameter in said["parameters"]),
         "production_parameters": dict(said["production_parameters"]),
-        "judged_at_update": said["judged_at_update"] is True,
+        "checked_at_update": said["checked_at_update"] is True,
         "needs_options": said["needs_options"] is True,
     }
     if said["on_stack"] is not True:
-        return ResourceRule(**common, types=re.compile(""), judge=_not_here)
-    return StackRule(**common, judge=_not_here, advises=_not_here if said["advises"] is True else None)
+        return ResourceRule(**common, types=re.compile(""), check=_not_here)
+    return StackRule(**common, check=_not_here, advises=_not_here if said["advises"] is True else None)
 
 
 def _not_here(*_: object) -> NoReturn:
@@ -281,11 +281,11 @@ def _in_objects(
     for rule in run:
         found: list[Finding] = []
         if isinstance(rule, StackRule):
-            found += rule.judge(Stack(resources=resources), settings[rule.name])
+            found += rule.check(Stack(resources=resources), settings[rule.name])
         elif isinstance(rule, ResourceRule):
             for resource in resources:
                 if rule.types.fullmatch(resource.type) is not None:
-                    found += rule.judge(resource, settings[rule.name])
+                    found += rule.check(resource, settings[rule.name])
         for each in found:
             yield {
                 "rule": rule.name,
@@ -309,7 +309,7 @@ def _description(rule: Rule) -> dict[str, object]:
         "production": rule.production,
         "parameters": [vars(parameter) for parameter in rule.parameters],
         "production_parameters": rule.production_parameters,
-        "judged_at_update": rule.judged_at_update,
+        "checked_at_update": rule.checked_at_update,
         "needs_options": rule.needs_options,
         "on_stack": isinstance(rule, StackRule),
         "advises": isinstance(rule, StackRule) and rule.advises is not None,

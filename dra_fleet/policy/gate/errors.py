@@ -1,4 +1,4 @@
-"""What keeps a gate from judging."""
+"""Errors that prevent a gate from checking."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Where in a project's files a finding is shown: the program's line, else the stack file's."""
+"""Source line of each finding: the line of the program, otherwise of the stack file."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class SourceLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """What is known of a project's lines.
+    """Known source lines of a project.
 
     Attributes:
-        program: by URN the program's line that registers the resource, as far as the engine told.
+        program: by URN the program's line that registers the resource, as far as the engine reported it.
         files: the stack file, and below it those that it extends, each with its lines; else the project's.
     """
 
@@ -40,7 +40,7 @@ class Places:
     files: tuple[tuple[str, tuple[str, ...]], ...] = ((_PROJECT_FILE, ()),)
 
     def of(self, urn: str) -> SourceLine:
-        """Where a finding on a resource is shown."""
+        """Return the source line of a finding on a resource."""
         if urn in self.program:
             return self.program[urn]
         name = urn.rpartition("::")[2]
@@ -55,12 +55,12 @@ class Places:
 
 
 def places(directory: Path | None, stack: str, *states: Iterable[Mapping[str, Any]]) -> Places:
-    """What is known of a project.
+    """Collect the known source lines of a project.
 
     Args:
         directory: the project's folder; None to read no file of a project.
         stack: the stack's name, without an organisation.
-        states: the engine's own records of resources; of the same resource the first that tells counts.
+        states: the engine's own records of resources; of the same resource the first that reports counts.
     """
     program: dict[str, SourceLine] = {}
     for state in states:
@@ -82,10 +82,10 @@ def places(directory: Path | None, stack: str, *states: Iterable[Mapping[str, An
 
 
 def _place(resource: Mapping[str, Any]) -> SourceLine | None:
-    """The innermost line of the program itself: components of packages call the engine from elsewhere."""
+    """Return the innermost line of the program itself: packages' components call the engine too."""
     frames = cast("Iterable[Mapping[str, Any]]", resource.get("stackTrace") or ())
-    told = (resource.get("sourcePosition"), *(frame.get("sourcePosition") for frame in frames))
-    for position in told:
+    reported = (resource.get("sourcePosition"), *(frame.get("sourcePosition") for frame in frames))
+    for position in reported:
         found = _POSITION.fullmatch(str(position))
         if found is not None and not _NOT_THE_PROGRAM.search(found["file"]):
             return SourceLine(found["file"], int(found["line"]))

@@ -28,7 +28,7 @@ LEVELS: Final[tuple[str, ...]] = get_args(Level)
 
 
 def config(preset: Preset, rules: Iterable[Rule] = pack.RULES) -> dict[str, Any]:
-    """The policy config of a preset, of this pack's rules unless others are given."""
+    """Return the policy config of a preset; `rules` default to this pack's."""
     return {
         rule.name: {
             "enforcementLevel": rule.level(preset),
@@ -39,7 +39,7 @@ def config(preset: Preset, rules: Iterable[Rule] = pack.RULES) -> dict[str, Any]
 
 
 def text(preset: Preset) -> str:
-    """The preset's file."""
+    """Return the preset's file."""
     return json.dumps(config(preset), indent=2) + "\n"
 
 
@@ -49,7 +49,7 @@ def with_own(
     without: Collection[str] = (),
     rules: Iterable[Rule] = pack.RULES,
 ) -> dict[str, Any]:
-    """The policy config of a preset, changed by a user's own; rules let off by name are advisory.
+    """Merge a user's policy config into a preset; rules exempt by name are advisory.
 
     Raises:
         GateError: The user's file cannot be read, is no policy config or names a rule that does not exist.
@@ -82,7 +82,7 @@ def _read(path: Path) -> dict[str, object]:
     except OSError as problem:
         raise GateError(f"{path}: cannot be read: {problem.strerror}") from None
     except Unreadable as problem:
-        raise GateError(problem.told(path)) from None
+        raise GateError(problem.message(path)) from None
     if not isinstance(read, dict):
         raise GateError(f"{path}: must be a JSON object of rules; see docs/gate.md")
     return cast("dict[str, object]", read)

@@ -1,4 +1,4 @@
-"""What an engine's streaming events say about policies: each judgement by itself, not only their sum."""
+"""Policy results in the engine's streaming events: each result by itself, and their sum."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dra_fleet.policy.gate.errors import GateError, NoEventsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-JUDGED_OPERATIONS: Final = frozenset(
+CHECKED_OPERATIONS: Final = frozenset(
     {"create", "update", "same", "replace", "create-replacement", "import", "import-replacement"}
 )
-"""Steps on resources that a program asks for; reads and deletes are not judged."""
+"""Steps on resources that a program asks for; reads and deletes are not checked."""
 _OTHER_OPERATIONS: Final = frozenset(
     {"delete", "delete-replaced", "discard", "discard-replaced", "read", "read-replacement", "refresh"}
     | {"remove-pending-replace"}
@@ -29,12 +29,12 @@ _BY_URN: Final = (
     "policyAnalyzeStackSummaryEvent",
     "policyEvent",
 )
-"""What is told before the summary."""
+"""Events that precede the summary."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """That a pack judged a resource, or with an empty URN the stack: by which rules, and which failed."""
+    """That a pack checked a resource, or with an empty URN the stack: by which rules, and which failed."""
 
     urn: str
     pack: str
@@ -45,19 +45,19 @@ class Judgement:
 
 @dataclass(kw_only=True)
 class Record:
-    """What one run of the engine said that bears on policies.
+    """Record of the policy results in one run of the engine.
 
     Attributes:
         resources: the resources that the program asks for, by URN, as their steps say.
         outputs: their outputs, by URN, as far as they are known.
         finished: whether the engine's summary is there.
         result: the engine's word in it, `succeeded` or `failed`.
-        untold: steps that the summary counts and no event tells of.
+        untold: steps that the summary counts and no event reports.
         odd: what no preview of a whole program says.
         without_engine: the rules ran on these events alone, not within the engine.
         left_out: URNs of resources that a step says are the same, although no state holds them.
         changed_files: files of the pack that are not as they were before the run.
-        not_judged: by rule what it found, although the events tell too little for it to be sure.
+        not_judged: by rule what it found, although the events report too little for it to be sure.
     """
 
     stack: str = ""
@@ -73,9 +73,9 @@ class Record:
     untold: int = 0
     odd: dict[str, None] = field(default_factory=dict[str, None])
     without_engine: bool = False
-    left_out: list[str] = field(default_factory=list[str])
+    omitted: list[str] = field(default_factory=list[str])
     changed_files: list[str] = field(default_factory=list[str])
-    not_judged: dict[str, str] = field(default_factory=dict[str, str])
+    not_checked: dict[str, str] = field(default_factory=dict[str, str])
 
     _seen: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _operations: dict[str, str] = field(default_factory=dict[str, str])
@@ -112,42 +112,42 @@ class Record:
 
     @property
     def is_of_a_program(self) -> bool:
-        """Whether a program asks for a stack, as each does: nothing is left of one that is destroyed."""
-        told = (*self.resources, *(said.urn for said in self.judgements))
-        return any(urn.split("::", 3)[2:3] == [_STACK_TYPE] for urn in told)
+        """True if a program declares the stack: a destroyed stack has no resources left."""
+        found = (*self.resources, *(said.urn for said in self.judgements))
+        return any(urn.split("::", 3)[2:3] == [_STACK_TYPE] for urn in found)
 
     def forget(self, pack: str) -> None:
-        """Leave out what a pack said, and the engine's failure for it."""
+        """Ignore the results of a pack, and the engine's failure for them."""
         self.judgements = [said for said in self.judgements if said.pack != pack]
         self.stack_judgements = [said for said in self.stack_judgements if said.pack != pack]
         self.violations = [said for said in self.violations if said.pack != pack]
         self.remediations = [said for said in self.remediations if said.pack != pack]
 
     def _take_outputs(self, metadata: Mapping[str, Any]) -> None:
-        told: Mapping[str, Any] = metadata.get("new") or {}
-        self.outputs[metadata["urn"]] = told.get("outputs") or {}
+        found: Mapping[str, Any] = metadata.get("new") or {}
+        self.outputs[metadata["urn"]] = found.get("outputs") or {}
 
     def _take_step(self, metadata: Mapping[str, Any]) -> None:
         urn: str = metadata["urn"]
         if not self.stack:
             self.stack = urn.partition("::")[0].rpartition(":")[2]
-        if metadata["op"] not in JUDGED_OPERATIONS | _OTHER_OPERATIONS:
+        if metadata["op"] not in CHECKED_OPERATIONS | _OTHER_OPERATIONS:
             self.odd[f"the engine has no step {metadata['op']!r}"] = None
         if (urn, metadata["op"]) in self._seen:
-            self.odd[f"a step is told twice, {metadata['op']} of {urn}"] = None
+            self.odd[f"a step is reported twice, {metadata['op']} of {urn}"] = None
         self._seen.add((urn, metadata["op"]))
         if metadata.get("logical"):  # what the summary counts
             self._steps[metadata["op"]] += 1
-        if metadata["op"] in JUDGED_OPERATIONS:
+        if metadata["op"] in CHECKED_OPERATIONS:
             self.resources[urn] = metadata.get("new") or {}
             self._operations[urn] = metadata["op"]
-        if metadata["op"] == "same" and not self._held(metadata):
-            self.left_out.append(urn)
+        if metadata["op"] == "same" and not self._can_be_in_state(metadata):
+            self.omitted.append(urn)
 
-    def _held(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a state can hold a resource that is said to be the same.
+    def _can_be_in_state(self, metadata: Mapping[str, Any]) -> bool:
+        """Return whether a state can contain a resource that its step reports as the same.
 
-        Of a new resource that a targeted preview leaves out the engine says so too, with a copy of what the
+        Of a new resource that a targeted preview omits the engine says so too, with a copy of what the
         program asks for in the place of its state: without an id, or below what is itself still to be made.
         """
         old: Mapping[str, Any] | None = metadata.get("old")
@@ -164,7 +164,7 @@ def read_record(
     Args:
         lines: one event each, as text.
         source: what they are called in errors.
-        on_event: told each event that is read, for progress.
+        on_event: receives each event that is read, for progress.
 
     Raises:
         NoEventsError: There are none.

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 LINK: Final = "https://www.pulumi.com/docs/iac/crossguard/"
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML cannot hold, such as colours of a terminal: https://www.w3.org/TR/xml/#charsets"""
+"""Characters that XML does not allow, such as terminal colours: https://www.w3.org/TR/xml/#charsets"""
 
 
 def to_sarif(verdict: GateVerdict, places: Places) -> dict[str, object]:
-    """The verdict as a SARIF log; each problem makes its run unsuccessful."""
+    """Return the verdict as a SARIF log; each problem makes its run unsuccessful."""
     others = {found.title: _other_rule(found) for found in verdict.findings if found.pack != pack.NAME}
     run = SarifRun(
         tool=pack.NAME,
@@ -50,9 +50,9 @@ def to_sarif(verdict: GateVerdict, places: Places) -> dict[str, object]:
 
 
 def to_junit(verdict: GateVerdict, places: Places) -> str:
-    """The verdict as a JUnit report: a test case for each finding, each rule without one and each problem.
+    """Return the verdict as a JUnit report: a test case for each finding, rule without finding and problem.
 
-    What stops the gate is a failure, what keeps it from judging an error, and an advisory finding the output
+    What stops the gate is a failure, what keeps it from checking an error, and an advisory finding the output
     of a case that passed. Format: https://github.com/testmoapp/junitxml
     """
     suite = ET.Element("testsuite", name=f"dra-fleet-gate/{verdict.stack}")
@@ -69,8 +69,8 @@ def to_junit(verdict: GateVerdict, places: Places) -> str:
     for rule in sorted(verdict.ran - {finding.rule for finding in verdict.findings}):
         ET.SubElement(suite, "testcase", classname=rule, name=rule)
     for number, problem in enumerate(verdict.problems, 1):
-        case = ET.SubElement(suite, "testcase", classname="not judged", name=f"not judged {number}")
-        ET.SubElement(case, "error", type="not judged", message=problem)
+        case = ET.SubElement(suite, "testcase", classname="not checked", name=f"not checked {number}")
+        ET.SubElement(case, "error", type="not checked", message=problem)
     for count, kind in (("tests", "testcase"), ("failures", ".//failure"), ("errors", ".//error")):
         suite.set(count, str(len(suite.findall(kind))))
     ET.indent(suite)

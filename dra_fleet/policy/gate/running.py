@@ -59,10 +59,10 @@ def preview(
         asked: custom rules and exemptions.
         seconds: the limit of the whole gate; one answer of the pack may take half of it.
         save: where the events are kept too.
-        on_event: told each event, for progress.
+        on_event: receives each event, for progress.
 
     Raises:
-        GateError: There is no engine or no project, or the engine said nothing that can be judged.
+        GateError: There is no engine or no project, or the engine said nothing that can be checked.
     """
     engine = shutil.which("pulumi")
     if engine is None:
@@ -106,7 +106,7 @@ def started(asked: AskedPolicies, folder: Path, seconds: float = SECONDS) -> Pat
 
 
 def resources_in_state(stack: str, directory: Path) -> Sequence[Mapping[str, Any]]:
-    """The resources that a stack has, as the engine keeps them; none where it cannot tell."""
+    """Return the resources in the state of a stack; none if the engine has no such stack."""
     command = ["pulumi", "stack", "export", "--non-interactive", "--stack", stack]
     process = _start(command, directory, subprocess.DEVNULL)
     try:
@@ -201,7 +201,7 @@ def identity(*own: Path) -> Mapping[str, str]:
 
 
 def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """The paths that are not as they were; a compiled form that is new is what Python adds by itself."""
+    """List the paths whose content differs. Compiled files that Python adds are not listed."""
     return [
         path
         for path in sorted(before.keys() | after.keys())

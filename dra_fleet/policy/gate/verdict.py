@@ -1,4 +1,4 @@
-"""The gate's verdict: it passes only where the whole pack judged everything, and found nothing mandatory."""
+"""The gate's verdict: it passes only where the whole pack checked everything, and found nothing mandatory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GateFinding:
     """A violation with the level that counts: the gate's own, whatever the policy config made of it.
 
     Attributes:
-        exempted: the exemption that holds for it.
+        exempted: the valid exemption that covers it.
         known: a baseline lists it.
     """
 
@@ -65,7 +65,7 @@ class GateFinding:
 
     @property
     def stops(self) -> bool:
-        """Whether it fails the gate."""
+        """True if the finding fails the gate."""
         return self.level == "mandatory" and not self.known
 
     @property
@@ -76,20 +76,20 @@ class GateFinding:
 
 @dataclass(frozen=True, kw_only=True)
 class GateVerdict:
-    """What the gate says.
+    """Result of a gate.
 
     Attributes:
         findings: violations, gravest first.
-        problems: why the pack's silence proves nothing; any of them fails the gate.
-        let_off: rules that would have been mandatory and were let off by name.
+        problems: why the absence of findings proves nothing; any of them fails the gate.
+        let_off: rules that would have been mandatory and were exempt by name.
         remediated: corrections that the pack made to resources.
-        resources: how many resources were judged.
-        ran: the rules that judged.
+        resources: how many resources were checked.
+        ran: the rules that checked.
         rules: all rules of the pack, a team's own among them.
         idle: exemptions that are about nothing that was found.
         baseline: findings were compared with a baseline.
         gone: what the baseline lists and was not found.
-        without_engine: the rules judged saved events, not within the engine.
+        without_engine: the rules checked saved events, not within the engine.
         of_project: how many rules and exemptions the project names itself; None if the pipeline did
             not ask for them.
     """
@@ -98,7 +98,7 @@ class GateVerdict:
     preset: Preset
     findings: tuple[GateFinding, ...]
     problems: tuple[str, ...]
-    let_off: tuple[str, ...]
+    exempt: tuple[str, ...]
     remediated: tuple[ReportedViolation, ...]
     resources: int
     ran: frozenset[str]
@@ -111,23 +111,23 @@ class GateVerdict:
 
     @property
     def mandatory(self) -> int:
-        """How many findings stop the gate."""
+        """Number of findings that stop the gate."""
         return sum(finding.stops for finding in self.findings)
 
     @property
     def exempted(self) -> int:
-        """How many findings an exemption covers."""
+        """Number of findings that an exemption covers."""
         return sum(finding.exempted is not None for finding in self.findings)
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 mandatory findings, 3 not judged completely."""
+        """0 passed, 1 mandatory findings, 3 not checked completely."""
         if self.problems:
             return NOT_PROVED
         return FOUND if self.mandatory else PASSED
 
     def to_json(self) -> dict[str, object]:
-        """The verdict for scripts."""
+        """Return the verdict as documented for scripts."""
         return {
             "stack": self.stack,
             "preset": self.preset,
@@ -141,7 +141,7 @@ class GateVerdict:
             else dict(zip(("rules", "exemptions"), self.of_project, strict=True)),
             "exempted": self.exempted,
             "problems": list(self.problems),
-            "letOff": list(self.let_off),
+            "letOff": list(self.exempt),
             "findings": [_plain(finding) for finding in self.findings],
             "idleExemptions": [_plain_exemption(found) for found in self.idle],
             "gone": list(self.gone),
@@ -151,24 +151,24 @@ class GateVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What must have run: the mandatory rules of this pack in the preset, less those let off by name."""
+    """Rules that must have run: this pack's mandatory rules in the preset, except those exempt by name."""
 
     preset: Preset
     without: frozenset[str] = frozenset()
     policies: Policies = PACK_ONLY
 
     def rule(self, name: str) -> Rule | None:
-        """A rule of this pack by its name."""
+        """Return the rule of this pack with this name."""
         return next((rule for rule in self.policies.rules if rule.name == name), None)
 
     def exempted(self, violation: ReportedViolation) -> Exemption | None:
-        """The exemption that holds for what a rule of this pack found."""
+        """Return the valid exemption for a violation of this pack's rules."""
         found = exemption_of(self.policies.exemptions, violation.rule, violation.urn)
-        ours = violation.pack == pack.NAME
-        return found if ours and found is not None and found.holds(today()) else None
+        mine = violation.pack == pack.NAME
+        return found if mine and found is not None and found.holds(today()) else None
 
     def level(self, rule: str) -> Level | None:
-        """The level that counts for a rule of this pack; None for a rule of another."""
+        """Return the effective level of a rule of this pack; None for a rule of another pack."""
         found = self.rule(rule)
         if found is None:
             return None
@@ -176,14 +176,14 @@ class Expected:
         return "advisory" if rule in self.without and level in _STOPPING else level
 
     def takes_advice(self, violation: ReportedViolation) -> bool:
-        """Whether a rule says by its severity that what it found is advice, and the preset takes it."""
+        """Return whether the rule's severity makes this violation advice, and the preset allows that."""
         rule = self.rule(violation.rule)
         if not isinstance(rule, StackRule) or rule.advises is None or violation.severity != "low":
             return False
         return not (self.preset == "production" and rule.production_parameters)
 
     def mandatory(self, *, stack: bool) -> list[str]:
-        """The names of the stack rules or of the resource rules that must have run."""
+        """List the names of the stack rules or the resource rules that must have run."""
         return [
             rule.name
             for rule in self.policies.rules
@@ -194,15 +194,15 @@ class Expected:
 _SEVERITIES: Final[Mapping[str, int]] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 
 
-def judge(record: Record, expected: Expected) -> GateVerdict:
+def check(record: Record, expected: Expected) -> GateVerdict:
     """Compare what ran with what must have run, and weigh what was found."""
     findings = sorted(
         (_finding(violation, expected) for violation in record.violations),
         key=lambda finding: (finding.level != "mandatory", _SEVERITIES[finding.severity]),
     )
-    ours = [item for item in record.judgements if item.pack == pack.NAME]
+    mine = [item for item in record.judgements if item.pack == pack.NAME]
     stack = [item for item in record.stack_judgements if item.pack == pack.NAME]
-    problems = [*incomplete(record, expected, ours, stack)]
+    problems = [*incomplete(record, expected, mine, stack)]
     lowered = {
         violation.rule
         for violation in record.violations
@@ -218,9 +218,10 @@ def judge(record: Record, expected: Expected) -> GateVerdict:
         for rule in sorted(lowered)
     ]
     problems += [
-        f"the rule {rule} cannot be judged without an engine, because saved events tell no options: {told}; "
+        f"the rule {rule} cannot be checked without an engine, because saved events report no options: "
+        f"{shown}; "
         f"fix: run the preview with the pack, or let the rule off by name: --without {rule}"
-        for rule, told in record.not_judged.items()
+        for rule, shown in record.not_checked.items()
         if expected.level(rule) in _STOPPING
     ]
     return GateVerdict(
@@ -228,10 +229,10 @@ def judge(record: Record, expected: Expected) -> GateVerdict:
         preset=expected.preset,
         findings=tuple(findings),
         problems=tuple(problems),
-        let_off=tuple(sorted(expected.without)),
+        exempt=tuple(sorted(expected.without)),
         remediated=tuple(record.remediations),
-        resources=len({item.urn for item in ours}),
-        ran=frozenset(rule for item in (*ours, *stack) for rule in item.rules),
+        resources=len({item.urn for item in mine}),
+        ran=frozenset(rule for item in (*mine, *stack) for rule in item.rules),
         rules=expected.policies.rules,
         idle=tuple(
             exemption
@@ -270,10 +271,10 @@ def _finding(violation: ReportedViolation, expected: Expected) -> GateFinding:
 
 
 def _plain(finding: GateFinding) -> dict[str, object]:
-    told: dict[str, object] = {**vars(finding), "exempted": None}
+    shown: dict[str, object] = {**vars(finding), "exempted": None}
     if finding.exempted is not None:
-        told["exempted"] = _plain_exemption(finding.exempted)
-    return told
+        shown["exempted"] = _plain_exemption(finding.exempted)
+    return shown
 
 
 def _plain_exemption(exemption: Exemption) -> dict[str, str]:
@@ -281,15 +282,15 @@ def _plain_exemption(exemption: Exemption) -> dict[str, str]:
 
 
 def incomplete(
-    record: Record, expected: Expected, ours: Collection[Judgement], stack: Collection[Judgement]
+    record: Record, expected: Expected, mine: Collection[Judgement], stack: Collection[Judgement]
 ) -> Iterable[str]:
-    """Why the pack's silence proves nothing.
+    """Yield the reasons why the absence of findings proves nothing.
 
     Args:
-        record: what the engine told.
+        record: the engine's record.
         expected: what must have run.
-        ours: that this pack judged a resource.
-        stack: that it judged the stack.
+        mine: that this pack checked a resource.
+        stack: that it checked the stack.
     """
     if not record.finished:
         yield (
@@ -301,50 +302,50 @@ def incomplete(
     yield from _untold(record)
     if record.finished and not record.is_of_a_program:
         yield (
-            "no event tells of the stack itself, which every program asks for: these are not the events of a "
+            "no event reports the stack itself, which every program asks for: these are not the events of a "
             "preview of the program, but of a destroy or a refresh, or lines are missing; "
             "fix: give all events of `pulumi preview`, as they were printed"
         )
-    if not ours and not stack:
+    if not mine and not stack:
         others = sorted({item.pack for item in record.judgements})
-        told = f"; packs that ran: {', '.join(others)}" if others else ""
-        yield f"the policy pack {pack.NAME} did not run{told}; fix: {_RUN_PACK}"
+        shown = f"; packs that ran: {', '.join(others)}" if others else ""
+        yield f"the policy pack {pack.NAME} did not run{shown}; fix: {_RUN_PACK}"
         return
-    versions = sorted({item.version for item in (*ours, *stack)} - {pack.VERSION})
+    versions = sorted({item.version for item in (*mine, *stack)} - {pack.VERSION})
     if versions:
         yield (
             f"the policy pack {pack.NAME} ran as {', '.join(versions)}, and this is {pack.VERSION}; "
-            "fix: judge with the pack that ran"
+            "fix: check with the pack that ran"
         )
-    yield from _missing(expected.mandatory(stack=False), ours)
+    yield from _missing(expected.mandatory(stack=False), mine)
     if not stack:
         yield (
             "the rules on the whole stack did not run; the engine runs them when the program has ended "
-            "without an error; fix: mend what stopped the preview, see its errors"
+            "without an error; fix: fix what stopped the preview, see its errors"
         )
     else:
         yield from _missing(expected.mandatory(stack=True), stack)
-    judged = {item.urn for item in ours}
-    left = [urn for urn in record.resources if urn not in judged]
+    checked = {item.urn for item in mine}
+    left = [urn for urn in record.resources if urn not in checked]
     if left:
         yield (
-            f"{len(left)} of {len(record.resources)} resources were not judged, the first is {left[0]}; "
+            f"{len(left)} of {len(record.resources)} resources were not checked, the first is {left[0]}; "
             "fix: run the preview again, without --target"
         )
 
 
 def _partial(record: Record) -> Iterable[str]:
-    """What is not the whole program, or not the whole pack."""
-    if record.left_out:
+    """Yield each sign that the program or the pack is not complete."""
+    if record.omitted:
         yield (
-            f"the preview left {len(record.left_out)} resources out, the first is {record.left_out[0]}: "
+            f"the preview left {len(record.omitted)} resources out, the first is {record.omitted[0]}: "
             "it is said to stay the same, and no state holds it; "
             "fix: preview the whole stack, without --target and --exclude"
         )
     if record.changed_files:
         yield (
             f"{len(record.changed_files)} files of the pack changed during the preview, the first is "
-            f"{record.changed_files[0]}; fix: find out who changed it, and judge with an unchanged pack"
+            f"{record.changed_files[0]}; fix: find out who changed it, and check with an unchanged pack"
         )
 
 
@@ -352,16 +353,16 @@ def _untold(record: Record) -> Iterable[str]:
     """Events that must have been there, as the others say."""
     fix = "lines are missing; fix: give all events of the preview, as they were printed"
     if record.untold:
-        yield f"the engine's summary counts {record.untold} steps that no event tells of: {fix}"
+        yield f"the engine's summary counts {record.untold} steps that no event reports: {fix}"
     for odd in record.odd:
         yield f"{odd}: no preview says that; fix: give the events of one preview, once, as they were printed"
-    told = {(said.rule, said.urn) for said in record.violations if said.pack == pack.NAME}
-    told |= {(rule, "") for rule, _ in told}
-    for judged in (*record.judgements, *record.stack_judgements):
-        for rule in sorted(judged.failed) if judged.pack == pack.NAME else ():
-            if (rule, judged.urn) not in told:
-                where = judged.urn or "the stack"
-                yield f"the rule {rule} found something on {where}, and no event tells what: {fix}"
+    shown = {(said.rule, said.urn) for said in record.violations if said.pack == pack.NAME}
+    shown |= {(rule, "") for rule, _ in shown}
+    for checked in (*record.judgements, *record.stack_judgements):
+        for rule in sorted(checked.failed) if checked.pack == pack.NAME else ():
+            if (rule, checked.urn) not in shown:
+                where = checked.urn or "the stack"
+                yield f"the rule {rule} found something on {where}, and no event reports what: {fix}"
 
 
 def _missing(rules: Iterable[str], judgements: Collection[Judgement]) -> Iterable[str]:
@@ -374,7 +375,7 @@ def _missing(rules: Iterable[str], judgements: Collection[Judgement]) -> Iterabl
                 else f"{len(without)} of {len(judgements)} resources, the first is {without[0]}"
             )
             yield (
-                f"the rule {rule} is mandatory, and did not judge {where}: "
+                f"the rule {rule} is mandatory, and did not check {where}: "
                 "it is disabled by a policy config, or missing from the pack; "
                 "fix: take it out of the policy config, or let it off by name: "
                 f"--without {rule}"
@@ -382,21 +383,20 @@ def _missing(rules: Iterable[str], judgements: Collection[Judgement]) -> Iterabl
 
 
 def _failed(record: Record) -> Iterable[str]:
-    """Errors of the preview that are not the policies' own."""
     for error in dict.fromkeys(record.errors):
         if error not in ("preview failed", "update failed"):
             yield f"the preview failed: {error}"
 
 
 def baseline_text(verdict: GateVerdict) -> str:
-    """The file that lists what stops a gate now."""
+    """Return the baseline file, which lists the findings that now stop a gate."""
     keys = sorted({_key(finding) for finding in verdict.findings if finding.stops})
     listed = [dict(zip((_RULE, _URN, _MESSAGE), key, strict=True)) for key in keys]
     return json.dumps({"stack": verdict.stack, "findings": listed}, indent=2) + "\n"
 
 
 def against_baseline(verdict: GateVerdict, path: Path) -> GateVerdict:
-    """A verdict in which findings that a baseline lists are known, and what it lists and is gone is told.
+    """Mark the findings that a baseline lists as known, and report the listed ones that were not found.
 
     Raises:
         GateError: the file cannot be read, is no baseline, or is another stack's.
@@ -420,13 +420,13 @@ def _read(path: Path, stack: str) -> list[tuple[str, str, str]]:
         raise GateError(f"{path}: the baseline cannot be read: {problem.strerror}; {_WRITE}") from None
     except Unreadable as problem:
         raise GateError(f"{path}: {problem}; {_WRITE}") from None
-    held: Mapping[str, Any] = cast("Mapping[str, Any]", content) if isinstance(content, dict) else {}
-    findings: object = held.get("findings")
+    saved: Mapping[str, Any] = cast("Mapping[str, Any]", content) if isinstance(content, dict) else {}
+    findings: object = saved.get("findings")
     if not isinstance(findings, list) or not all(map(_is_finding, cast("list[object]", findings))):
         raise GateError(f"{path}: is no baseline; {_WRITE}")
-    if held.get("stack") != stack:
+    if saved.get("stack") != stack:
         raise GateError(
-            f"{path}: is the baseline of the stack {held.get('stack')}, and this is {stack}; {_WRITE}"
+            f"{path}: is the baseline of the stack {saved.get('stack')}, and this is {stack}; {_WRITE}"
         )
     return [(one[_RULE], one[_URN], one[_MESSAGE]) for one in cast("list[dict[str, str]]", findings)]
 

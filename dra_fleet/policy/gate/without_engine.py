@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet.core.declared.resources import Provider, Resource
 from dra_fleet.core.findings.reported import ReportedViolation
 from dra_fleet.policy import pack
+from dra_fleet.policy.checking import accepted_by_all, check, merge_unknowns, with_exemptions
 from dra_fleet.policy.decoding import from_plain
 from dra_fleet.policy.exemptions import today
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import Judgement
-from dra_fleet.policy.judging import accepted_by_all, judge, merge_unknowns, with_exemptions
 from dra_fleet.policy.own import PACK_ONLY, Policies
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.policy.checking import Violation
     from dra_fleet.policy.gate.record import Record
-    from dra_fleet.policy.judging import Violation
     from dra_fleet.policy.rule import Level, Rule, Settings
 
 
-def was_judged(record: Record) -> bool:
-    """Whether the pack ran with the preview."""
+def was_checked(record: Record) -> bool:
+    """Return whether the pack ran with the preview."""
     return any(item.pack == pack.NAME for item in (*record.judgements, *record.stack_judgements))
 
 
-def judge_record(
+def check_record(
     record: Record,
     config: Mapping[str, Any],
     policies: Policies = PACK_ONLY,
@@ -61,7 +61,7 @@ def judge_record(
     violations: list[Violation] = []
     for rule in ran:
         if rule.needs_options and found[rule.name]:
-            record.not_judged[rule.name] = found[rule.name][0].message
+            record.not_checked[rule.name] = found[rule.name][0].message
         else:
             violations += found[rule.name]
     violations = with_exemptions(violations, policies.exemptions, today())
@@ -86,14 +86,14 @@ def found_by(
         rules: the rules to run.
         resources: those of the program.
         config: the policy config, levels and parameters by rule.
-        all_rules: every rule that judges: an unknown value that one of them accepts, each accepts.
+        all_rules: every rule that checks: an unknown value that one of them accepts, each accepts.
 
     Raises:
         GateError: The policy config names a parameter that its rule has not.
     """
     settings = accepted_by_all({rule.name: _settings(rule, config[rule.name]) for rule in all_rules})
     return {
-        rule.name: judge(rule, resources, settings[rule.name])
+        rule.name: check(rule, resources, settings[rule.name])
         if config[rule.name]["enforcementLevel"] != "disabled"
         else []
         for rule in rules
@@ -125,35 +125,35 @@ def _reported(violation: Violation, levels: Mapping[str, Level]) -> ReportedViol
 
 
 def _resource(record: Record, urn: str) -> Resource:
-    told = record.resources[urn]
-    outputs = record.outputs.get(urn) or told.get("outputs") or {}
+    known = record.resources[urn]
+    outputs = record.outputs.get(urn) or known.get("outputs") or {}
     return Resource(
         type=_type(urn),
         name=_name(urn),
         urn=urn,
-        protect=bool(told.get("protect")),
-        parent=told.get("parent", ""),
-        provider=_provider(record, told.get("provider") or ""),
-        read=lambda: _properties(told.get("inputs")),
+        protect=bool(known.get("protect")),
+        parent=known.get("parent", ""),
+        provider=_provider(record, known.get("provider") or ""),
+        read=lambda: _properties(known.get("inputs")),
         read_outputs=lambda: _properties(outputs),
     )
 
 
 def _provider(record: Record, reference: str) -> Provider | None:
-    """The provider that `<urn>::<id>` names."""
+    """Return the provider that `<urn>::<id>` names."""
     urn = reference.rpartition("::")[0]
     if not urn:
         return None
-    told = record.resources.get(urn, {})
-    return Provider(type=_type(urn), name=_name(urn), urn=urn, read=lambda: _properties(told.get("inputs")))
+    known = record.resources.get(urn, {})
+    return Provider(type=_type(urn), name=_name(urn), urn=urn, read=lambda: _properties(known.get("inputs")))
 
 
-def _properties(told: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", from_plain(told or {}))
+def _properties(known: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", from_plain(known or {}))
 
 
 def _type(urn: str) -> str:
-    """The last of the types in `urn:pulumi:<stack>::<project>::<type>$<type>::<name>`: the resource's own."""
+    """Return the resource's own type: the last in `urn:pulumi:<stack>::<project>::<type>$<type>::<name>`."""
     return urn.split("::", 3)[2].rpartition("$")[2]
 
 

@@ -1,1 +1,1 @@
-"""How the things that rules judge are written in each provider's resources."""
+"""Reading of each provider's resources for the rules."""

@@ -1,4 +1,4 @@
-"""Whether a program may have accelerators: what is unknown, or made elsewhere, counts as having them."""
+"""Accelerators of a program; unknown machines and machines made elsewhere count as accelerators."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _TEMPLATES: Final = any_of(lambda resources: [each.types for each in resources.m
 
 
 def needs_none(stack: Stack, settings: Settings) -> bool:
-    """Whether nothing in a program allocates devices; never, where the policy config says `everywhere`."""
+    """Return whether nothing in a program allocates devices; never if the policy config sets `everywhere`."""
     return not settings.flag(EVERYWHERE.name) and not may_have_accelerators(stack)
 
 
 def may_have_accelerators(stack: Stack) -> bool:
-    """Whether a program has an accelerator pool, a DRA object or a driver's chart, or may have.
+    """Return whether a program has or may have an accelerator pool, a DRA object or a driver's chart.
 
     Unknown values are noted.
     """
@@ -60,7 +60,6 @@ def may_have_accelerators(stack: Stack) -> bool:
 
 
 def _may_serve(installed: ChartRelease) -> bool:
-    """Whether a chart is a driver's, an operator's or a device plugin's, or an unknown one."""
     plugins = [driver.resources.device_plugin for driver in drivers.known()]
     plugin_charts = (each.charts for one in drivers.known() for each in one.resources.other_plugins)
     return (
@@ -73,7 +72,7 @@ def _may_serve(installed: ChartRelease) -> bool:
 
 
 def _asks(resource: Resource) -> bool:
-    """Whether an object asks for devices, by a claim or by a name that a device plugin gave, or gives some.
+    """Return whether an object requests devices by claim or extended resource, or advertises some.
 
     Extended resources: https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
     """
@@ -100,18 +99,16 @@ def _may_accelerate(stack: Stack, pool: NodePool) -> bool:
 
 
 def _may_be(cloud: CloudResources, name: Value) -> bool:
-    """Whether a machine of a name has accelerators; one that no name tells may."""
     if name.text is None:
         return not name.absent
     machine = cloud.machines().get(name.text)
     if machine is None:
         return cloud.plain_families.match(name.text) is None
-    served = (driver for driver in drivers.known() if driver.resources.told_by == "machines")
+    served = (driver for driver in drivers.known() if driver.resources.known_by == "machines")
     return bool(machine.gpu or machine.unserved) or any(driver.serves(machine) for driver in served)
 
 
 def _of_templates(stack: Stack) -> Iterator[tuple[CloudResources, Value]]:
-    """The machines that templates name, whatever uses them."""
     for resource in stack.of(_TEMPLATES):
         for cloud in all_resources():
             for template in cloud.machine_templates:
@@ -120,7 +117,7 @@ def _of_templates(stack: Stack) -> Iterator[tuple[CloudResources, Value]]:
 
 
 def _is_open(stack: Stack) -> bool:
-    """Whether others make pools: the program describes none of one of its clusters, or only pools."""
+    """Return whether pools may be declared elsewhere: a cluster without pools, or pools without cluster."""
     homes, clusters = Homes(stack), stack.of(CLUSTERS)
     described = [each for each in stack.of(POOL_TYPES) if pools(each)] + stack.of(_TEMPLATES)
     return not clusters or any(

@@ -1,4 +1,4 @@
-"""What gives devices out, and on which nodes: DRA drivers, device plugins and operators with either."""
+"""Programs that advertise devices, and their nodes: DRA drivers, device plugins and operators of either."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Kind = Literal["dra", "plugin"]
 _GPUS: Final = re.compile(r"(?i)(?<![a-z])(v?gpus?|cuda|rocm|mig)(?![a-z])")
 _OFF: Final = "remove it, or keep it off the pools of the DRA driver by a nodeSelector"
 SOCKETS: Final = "/var/lib/kubelet/device-plugins"
-"""Where device plugins meet the kubelet."""
+"""Directory where device plugins register with the kubelet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advertiser:
-    """Something that tells the scheduler of the devices of nodes.
+    """Something that reports the scheduler of the devices of nodes.
 
     Attributes:
         driver: the driver whose devices it advertises.
@@ -73,7 +73,7 @@ def advertisers(stack: Stack) -> list[Advertiser]:
 
 
 def discovers(stack: Stack) -> list[Resource]:
-    """The charts that label nodes by the devices found on them."""
+    """Return the charts that label nodes by the devices found on them."""
     installed = [each for resource in stack.of(INSTALLED_TYPES) for each in releases(resource)]
     return [each.resource for each in installed if _discovers(each)]
 
@@ -217,7 +217,7 @@ def reaches_sockets(pods: Value) -> bool:
 
 
 def _is_run(plugin: DevicePlugin, container: Value, runs: Program, pods: Value) -> bool:
-    """Whether a container is a device plugin: by its program, its own image, or what only it is told."""
+    """Return whether a container is a device plugin: by its program, its image, or its typical arguments."""
     image = container.get("image").text or ""
     if runs.finds(plugin.other_programs):
         return False

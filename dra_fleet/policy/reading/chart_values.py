@@ -19,7 +19,7 @@ _SWITCHES: Final = {"true": True, "false": False}
 def layered(
     files: Sequence[Value], layers: Sequence[Value], parameters: Value, notes: dict[str, None]
 ) -> Value:
-    """The values that Helm makes of several places; a file that cannot be read is left out.
+    """Merge the values from several places as Helm does; a file that cannot be read is omitted.
 
     Args:
         files: files, the lowest first.
@@ -28,7 +28,7 @@ def layered(
         notes: where unknown places are noted.
     """
     given = [layer for layer in layers if layer.possible]
-    single = [_parameter(item) for item in parameters.items]
+    single = [_nested(item.get("name").text or "", item.get("value")) for item in parameters.items]
     single += [_nested(name, value) for name, value in parameters.entries]
     if not files and not single and all(isinstance(each.peek, Mapping) for each in given[:1]):
         return given[0] if len(given) == 1 else layers[-1] if not given else _merged(given, {}, notes)
@@ -37,23 +37,19 @@ def layered(
         read = file_contents(file)
         merged = merged if read is None else laid_over(merged, read)
     values = _merged(given, merged, notes) if given else Value(merged, layers[-1].path, notes)
-    told = values.peek
+    reported = values.peek
     for each in single:
-        told = laid_over(told, each)
-    return Value(told, values.path, notes, secret=values.secret) if single else values
+        reported = laid_over(reported, each)
+    return Value(reported, values.path, notes, secret=values.secret) if single else values
 
 
 def _merged(layers: Sequence[Value], below: object, notes: dict[str, None]) -> Value:
     merged = below
     for layer in layers:
-        told = layer.peek
-        over = parsed(told.encode()) if isinstance(told, str) else told
+        reported = layer.peek
+        over = parsed(reported.encode()) if isinstance(reported, str) else reported
         merged = laid_over(merged, Missing.UNKNOWN if over is None else over)
     return Value(merged, layers[-1].path, notes, secret=any(layer.secret for layer in layers))
-
-
-def _parameter(item: Value) -> object:
-    return _nested(item.get("name").text or "", item.get("value"))
 
 
 def _nested(name: str, value: Value) -> object:
@@ -68,10 +64,10 @@ def _nested(name: str, value: Value) -> object:
 
 
 def file_contents(file: Value) -> Mapping[str, object] | None:
-    """What a file of values says; None where it is none that can be read here, or was changed since."""
-    told, path = file.get("text").peek, file.get("path").peek
-    if isinstance(told, str) and told:
-        data: bytes | None = told.encode()
+    """Return the content of a values file; None if it cannot be read here or was changed since."""
+    reported, path = file.get("text").peek, file.get("path").peek
+    if isinstance(reported, str) and reported:
+        data: bytes | None = reported.encode()
     else:
         data = read_file(Path(path)) if isinstance(path, str) and path else None
         if data is None or hashlib.sha256(data).hexdigest() != file.get("hash").peek:
@@ -85,7 +81,7 @@ def read_file(file: Path) -> bytes | None:
         with file.open("rb") as opened:
             data = opened.read(MAX_BYTES + 1)
     except (OSError, ValueError):
-        return None  # told as unknown
+        return None  # reported as unknown
     return data if len(data) <= MAX_BYTES else None
 
 

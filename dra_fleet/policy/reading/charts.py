@@ -1,6 +1,6 @@
 """Helm charts as Pulumi programs install them: releases, Argo CD, Flux, and an operator's own object.
 
-The components helm.sh/v3 and v4 Chart register no inputs: the objects that they render are judged by what
+The components helm.sh/v3 and v4 Chart register no inputs: the objects that they render are checked by what
 they are, like those of any other program.
 """
 
@@ -32,7 +32,7 @@ PACKED: Final = re.compile(r"(?P<name>.+?)(-(?P<version>v?\d+\.\d+\.\d+[0-9A-Za-
 
 
 def own_name(chart: str) -> str:
-    """The last part of a chart's path, address or `repo/chart`, without tag, digest and what packs it."""
+    """Return the last part of a chart's path, address or `repo/chart`, without tag, digest and extension."""
     last = chart.rsplit("/", 1)[-1].partition("@")[0].partition(":")[0]
     packed = PACKED.fullmatch(last)
     return last if packed is None else packed["name"]
@@ -40,7 +40,7 @@ def own_name(chart: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartForm:
-    """One type of resource that installs charts. Paths are dotted; `*` stands for each item of a list.
+    """A resource type that installs charts. Paths are dotted; `*` stands for each item of a list.
 
     Attributes:
         types: the resource's type token.
@@ -48,14 +48,14 @@ class ChartForm:
             but the namespace.
         chart: the chart: a name, an address or a path, by the first of these fields that is given.
         version: its version.
-        repository: where it comes from.
+        repository: its address.
         values: its values, a map or YAML text, each laid over those before.
         parameters: single values by dotted names, as items or a map, laid over all others; empty for none.
         archive: the place of a packed chart in base64; empty if the type has none.
         here: a relative path without a repository is a folder of the program.
         files: further values below all others, as files; empty where there are none.
         namespace: where its objects are made, from the resource.
-        changed: what changes its values or its objects in ways that nothing tells, where it is given.
+        changed: what changes its values or its objects in ways that nothing reports, where it is given.
     """
 
     types: re.Pattern[str]
@@ -137,7 +137,7 @@ CHART_TYPES: Final = re.compile(r"kubernetes:helm\.sh/v[34]:Chart")
 """The components that render a chart's objects as children."""
 
 RELEASE_TYPES: Final = re.compile("|".join(form.types.pattern for form in FORMS))
-"""What names a chart, with its values."""
+"""Resource types that name a chart with its values."""
 
 _POLICIES: Final = [
     driver.resources.operator for driver in drivers.known() if driver.resources.operator is not None
@@ -146,7 +146,7 @@ _POLICIES: Final = [
 INSTALLED_TYPES: Final = re.compile(
     "|".join([RELEASE_TYPES.pattern, *(each.policies.pattern for each in _POLICIES)])
 )
-"""The same, and what tells an operator what to do."""
+"""The same, and what reports an operator what to do."""
 
 _VERSION_PREFIX: Final = "v"
 
@@ -159,7 +159,7 @@ _LABEL: Final = "helm.sh/chart"
 """https://helm.sh/docs/chart_best_practices/labels/"""
 
 RENDERED_TYPES: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet")
-"""What a chart renders once that gives devices out."""
+"""Rendered objects of a chart that advertise devices."""
 
 _DIGEST: Final = re.compile(r"oci://.*@sha256:[0-9a-f]{64}")
 
@@ -171,14 +171,14 @@ _DEEPEST: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class ChartRelease:
-    """One installed chart; values are read when they are asked for.
+    """An installed chart; values are read at first use.
 
     Attributes:
         chart_name: the chart's own name: as its Chart.yaml says it, else the last part of a path, an OCI
             address or `repo/chart`; empty if unknown.
         chart: the chart as given.
         version: its version as given.
-        repository: where the chart comes from.
+        repository: the address of the chart's repository.
         namespace: the namespace it is installed into.
         values: its values, from all the places where they are given.
         version_inside: the version that the chart itself says; empty where it is not at hand.
@@ -209,7 +209,7 @@ class ChartRelease:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it is one chart for ever: of a whole version, of a digest, or a folder of the project."""
+        """True if the chart can never change: a whole version, a digest, or a folder of the project."""
         chart = self.chart.text or ""
         if self.files or chart.startswith(_LOCAL) or _DIGEST.fullmatch(chart):
             return True
@@ -243,7 +243,7 @@ class ChartRelease:
 
     @cached_property
     def operator(self) -> Operator | None:
-        """What is known of the operator of a DRA driver that the chart is; None for other charts."""
+        """Operator of a DRA driver that the chart installs; None for other charts."""
         return next((each for each in _POLICIES if each.chart == self.chart_name), None)
 
     @property
@@ -265,14 +265,16 @@ class ChartRelease:
         """The facts of the very version of a DRA driver's or an operator's chart; None if not known."""
         if self.operator is None:
             return self.driver_version
-        told = self.version_text
-        return next((each for each in self.catalogued if _bare(each.version) == told), None)
+        reported = self.version_text
+        return next(
+            (each for each in self.catalogued if each.version.removeprefix(_VERSION_PREFIX) == reported), None
+        )
 
     @property
     def nearest_version(self) -> ChartVersion | None:
         """The newest known version that is not newer than this one, else the oldest; None of other charts."""
-        told, known = _order(self.version_text), self.catalogued
-        older = [each for each in known if not told or _order(each.version) <= told]
+        reported, known = _order(self.version_text), self.catalogued
+        older = [each for each in known if not reported or _order(each.version) <= reported]
         return older[-1] if older else next(iter(known), None)
 
     @property
@@ -285,19 +287,15 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
-def _bare(version: str) -> str:
-    return version.removeprefix(_VERSION_PREFIX)
-
-
 def release(resource: Resource) -> ChartRelease | None:
-    """The chart that a resource installs, of several the first that is known; None for other resources."""
+    """Return the chart that a resource installs, the first known one of several; None for other resources."""
     found = list(releases(resource))
     known = (each for each in found if each.installs is not None or each.operator is not None)
     return next(known, found[0] if found else None)
 
 
 def releases(resource: Resource) -> Iterator[ChartRelease]:
-    """The charts that a resource installs, with those that a chart of the project brings along.
+    """Yield the charts that a resource installs, with the dependencies of the project's charts.
 
     An unknown chart name is noted.
     """
@@ -357,7 +355,7 @@ def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[ChartRelea
 
 
 def is_of_no_driver(installed: ChartRelease) -> bool:
-    """Whether no driver knows a chart, by its name or by its values."""
+    """Return whether no driver knows a chart, by its name or by its values."""
     return not is_known(installed.chart_name)
 
 
@@ -404,13 +402,13 @@ def _of_policy(resource: Resource, operator: Operator) -> ChartRelease:
 
 
 def is_rendered(resource: Resource) -> bool:
-    """Whether a component that renders a chart's objects has made a resource."""
+    """Return whether a component that renders a chart's objects made a resource."""
     types = resource.urn.split("::", 3)[2:3]
     return any(CHART_TYPES.fullmatch(above) for each in types for above in each.split("$")[:-1])
 
 
 def rendered(resource: Resource) -> ChartRelease | None:
-    """The chart that a DaemonSet says it was rendered from, without its values; None of other charts."""
+    """Return the chart in a DaemonSet's labels, without its values; None without such labels."""
     label = resource.get("metadata", "labels", _LABEL)
     name = _NAME_AND_VERSION.fullmatch(label.peek if isinstance(label.peek, str) else "")
     if name is None:
@@ -429,18 +427,18 @@ def rendered(resource: Resource) -> ChartRelease | None:
 
 
 def known_name(name: str, values: Value) -> str:
-    """A chart's name; that of a known one by its values, where no driver knows the name."""
+    """Return a chart's name, or the name of the known chart that its values belong to."""
     if is_known(name):
         return name
     for driver in drivers.known():
-        for told in driver.resources.told_by_values:
-            if sum(values.get(*steps(key)).peek is not None for key in told.keys) >= told.enough:
-                return told.chart
+        for reported in driver.resources.known_by_values:
+            if sum(values.get(*steps(key)).peek is not None for key in reported.keys) >= reported.enough:
+                return reported.chart
     return name
 
 
 def is_known(name: str) -> bool:
-    """Whether a driver knows a chart of a name: its own, an operator's, a plugin's, or one that is none."""
+    """Return whether a driver knows a chart by this name."""
     for driver in drivers.known():
         resources = driver.resources
         own = [own_name(version.chart) for version in driver.facts.versions]

@@ -33,7 +33,7 @@ _UNKNOWN_DRIVERS: Final = ("other.invalid", "another.invalid")
 
 @dataclass(frozen=True, kw_only=True)
 class ClassDemand:
-    """One demand for devices of a class: a request, or one of its alternatives.
+    """A demand for devices of a class: a request or one of its alternatives.
 
     Attributes:
         name: what selects it in constraints, `gpu` or `gpu/h100`.
@@ -47,7 +47,7 @@ class ClassDemand:
 
 
 def devices(resource: Resource) -> Value:
-    """The `devices` of a claim or of a template."""
+    """Return the `devices` of a claim or of a template."""
     inner = ("spec", "spec") if "ResourceClaimTemplate" in resource.type else ("spec",)
     return resource.get(*inner, "devices")
 
@@ -71,14 +71,14 @@ def requests(resource: Resource) -> list[ClassDemand]:
 
 
 def namespace_of(resource: Resource) -> Value:
-    """The namespace of a claim: its own, else its provider's, which comes before that of a kubeconfig."""
+    """Return the namespace of a claim: its own, otherwise its provider's, which precedes the kubeconfig's."""
     own = resource.get("metadata", "namespace")
     by_provider = resource.provider_properties.get("namespace")
     return by_provider if own.absent and not by_provider.absent else own
 
 
 def selectors(holder: Value) -> list[Value]:
-    """The CEL expressions of a request or of a class's spec."""
+    """Return the CEL expressions of a request or of a class's spec."""
     return holder.every("selectors", "*", "cel", "expression")
 
 
@@ -90,7 +90,7 @@ def all_selectors(resource: Resource) -> list[Value]:
 
 
 def configs(resource: Resource) -> list[Value]:
-    """The opaque driver configurations of a class, claim or template."""
+    """Return the opaque driver configurations of a class, claim or template."""
     holder = resource.get("spec") if CLASS_TYPES.fullmatch(resource.type) else devices(resource)
     return holder.every("config", "*", "opaque")
 

@@ -1,4 +1,4 @@
-"""What all clouds say of their resources together: a rule asks every cloud that is registered."""
+"""Resource patterns of all registered clouds."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @cache
 def all_resources() -> tuple[CloudResources, ...]:
-    """What each cloud says."""
+    """Return the resource patterns of each cloud."""
     return tuple(cloud.resources for cloud in clouds.known())
 
 
 def any_of(patterns: Callable[[CloudResources], Iterable[re.Pattern[str]]]) -> re.Pattern[str]:
-    """Matches whatever the patterns of one of the clouds match.
+    """Combine the patterns of all clouds into one.
 
     Args:
         patterns: those that are meant of one cloud.
@@ -31,7 +31,7 @@ def any_of(patterns: Callable[[CloudResources], Iterable[re.Pattern[str]]]) -> r
 
 
 def declared_by(type_token: str) -> CloudResources | None:
-    """The cloud of a control plane, by the type of its resource."""
+    """Return the cloud of a control plane by its resource type."""
     return next((each for each in all_resources() if each.clusters.fullmatch(type_token)), None)
 
 

@@ -1,7 +1,7 @@
 """Objects that a resource contains: a chart's templates at hand, and manifests among values and properties.
 
 Rules evaluate them as resources of their own, with the identity of the resource that contains them. What is
-unknown in them is no finding: nobody can accept it by name.
+unknown in them is no finding: no one can accept it by name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OWN_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a resource contains.
+    """Contents of a resource.
 
     Attributes:
         objects: the objects, as resources of its identity.
@@ -121,7 +121,6 @@ def _plain(value: object) -> object:
 
 
 def _manifests(text: str) -> list[Mapping[str, object]] | None:
-    """Return the objects of YAML text; None if it cannot be read."""
     try:
         documents = read_documents("manifests", text.encode())
     except Unreadable:

@@ -150,15 +150,15 @@ _INSTALLS: Final = re.compile(
     # any other program with one of the verbs that says in the same line where its objects go
     r"|(^|[;&|\n])\s*[\w./-]+( \w+)? (apply|install|upgrade|deploy|sync|bootstrap)(?![\w-])[^\n]*"
     r"(--(kube-?config|kube-?context|namespace)\b|\b(kubernetes|k8s|charts?|manifests?)\b)"
-    # the API server without a client of its own
+    # the API server without its own client
     r"|(kubernetes\.default|KUBERNETES_(SERVICE|PORT)|serviceaccount/token).*/apis?/",
     re.DOTALL,
 )
-"""What installs objects when it runs; a preview does not show them."""
+"""Programs that install objects when they run; a preview does not show the objects."""
 _INSTALLER_IMAGES: Final = re.compile(
     r"(?i)(.*[-_.])?(helm(file)?|kubectl|kustomize|terraform|tofu|pulumi|kapp|kluctl)([-_.].*)?"
 )
-"""The last part of an image's name, of one that only a tool's name tells what it does."""
+"""The last part of an image's name, of one that only a tool's name reports what it does."""
 
 
 def installing_pods(resource: Resource) -> bool:
@@ -209,7 +209,7 @@ _SHAPES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("pods", re.compile(r"(?i)containers?|image|podspec|pod(template)?|args|command|script")),
     ("a version of Kubernetes", re.compile(r"(?i)(kubernetes)?version")),
 )
-"""What properties below `spec` are called that hold something, whatever the product."""
+"""Names of properties below `spec` that contain objects, for any product."""
 
 
 def _hidden_by(resource: Resource) -> str:

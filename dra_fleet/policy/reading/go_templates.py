@@ -94,7 +94,6 @@ class Templates:
         return self._pipeline(tokens, dot)[0]
 
     def _pipeline(self, tokens: list[str], dot: object) -> tuple[object, list[str]]:
-        """Evaluate up to the closing parenthesis; return the value and the rest."""
         piped: list[object] = []
         words: list[object] = []
         while tokens:
@@ -183,10 +182,6 @@ def _formatted(given: list[object]) -> str:
     return re.sub(r"%[sdvq]", lambda _: _printed(next(parts, UNKNOWN)), str(given[0]))
 
 
-def _last(given: list[object]) -> object:
-    return given[-1]
-
-
 _FUNCTIONS: Final[Mapping[str, Callable[[list[object]], object]]] = {
     "default": lambda given: given[-1] or given[0],
     "not": lambda given: not given[-1],
@@ -208,7 +203,8 @@ _FUNCTIONS: Final[Mapping[str, Callable[[list[object]], object]]] = {
     "printf": _formatted,
     "tpl": lambda given: given[0],
     **dict.fromkeys(
-        ("required", "toString", "trim", "trimSuffix", "trunc", "lower", "int", "int64", "fromYaml"), _last
+        ("required", "toString", "trim", "trimSuffix", "trunc", "lower", "int", "int64", "fromYaml"),
+        lambda given: given[-1],
     ),
 }
 
@@ -238,7 +234,6 @@ def _printed(value: object) -> str:
 
 
 def _parsed(text: str) -> _Node:
-    """Return a template as blocks. What does not close ends with the text."""
     top = _Node("")
     open_blocks: list[tuple[_Node, list[_Node | str]]] = [(top, top.inside)]
     at = 0

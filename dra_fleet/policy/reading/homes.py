@@ -1,4 +1,4 @@
-"""Which cluster a resource belongs to, as far as a program alone tells.
+"""Cluster of each resource, as far as the program alone shows it.
 
 A pool names its cluster by depending on it. An object of Kubernetes belongs to its provider's cluster, from
 which the provider's kubeconfig comes; its own dependencies never decide. If the program does not declare that
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """What a provider's settings tell of its cluster.
+    """Cluster that a provider's settings identify.
 
     Attributes:
         by: the server's address; a context of a kubeconfig file that is not the program's; nothing known.
@@ -38,15 +38,15 @@ class Reached:
 
 
 def reached_by(resource: Resource) -> Reached:
-    """What the provider of a resource reaches; asking notes nothing.
+    """Return the cluster that the provider of a resource connects to; notes no unknown value.
 
     https://www.pulumi.com/registry/packages/kubernetes/api-docs/provider/
     """
     if resource.provider is None:
         return Reached(by="unknown")
-    told = [resource.provider_properties.get(key) for key in ("kubeconfig", "context", "cluster")]
-    kubeconfig, context, cluster = (value.peek for value in told)
-    if any(value.possible and not isinstance(value.peek, str) for value in told):
+    reported = [resource.provider_properties.get(key) for key in ("kubeconfig", "context", "cluster")]
+    kubeconfig, context, cluster = (value.peek for value in reported)
+    if any(value.possible and not isinstance(value.peek, str) for value in reported):
         return Reached(by="unknown")
     chosen, named, text = str(context or ""), str(cluster or ""), str(kubeconfig or "")
     read = _read(text)
@@ -65,10 +65,10 @@ CLUSTER_TYPES: Final = re.compile(rf"{_OF_CLOUDS.pattern}|{OWN_CLUSTERS.pattern}
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterHome:
-    """A cluster as far as it is told apart from others.
+    """A cluster as far as it is shown separately from others.
 
     Attributes:
-        by: what tells it: its own resource, its server, a context of a kubeconfig, where Argo CD sends it,
+        by: what reports it: its own resource, its server, a context of a kubeconfig, where Argo CD sends it,
             what its provider's unknown kubeconfig needs, that provider alone, or nothing.
         key: what is the same for the same cluster.
     """
@@ -77,7 +77,7 @@ class ClusterHome:
     key: tuple[str, ...] = ()
 
     def is_other(self, other: ClusterHome) -> bool | None:
-        """Whether another is another cluster; None if nothing tells."""
+        """Return whether `other` is another cluster; None if unknown."""
         if self == other:
             return None if self.by == "unknown" else False
         if self.by != other.by or self.by in ("provider", "unknown", "context"):
@@ -135,11 +135,11 @@ class Homes:
         return self._found[resource.urn]
 
     def together(self, first: Resource, second: Resource) -> bool:
-        """Whether two resources may be on the same cluster; unknown counts as yes."""
+        """Return whether two resources may be on the same cluster; unknown counts as yes."""
         return self.of(first).is_other(self.of(second)) is not True
 
     def undecided(self, first: Resource, second: Resource) -> bool:
-        """Whether unknown kubeconfigs hide if two resources share a cluster; each of them is noted."""
+        """Return whether unknown kubeconfigs hide if two resources share a cluster; each of them is noted."""
         if self.of(first).is_other(self.of(second)) is not None:
             return False
         asked = [each.provider_properties.get("kubeconfig").unknown for each in (first, second)]
@@ -189,7 +189,7 @@ class Homes:
         return f"{_OF_STACK}{needed.get('name').peek or needed.name}"
 
     def _outermost(self, cluster: Resource) -> str:
-        """A cluster component and the cloud's own resource within it are one."""
+        """Return the cluster component around a cloud's resource: the two are one cluster."""
         above = [found for found in self._stack.ancestors(cluster) if CLUSTER_TYPES.fullmatch(found.type)]
         return above[-1].urn if above else cluster.urn
 
@@ -214,7 +214,6 @@ class Homes:
 
 
 def _read(text: str) -> Mapping[str, object] | None:
-    """The kubeconfig itself; None where the text names files of one."""
     try:
         documents = read_documents("kubeconfig", text.encode())
     except Unreadable:

@@ -1,4 +1,4 @@
-"""Which Kubernetes minor stores what a program declares, as far as the program says."""
+"""Kubernetes version of each resource's cluster, as far as the program shows it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KUBERNETES: Final = Parameter(
 
 
 def has(gate: FeatureGate, minor: str | None) -> bool:
-    """Whether a feature gate is on by default.
+    """Return whether a feature gate is on by default.
 
     Args:
         gate: the gate.
@@ -57,7 +57,7 @@ class Minors:
         self._found: dict[ClusterHome, str | None] = {}
 
     def of(self, resource: Resource) -> str | None:
-        """The minor, such as 1.36, of the cluster that a resource lives in; None if nothing says it."""
+        """Return the Kubernetes version, such as 1.36, of a resource's cluster; None if unknown."""
         home = self._homes.of(resource)
         if home not in self._found:
             self._found[home] = self._said_by(home) or self._otherwise

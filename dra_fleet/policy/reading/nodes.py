@@ -1,4 +1,4 @@
-"""The pools of a stack, and on which of them drivers and device plugins run, as far as a program tells."""
+"""The pools of a stack, and on which of them drivers and device plugins run, as far as a program reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Nodes:
         return [pool for pool in near if any(pool.has_gpus_in(self._stack, each.driver) for each in drivers)]
 
     def served(self, plugin: DriverPlugin) -> list[NodePool]:
-        """The pools whose devices a driver's plugin publishes, if it tolerates their taints."""
+        """Return the pools whose devices a driver's plugin publishes, if it tolerates their taints."""
         return [
             pool
             for pool in self._near([plugin.resource])
@@ -46,7 +46,7 @@ class Nodes:
         ]
 
     def give_out(self, drivers: Sequence[Advertiser], pool: NodePool) -> bool:
-        """Whether one of some drivers may run on a pool and give its GPUs out."""
+        """Return whether one of the drivers may run on a pool and advertise its GPUs."""
         near = any(self.homes.together(pool.resource, driver.resource) for driver in drivers)
         return near and any(self.has_gpus(pool, each) and self.chosen(each, pool) for each in drivers)
 
@@ -55,14 +55,14 @@ class Nodes:
         return pool.has_gpus_in(self._stack, advertiser.driver)
 
     def chosen(self, found: Advertiser | DriverPlugin, pool: NodePool) -> bool:
-        """Whether the labels of a pool let something run there."""
+        """Return whether the labels of a pool match the node selector."""
         labelled = any(self.homes.together(pool.resource, chart) for chart in self._labelling)
         together = self.homes.together(pool.resource, found.resource)
         labels = pool_labels(pool, discovered=labelled or pool.cloud.labels_gpus)
         return together and found.where.may_match(labels)
 
     def tolerated(self, found: Advertiser, pool: NodePool) -> bool:
-        """Whether the taints that a pool declares let something run there; not if unknown, which is noted."""
+        """Return whether the pods tolerate a pool's declared taints; False if unknown, which is noted."""
         taints = declared_taints(pool)
         if pool.taint_list.possible and pool.taint_list.plain is None:
             return False
@@ -71,7 +71,6 @@ class Nodes:
         return not found.tolerated.unknown and not found.tolerated.missing(taints)
 
     def _near(self, installed: Sequence[Resource]) -> list[NodePool]:
-        """The pools in the clusters of resources."""
         return [
             pool
             for resource in self._stack.of(POOL_TYPES)

@@ -31,22 +31,22 @@ class InstalledOperator:
 
     @property
     def switch(self) -> Value:
-        """What decides whether it installs the devices' driver."""
+        """Value that decides whether the operator installs the devices' driver."""
         return self.release.value(self.kind.kernel_driver.key)
 
     @property
     def installs_driver(self) -> bool:
-        """Whether it installs the devices' driver; not if unknown, which is noted."""
+        """True if the operator installs the devices' driver; False if unknown, which is noted."""
         return is_on(self.release, self.kind.kernel_driver)
 
     @property
     def root(self) -> str:
-        """Where it installs it."""
+        """Installation directory of the driver."""
         return self.release.value(self.kind.root).text or self.kind.default_root
 
 
 def operators(stack: Stack) -> list[InstalledOperator]:
-    """The operators that a program installs."""
+    """Return the operators that a program installs."""
     return [
         InstalledOperator(release=each, kind=each.operator)
         for resource in stack.of(INSTALLED_TYPES)
@@ -56,7 +56,7 @@ def operators(stack: Stack) -> list[InstalledOperator]:
 
 
 def installer_for(pool: NodePool, among: list[InstalledOperator], homes: Homes) -> InstalledOperator | None:
-    """The operator that installs the GPU driver on a pool's nodes."""
+    """Return the operator that installs the GPU driver on a pool's nodes."""
     near = [
         each
         for each in among

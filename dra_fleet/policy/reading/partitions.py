@@ -1,4 +1,4 @@
-"""Where a program has devices divided into partitions."""
+"""Partitions of devices that a program configures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POOL_TYPES: Final = any_of(lambda resources: [form.types for form in resources.p
 
 
 def pools(resource: Resource) -> list[NodePool]:
-    """The pools that a resource declares."""
+    """Return the pools that a resource declares."""
     found: list[NodePool] = []
     for resources in all_resources():
         for form in resources.pools:
@@ -39,7 +39,7 @@ _NODES: Final = re.compile(r"kubernetes:core/v1:Node(Patch)?")
 
 
 def asked(stack: Stack, pool: NodePool) -> list[Value]:
-    """Where a pool asks for partitions or may do so: labels of drivers, and the cloud's own fields."""
+    """Return the places where a pool may request partitions: labels of drivers, and fields of the cloud."""
     labels = [(pool.label(dividing.label), dividing.whole_label) for dividing in dividable()]
     found = [value for value, whole in labels if value.peek != whole]
     return [
@@ -50,7 +50,7 @@ def asked(stack: Stack, pool: NodePool) -> list[Value]:
 
 
 def divides(stack: Stack) -> bool:
-    """Whether anything of the program tells that devices are divided.
+    """Return whether any resource of the program divides devices.
 
     A pool or a node asks for partitions, a driver or its operator makes them, or a claim configures one.
     """
@@ -68,14 +68,14 @@ def _by_chart(installed: ChartRelease) -> bool:
     dividing = None if found is None else found.resources.dividable
     if dividing is not None and installed.value(dividing.switch).peek is True:
         return True
-    told = [] if installed.operator is None else [each.operator_values for each in dividable()]
-    given = [(installed.value(key).peek, whole) for values in told for key, whole in values]
+    reported = [] if installed.operator is None else [each.operator_values for each in dividable()]
+    given = [(installed.value(key).peek, whole) for values in reported for key, whole in values]
     return any(isinstance(value, str) and value not in whole for value, whole in given)
 
 
 def _by_label(node: Resource) -> bool:
-    told = [(node.get("metadata", "labels", each.label).peek, each.whole_label) for each in dividable()]
-    return any(isinstance(value, str) and value not in ("", whole) for value, whole in told)
+    reported = [(node.get("metadata", "labels", each.label).peek, each.whole_label) for each in dividable()]
+    return any(isinstance(value, str) and value not in ("", whole) for value, whole in reported)
 
 
 def _by_config(resource: Resource) -> bool:

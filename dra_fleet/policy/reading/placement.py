@@ -1,4 +1,4 @@
-"""On which nodes the pods of a DaemonSet may run, as far as a program tells: node selectors and affinity."""
+"""Nodes on which the pods of a DaemonSet may run, by the node selectors and affinity of a program."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def placement(pods: Value, default: Mapping[str, str] | None = None) -> Required
 
 
 def pool_labels(pool: NodePool, *, discovered: bool) -> Labels:
-    """The labels of a pool's nodes; asking for one that is unknown notes it.
+    """Return the labels of a pool's nodes; reading an unknown label notes it.
 
     Args:
         pool: the pool.
         discovered: whether something labels GPU nodes by what is found on them.
     """
-    return lambda key: _held(pool, key, discovered=discovered)
+    return lambda key: _label_value(pool, key, discovered=discovered)
 
 
 def _term(term: Value) -> Term:
@@ -62,7 +62,7 @@ def _demands(demands: Value) -> tuple[Requirement, ...]:
 
 
 def _demand(demand: Value) -> Requirement:
-    """One demand; what is unknown of it is noted, and an unknown key asks for a label that nobody knows."""
+    """Return the requirement of one node selector term; unknown parts are noted."""
     return Requirement(
         key=demand.get("key").text or "",
         operator=demand.get("operator").text or "Exists",
@@ -70,7 +70,7 @@ def _demand(demand: Value) -> Requirement:
     )
 
 
-def _held(pool: NodePool, key: str, *, discovered: bool) -> Held:
+def _label_value(pool: NodePool, key: str, *, discovered: bool) -> Held:
     label = pool.label(key)
     if not key or label.unknown:
         return MissingLabel.UNKNOWN

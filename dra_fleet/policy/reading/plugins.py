@@ -39,20 +39,20 @@ class DriverPlugin:
 
     @property
     def tolerated(self) -> Tolerated:
-        """The taints that it tolerates; nothing tells what the default of an unheard-of version is."""
+        """The taints that it tolerates; nothing reports what the default of an unheard-of version is."""
         version = self.release.driver_version
         given = self._values.get("tolerations")
         if version is None:
             return Tolerated(given=given, otherwise=None)
         default, fixed = (
-            [Toleration.of(each) for each in told]
-            for told in (version.plugin_tolerations, version.fixed_tolerations)
+            [Toleration.of(each) for each in reported]
+            for reported in (version.plugin_tolerations, version.fixed_tolerations)
         )
         return Tolerated(given=given, otherwise=default, always=fixed)
 
     def publishes(self, stack: Stack, pool: NodePool) -> bool:
-        """Whether a pool's nodes have devices of the driver, as far as its machines are known."""
-        match self.driver.resources.told_by:
+        """Return whether a pool's nodes have devices of the driver, as far as its machines are known."""
+        match self.driver.resources.known_by:
             case "gpus":
                 return pool.has_gpus_of(self.driver)
             case "machines":
@@ -62,13 +62,12 @@ class DriverPlugin:
 
     @property
     def _values(self) -> Value:
-        """What the chart is told about the plugin's pods."""
         section = self.driver.plugin_section
         return self.release.values.get(section) if section else self.release.values
 
 
 def driver_plugin(installed: ChartRelease) -> DriverPlugin | None:
-    """The plugin that a chart brings; None for other charts, and where it publishes no devices."""
+    """Return the plugin that a chart installs; None for other charts, or if it publishes no devices."""
     driver = installed.installs
     if driver is None:
         return None
@@ -86,7 +85,7 @@ def driver_plugins(stack: Stack) -> list[DriverPlugin]:
 
 
 def is_on(installed: ChartRelease, switch: Switch) -> bool:
-    """Whether a chart is told to turn something on; not if unknown, which is noted."""
+    """Return whether a chart turns something on; False if unknown, which is noted."""
     given = installed.value(switch.key)
     if given.absent:
         return switch.default

@@ -26,7 +26,7 @@ POD_TYPES: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """One container of a pod, init containers among them."""
+    """A container of a pod, or an init container."""
 
     value: Value
 
@@ -58,7 +58,7 @@ class PodSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What a container runs, as far as its command and arguments say.
+    """Program of a container, as far as its command and arguments show it.
 
     Attributes:
         words: the programs, each by its path or name; empty if only the image says it.
@@ -99,7 +99,7 @@ def _programs(words: list[str]) -> Iterator[str]:
         ended = [each for each in rest if not each.startswith("-") and not _ASSIGNED.fullmatch(each)]
         if ended:
             yield from _programs(ended)
-            if name in _VALUED:  # a value, such as the seconds of `timeout`, comes before the program
+            if name in _VALUED:  # a value, such as the seconds of `timeout`, precedes the program
                 yield from _programs(ended[1:])
     elif name in _SHELLS:
         for script in (each for each in rest if not each.startswith("-")):
@@ -198,7 +198,7 @@ def _says_devices(pods: PodSpec) -> bool:
 
 
 def pod_specs(resource: Resource) -> list[PodSpec]:
-    """The pod specs of a resource whose type matches `POD_TYPES`, those that it leaves out aside."""
+    """Return the pod specs of a resource whose type matches `POD_TYPES`, without omitted ones."""
     version, _, kind = resource.type.removeprefix("kubernetes:").partition(":")
     templates = pod_templates(version.removeprefix("core/"), kind.removesuffix("Patch"))
     places = [place for template in templates for place in resource.properties.every(*template, "spec")]

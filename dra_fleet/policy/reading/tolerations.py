@@ -1,4 +1,4 @@
-"""Tolerations of pods, as far as a program tells them."""
+"""Tolerations of pods, as far as a program reports them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _UNTIL_READY: Final = re.compile(r"(not-?ready|uninitialized)$")
 
 
 def tolerations(given: Value) -> list[Toleration]:
-    """The tolerations of a list; what is unknown in it is noted and covers nothing."""
+    """Parse a list of tolerations; unknown ones are noted and cover nothing."""
     return [Toleration.of({key: value.text or "" for key, value in item.entries}) for item in given.items]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerated:
-    """What the pods of a DaemonSet tolerate, read when it is asked for.
+    """Tolerations of a DaemonSet's pods, read at first use.
 
     Attributes:
         given: their list of tolerations.
-        otherwise: what they tolerate where no list is given; None if nothing tells.
+        otherwise: what they tolerate where no list is given; None if unknown.
         always: what they tolerate whatever the list says.
     """
 
@@ -40,23 +40,23 @@ class Tolerated:
 
     @property
     def unknown(self) -> bool:
-        """Whether some of the list is unknown, which is noted."""
+        """True if part of the list is unknown, which is noted."""
         return self.given.possible and self.given.plain is None
 
     def missing(self, taints: Iterable[Taint]) -> list[Taint] | None:
-        """The taints that keep the pods off; None if nothing tells, or some of the list is unknown."""
-        told = tolerations(self.given) if self.given.possible else self.otherwise
-        if told is None or self.unknown:
+        """Return the taints that the pods do not tolerate; None if they or part of the list are unknown."""
+        reported = tolerations(self.given) if self.given.possible else self.otherwise
+        if reported is None or self.unknown:
             return None
-        return untolerated_taints(taints, (*told, *self.always))
+        return untolerated_taints(taints, (*reported, *self.always))
 
 
 def declared_taints(pool: NodePool) -> list[Taint]:
-    """The pool's own taints that a pod must tolerate to run there; unknown ones are noted and left out."""
+    """Return the pool's own taints that a pod must tolerate; unknown ones are noted and omitted."""
     return [taint for taint in pool.taints if taint.keeps_off and not _UNTIL_READY.search(taint.key)]
 
 
 def added_taints(pool: NodePool) -> Iterator[Taint]:
-    """The taints that a cloud puts on the pool's nodes by itself, some of them not in every cluster."""
+    """Yield the taints that a cloud adds to the pool's nodes by itself, some only in some clusters."""
     for key, value in pool.cloud.added_taints(pool):
         yield Taint(key=key, value=value, effect="NoSchedule")

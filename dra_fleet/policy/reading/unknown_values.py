@@ -25,7 +25,7 @@ def unknown_values(resource: Resource, installed: ChartRelease, version: ChartVe
         yield Finding(
             resource,
             value,
-            "is one key with dots in it, which Helm ignores without a word",
+            "is one key with dots in it, which Helm ignores silently",
             "one key below the other",
             f"write {nested}: …{'}' * nested.count('{')}",
         )
@@ -54,7 +54,7 @@ def _dotted(version: ChartVersion, values: Value, prefix: str) -> Iterator[Value
 
 
 def _sketch(version: ChartVersion, values: Value, prefix: str) -> Mapping[str, object]:
-    """The values as far as the chart says what they must be; unknown ones, which are noted, are left out."""
+    """Return the values that the chart requires; unknown ones are noted and omitted."""
     found: dict[str, object] = {}
     for name, value in values.entries:
         key = f"{prefix}{name}"

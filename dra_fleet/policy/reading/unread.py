@@ -55,14 +55,14 @@ _OF_CLUSTERS: Final = re.compile(
     r"|config_?sync|sync_?repo|machine_?configuration\w*|control_?plane_?(nodes?|machines?)"
     r"|(eks|gke|aks|kubernetes)_?(cluster)?_?(config(uration)?|properties)"
 )
-"""What any provider calls properties of clusters, and of what installs charts or manifests on them."""
+"""Property names, of any provider, for clusters and for installers of charts or manifests."""
 _SNAPSHOTS: Final = re.compile(r"azure(-native(_\w+)?)?:containerservice[/:].*")
 _TEMPLATES: Final = any_of(lambda resources: [each.types for each in resources.machine_templates])
 _TEMPLATED: Final = re.compile(r"\{\{")
 
 
 def _names(pattern: re.Pattern[str]) -> Callable[[Resource], bool]:
-    """Whether a text of a resource is one of some, or the place that names what it is, is unknown."""
+    """Build a test for resources with a text that matches, or with an unknown name."""
     return lambda resource: any(
         (value.possible and value.peek is None and value.path[-1:] and value.path[-1] in _NAMING)
         or (isinstance(value.peek, str) and pattern.search(value.peek))
@@ -71,7 +71,7 @@ def _names(pattern: re.Pattern[str]) -> Callable[[Resource], bool]:
 
 
 def _is_of_git(resource: Resource) -> bool:
-    """Whether a repository or a generator says what is installed: no chart that is known by its name."""
+    """Return whether a repository or a generator decides the content, so that no chart name is known."""
     if resource.get("spec", "templatePatch").possible:
         return True
     return any(
@@ -87,7 +87,7 @@ def _is_of_git(resource: Resource) -> bool:
 
 
 def _is_chart_of_devices(resource: Resource) -> bool:
-    """Whether a chart that no driver knows says by its name or its place that it may give devices out."""
+    """Return whether the name or the place of an unknown chart suggests that it advertises devices."""
     return any(
         not installed.files
         and is_of_no_driver(installed)
@@ -97,7 +97,6 @@ def _is_chart_of_devices(resource: Resource) -> bool:
 
 
 def _is_chart_elsewhere(resource: Resource) -> bool:
-    """Return whether a chart of the program is not at hand, or has unreadable templates of devices."""
     unreadable = contents(resource).unreadable
     return any(installed.missing and is_of_no_driver(installed) for installed in releases(resource)) or any(
         _OF_DEVICES.search(text) or SOCKETS.rpartition("/")[0] in text for _, text in unreadable
@@ -165,7 +164,7 @@ def _changes_nodes(resource: Resource) -> bool:
 
 
 def _has_containers(resource: Resource) -> bool:
-    """Whether an object has containers, or asks for what only devices are asked for by.
+    """Return whether an object has containers, or fields that only requests for devices have.
 
     In a harmless group, containers only count if they have an image: others change what its controller makes.
     """
@@ -319,7 +318,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         _by_script,
     ),
 )
-"""What each may hold, the types, and which resources of them; the first that matches counts."""
+"""Possible content, resource types, and a test of the resource; the first match counts."""
 _READ: Final = (CLUSTER_TYPES, VERSIONED, POD_TYPES, INSTALLED_TYPES)
 _TYPES: Final = tuple((what, re.compile(types), about) for what, types, about in UNREAD)
 
@@ -328,7 +327,10 @@ _OF_A_SNAPSHOT: Final = "a pool of any Kubernetes version, which its snapshot ha
 
 
 def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
-    """The resources that no rule reads, with what each may hold; components are read by their children."""
+    """Yield the resources that no rule reads, with their possible content.
+
+    Components are read by their children.
+    """
     parents = {resource.parent for resource in stack.resources}
     hidden = {**_hiding_drivers(stack), **_unknown_plugins(stack)}
     snapshots = _of_snapshots(stack)
@@ -423,7 +425,7 @@ def _of_snapshots(stack: Stack) -> dict[str, str]:
 
 
 def _hiding_drivers(stack: Stack) -> dict[str, str]:
-    """What installs charts that no driver knows, where a program has classes and no known driver."""
+    """Return the charts that no driver knows, if a program has classes and no known driver."""
     if not stack.of(CLASS_TYPES) or any(found.kind == "dra" for found in advertisers(stack)):
         return {}
     charts = [(each, installed) for each in stack.of(RELEASE_TYPES) for installed in releases(each)]
@@ -435,13 +437,12 @@ def _hiding_drivers(stack: Stack) -> dict[str, str]:
 
 
 def _is_read(stack: Stack, resource: Resource) -> bool:
-    """Whether rules read a resource: a pool, unless it leaves its nodes' images to what no program says."""
-    told = [cloud.images_told(stack, resource) for cloud in all_resources()]
-    return any(told) or (bool(pools(resource)) and False not in told)
+    reported = [cloud.known_images(stack, resource) for cloud in all_resources()]
+    return any(reported) or (bool(pools(resource)) and False not in reported)
 
 
 def _may_hold(resource: Resource) -> str:
-    """What a resource may hold that no rule reads; empty if nothing."""
+    """Return the possible content of a resource that no rule reads; empty if none."""
     found = [(what, about) for what, types, about in _TYPES if types.fullmatch(resource.type)]
     is_read = found and any(types.fullmatch(resource.type) for types in _READ)
     return next((what for what, about in found if (not is_read if about is None else about(resource))), "")

@@ -1,4 +1,4 @@
-"""Where resources say which Kubernetes they run, and versions as the clouds write them."""
+"""Kubernetes versions of resources, in each cloud's notation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class KubernetesVersion:
 
     @classmethod
     def read(cls, text: str | None) -> KubernetesVersion | None:
-        """The version that a text says, if it says one."""
+        """Parse a version; return None if the text is none."""
         match = _VERSION.fullmatch(text or "")
         if match is None:
             return None
@@ -43,12 +43,12 @@ class KubernetesVersion:
 
     @classmethod
     def read_any(cls, value: object) -> KubernetesVersion | None:
-        """The version that a value says, if it is text and says one."""
+        """Parse a version from any value; return None if the value is none."""
         return cls.read(value) if isinstance(value, str) else None
 
     @classmethod
     def read_known(cls, text: str) -> KubernetesVersion:
-        """The version of a text from the catalogue.
+        """Parse a version from the catalogue.
 
         Raises:
             ValueError: It says none.
@@ -69,7 +69,7 @@ _VERSION: Final = re.compile(
 OWN_CLUSTERS: Final = re.compile(r"dra-fleet:clouds:\w+")
 """This program's components that hold a cluster, whichever cloud it is on."""
 FIELDS: Final = (
-    VersionField(types=OWN_CLUSTERS, path=("kubernetes",), otherwise="nothing that can be told"),
+    VersionField(types=OWN_CLUSTERS, path=("kubernetes",), otherwise="nothing that is known"),
     *(field for resources in all_resources() for field in resources.versions),
 )
 """Every place where a version is given."""

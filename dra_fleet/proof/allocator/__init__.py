@@ -1,7 +1,7 @@
 """Allocate a pod's claims on one node exactly as the scheduler does; pure, without a cluster.
 
 A port of the allocator of https://github.com/kubernetes/dynamic-resource-allocation (structured/internal), as
-each minor has it, held to it by tests. It decides one pod on one node; which node, in which
+each version has it; tests compare both. It decides one pod on one node; which node, in which
 order of pods, is not its business.
 """
 

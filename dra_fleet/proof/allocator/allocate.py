@@ -37,7 +37,7 @@ def allocate(
     minor: str,
     most_steps: int = MOST_STEPS,
 ) -> Outcome:
-    """Whether, and with which devices, a pod's claims can be allocated on a node.
+    """Allocate a pod's claims on a node.
 
     Args:
         claims: The pod's claims that are not allocated yet, in the pod's order: resource.k8s.io/v1 objects.
@@ -67,7 +67,7 @@ def allocate_alike(
     alike: AnyOrder | None,
     steps: Steps,
 ) -> list[Outcome]:
-    """What comes out where some devices are as good as each other: one search stands for many.
+    """Allocate with interchangeable devices: one search stands for many.
 
     Args:
         claims: as for ``allocate``, like all that follow but two.
@@ -77,7 +77,7 @@ def allocate_alike(
         in_use: what earlier pods hold.
         minor: the Kubernetes minor.
         alike: which devices are as good as each other, and which drivers publish theirs in any order; all
-            that may then come out is told, but for one that only asks for the first. None for nothing.
+            that may then come out is reported, but for one that only asks for the first. None for nothing.
         steps: of the search, after which it is given up.
 
     Raises:
@@ -113,9 +113,9 @@ def outcomes(
 
 @dataclass(frozen=True)
 class _Question:
-    """What a pod asks of a node."""
+    """A pod's question about a node."""
 
-    wanted: Sequence[Object]
+    requested: Sequence[Object]
     classes: Mapping[str, Object]
     node: CandidateNode
     in_use: InUse
@@ -135,7 +135,7 @@ class _Question:
         gates = self.features
         selection = Selection(self.cel, gates, self.node)
         try:
-            demands = Preparation(self.classes, pools, selection, gates, self.in_use).claims(self.wanted)
+            demands = Preparation(self.classes, pools, selection, gates, self.in_use).claims(self.requested)
             if gates.mixes_alternatives:
                 selection = Selection(self.cel, gates, self.node)
             search = Search(demands, pools, selection, gates, self.in_use, any_order=self.any_order)

@@ -1,4 +1,4 @@
-"""How much of a device a request consumes, and whether there is enough of it.
+"""Share of a device that a request consumes, and whether enough of it is free.
 
 The gate DRAFractionalCapacityRange is off by default in every minor: 1.37 has it on only for clusters whose
 minimum compatibility version is 1.37, and that is one lower by default. Source:
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 Amounts = Mapping[str, "Amount"]
 
 
-def fits(device: AllocatableDevice, requested: Amounts, held: Amounts, tried: Amounts) -> bool:
-    """Whether a request can be had from a device beside what is held and tried already."""
+def fits(device: AllocatableDevice, requested: Amounts, in_use: Amounts, tried: Amounts) -> bool:
+    """Return whether a request fits on a device in addition to the parts in use and already tried."""
     if any(name not in device.capacity for name in requested):
         return False
     for name, capacity in device.capacity.items():
-        if not (capacity.has_policy or name in requested or name in held or name in tried):
-            # Everything is consumed, of which nobody has anything.
+        if not (capacity.has_policy or name in requested or name in in_use or name in tried):
+            # Everything is consumed, of which no one has anything.
             continue
         consumed = _consumption(capacity, requested.get(name))
         if _violates_policy(capacity, consumed):
             return False
-        if consumed + held.get(name, 0) + tried.get(name, 0) > capacity.value:
+        if consumed + in_use.get(name, 0) + tried.get(name, 0) > capacity.value:
             return False
     return True
 
 
 def wrong_amount(device: AllocatableDevice, requested: Amounts) -> str:
-    """Why Kubernetes from 1.37 on gives up on a pod for a request or a policy; empty where it does not.
+    """Return why Kubernetes 1.37 and later stop at a request or a policy; empty if they do not.
 
     Source:
     https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/structured/internal/incubating/consumable_capacity.go.
@@ -45,9 +45,9 @@ def wrong_amount(device: AllocatableDevice, requested: Amounts) -> str:
     if any(name not in device.capacity for name in requested):
         return ""
     for name, capacity in device.capacity.items():
-        wanted = requested.get(name)
-        problem = "" if wanted is None else _beyond_range(capacity, wanted)
-        if not problem and _consumption(capacity, wanted) < 0:
+        amount = requested.get(name)
+        problem = "" if amount is None else _beyond_range(capacity, amount)
+        if not problem and _consumption(capacity, amount) < 0:
             problem = "capacity value is negative"
         if problem:
             return f'capacity "{name}": {problem}'
@@ -55,7 +55,6 @@ def wrong_amount(device: AllocatableDevice, requested: Amounts) -> str:
 
 
 def _beyond_range(capacity: Capacity, requested: Amount) -> str:
-    """Why a request cannot be rounded up to a step of a range."""
     if capacity.least is None or capacity.step is None or requested < capacity.least:
         return ""
     text = str(Quantity(Fraction(requested)))
@@ -71,12 +70,12 @@ _NOT_REPRESENTABLE = "capacity request cannot be represented in the device's ran
 
 
 def consumed_by(device: AllocatableDevice, requested: Amounts) -> dict[str, Amount]:
-    """What a request takes from a shared device."""
+    """Return the capacity that a request consumes of a shared device."""
     return {name: _consumption(capacity, requested.get(name)) for name, capacity in device.capacity.items()}
 
 
 def _consumption(capacity: Capacity, requested: Amount | None) -> Amount:
-    """A request rounded up to what can be had; the default, else everything, where none is made."""
+    """Round a request up to an available amount; without one return the default, otherwise everything."""
     if requested is None:
         return capacity.value if capacity.default is None else capacity.default
     if capacity.least is not None:

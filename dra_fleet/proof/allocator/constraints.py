@@ -1,4 +1,4 @@
-"""What a claim demands of its devices together: an attribute that all share, or that no two share.
+"""Constraints on the devices of a claim together: an equal or a distinct attribute.
 
 Source:
 https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/constraint.go.
@@ -36,7 +36,7 @@ class RequestName(Protocol):
 
 
 class Constraint(ABC):
-    """One entry of ``constraints``; a search that turns back removes devices in reverse order."""
+    """An entry of ``constraints``; a search that turns back removes devices in reverse order."""
 
     def __init__(self, requests: list[str], attribute: str) -> None:
         self._requests = frozenset(requests)
@@ -148,7 +148,7 @@ def _differ(known: Object, value: Object) -> bool:
 
 
 def of_claim(claim_name: str, devices: Object, features: Features) -> list[Constraint]:
-    """The constraints of a claim's ``spec.devices``, fresh.
+    """Build the constraints of a claim's ``spec.devices``.
 
     Raises:
         Stop: An entry demands nothing that is known.

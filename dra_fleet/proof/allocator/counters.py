@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # What the allocator of each minor can do by default, and where its code decides differently.
 #
-# Each minor is held to its own library by tests: 0.34.13, 0.35.10, 0.36.3 and 0.37.2 of
+# Tests compare each version with its own library: 0.34.13, 0.35.10, 0.36.3 and 0.37.2 of
 # https://github.com/kubernetes/dynamic-resource-allocation. Source of the gates:
 # https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
 
@@ -32,10 +32,10 @@ class Features:
         uses_incomplete_pools: Pools whose slices are not all there yet still give devices by count, and only
             the slices for the node are looked at.
         invalid_pool_is_fatal: Meeting an invalid pool ends the whole attempt.
-        ignores_counter_slices: Slices with counters are left out where devices cannot consume any.
+        ignores_counter_slices: Slices with counters are omitted where devices cannot consume any.
         any_order: Pools are tried in random order.
         mixes_alternatives: `All` in an alternative is counted with what is known about the alternative before
-            it, and after its first device the search goes on with the first alternative.
+            it, and after its first device the search continues with the first alternative.
         limit_by_claim: More devices than a claim can hold are found once a claim is added up.
         distinct_per_request: distinctAttribute remembers the last device of each request only.
         counters_by_pool_name: Pools of one name share their counters, whatever their driver.
@@ -147,7 +147,7 @@ class CounterLedger:
 
 
 def matches(node: CandidateNode, selection: Object) -> bool:
-    """Whether a node is meant by ``nodeName``, ``allNodes`` or ``nodeSelector``, the first that is set."""
+    """Return whether ``nodeName``, ``allNodes`` or ``nodeSelector``, the first one set, selects a node."""
     name = selection.get("nodeName")
     if name:
         return bool(node.name == name)
@@ -157,5 +157,5 @@ def matches(node: CandidateNode, selection: Object) -> bool:
 
 
 def of_minor(minor: int) -> Features:
-    """The defaults of Kubernetes 1.``minor``; of the nearest minor that is known."""
+    """Return the defaults of Kubernetes 1.``minor``, or of the nearest known version."""
     return _BY_MINOR[min(max(minor, min(_BY_MINOR)), max(_BY_MINOR))]

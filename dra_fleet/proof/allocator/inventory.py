@@ -24,7 +24,7 @@ Amount = int | Fraction
 
 
 class DeviceId(NamedTuple):
-    """What identifies a device in a cluster."""
+    """Identity of a device in a cluster."""
 
     driver: str
     pool: str
@@ -32,7 +32,7 @@ class DeviceId(NamedTuple):
 
 
 class PoolId(NamedTuple):
-    """What identifies a pool in a cluster."""
+    """Identity of a pool in a cluster."""
 
     driver: str
     pool: str
@@ -48,10 +48,10 @@ class CandidateNode:
 
 @dataclass(frozen=True)
 class InUse:
-    """What earlier pods hold.
+    """Devices in use by earlier pods.
 
     Attributes:
-        devices: Devices held exclusively.
+        devices: Devices in exclusive use.
         capacity: What the holders of each shared device have consumed, by published name.
     """
 
@@ -61,20 +61,20 @@ class InUse:
     )
 
     def holds(self, device: DeviceId) -> bool:
-        """Whether anybody holds the device or a part of it."""
+        """Return whether the device or a part of it is in use."""
         return device in self.devices or device in self.capacity
 
 
 @lru_cache(maxsize=4096)
 def amount(text: str) -> Amount:
-    """A quantity's amount."""
+    """Return a quantity's amount."""
     found = Quantity.parse(text).amount
     return found.numerator if found.denominator == 1 else found
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """One published capacity and how parts of it may be requested.
+    """A published capacity, and the amounts of it that may be requested.
 
     Attributes:
         value: All there is.
@@ -92,7 +92,7 @@ class Capacity:
 
     @cached_property
     def has_policy(self) -> bool:
-        """Whether anything is said of how parts may be requested."""
+        """True if the capacity restricts the amounts that may be requested."""
         limits = (self.default, self.least, self.most, self.step)
         return bool(self.valid_values) or any(limit is not None for limit in limits)
 
@@ -136,12 +136,12 @@ class AllocatableDevice:
 
     @cached_property
     def is_shareable(self) -> bool:
-        """Whether several claims may hold parts of it."""
+        """True if several claims may use parts of the device."""
         return bool(self.published.get("allowMultipleAllocations"))
 
     @cached_property
     def capacity(self) -> dict[str, Capacity]:
-        """What it has, by published name."""
+        """Capacities of the device, by published name."""
         published: Object = self.published.get("capacity") or {}
         return {name: Capacity.of(value) for name, value in published.items()}
 
@@ -161,7 +161,7 @@ class AllocatableDevice:
 
     @property
     def has_binding_conditions(self) -> bool:
-        """Whether it must be prepared before a pod is bound."""
+        """True if the device must be prepared before a pod is bound."""
         return bool(self.published.get("bindingConditions"))
 
 
@@ -208,7 +208,7 @@ class Slice:
 
     @cached_property
     def has_groups(self) -> bool:
-        """Whether a device of it declares compatibility groups."""
+        """True if a device of the slice declares compatibility groups."""
         return any(
             entry.get("compatibilityGroups")
             for device in self.devices
@@ -217,7 +217,7 @@ class Slice:
 
     @property
     def has_counters(self) -> bool:
-        """Whether it publishes shared counters."""
+        """True if the slice publishes shared counters."""
         return bool(self.spec.get("sharedCounters"))
 
 
@@ -234,7 +234,7 @@ class Inventory:
         self._indexes: dict[bool, _Index] = {}
 
     def candidates(self, node: CandidateNode, *, counters_everywhere: bool) -> list[Slice]:
-        """The slices that may concern a node; the rest certainly do not.
+        """Return the slices that may concern a node; the others certainly do not.
 
         Args:
             node: The node.

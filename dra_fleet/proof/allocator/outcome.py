@@ -1,4 +1,4 @@
-"""What comes out of an attempt to allocate a pod's claims on one node."""
+"""Result of an attempt to allocate a pod's claims on one node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Allocated:
-    """One device given to one request.
+    """A device allocated to a request.
 
     Attributes:
         request: The request's name, or request/subrequest.
@@ -51,7 +51,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Undecided:
-    """The answer hangs on a value that is not known before the device exists."""
+    """The answer depends on a value that is not known before the device exists."""
 
     message: str
 

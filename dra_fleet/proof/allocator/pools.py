@@ -49,12 +49,12 @@ class DevicePool:
 
     @property
     def is_bound_late(self) -> bool:
-        """Whether a device must be attached first; such pools come last."""
+        """True if a device must be attached first; such pools are tried last."""
         return any(device.has_binding_conditions for device in self.devices)
 
 
 def gather(inventory: Inventory, node: CandidateNode, features: Features) -> Sequence[DevicePool]:
-    """The pools a node can use, in the order they are tried."""
+    """Return the pools that a node can use, in the order in which they are tried."""
     key = (node.name, frozenset(node.labels.items()), features)
     if key not in inventory.gathered:
         inventory.gathered[key] = _gather(inventory, node, features)
@@ -100,18 +100,17 @@ def _keep_newest(found: dict[PoolId, list[Slice]], candidate: Slice) -> None:
 
 
 def _pool(inventory: Inventory, name: PoolId, slices: list[Slice], features: Features) -> DevicePool | None:
-    """The pool of the relevant slices; None if a newer generation exists that does not concern the node."""
-    generation, wanted = slices[0].generation, slices[0].slices_in_pool
+    generation, requested = slices[0].generation, slices[0].slices_in_pool
     if features.uses_incomplete_pools:
-        return _built(name, slices, [], features, is_incomplete=len(slices) != wanted)
+        return _built(name, slices, [], features, is_incomplete=len(slices) != requested)
     everything = slices
-    if len(slices) != wanted:
+    if len(slices) != requested:
         everything = [found for found in inventory.of_pool[name] if found.generation == generation]
         if any(found.generation > generation for found in inventory.of_pool[name]):
             return None
         if features.leaves_groups_out:
             everything = [found for found in everything if not found.has_groups]
-    if len(everything) != wanted:
+    if len(everything) != requested:
         return DevicePool(name, is_incomplete=True)
     relevant = {found.name for found in slices}
     elsewhere = [found for found in everything if found.name not in relevant]

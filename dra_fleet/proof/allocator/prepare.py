@@ -26,7 +26,7 @@ MOST_DEVICES = 32
 
 @dataclass(frozen=True, eq=False)
 class ClaimDemand:
-    """What a claim needs: per request its alternatives, of which one is enough."""
+    """Demand of a claim: the alternatives of each request, of which one is enough."""
 
     name: str
     alternatives: tuple[tuple[Demand, ...], ...]
@@ -45,7 +45,7 @@ class Preparation:
     in_use: InUse
 
     def claims(self, claims: Iterable[Object]) -> list[ClaimDemand]:
-        """The demands of all claims.
+        """Return the demands of all claims.
 
         Raises:
             Stop: A claim can be allocated on no node.
@@ -127,10 +127,12 @@ class Preparation:
                 raise Stop(
                     Failure(f"claim {claim}, request {request.own}: asks for all devices, but {where}")
                 )
-            everything += [(pool, device) for device in pool.devices if self._wanted(claim, request, device)]
+            everything += [
+                (pool, device) for device in pool.devices if self._requested(claim, request, device)
+            ]
         return Demand(request, len(everything), tuple(everything))
 
-    def _wanted(self, claim: str, request: Request, device: AllocatableDevice) -> bool:
+    def _requested(self, claim: str, request: Request, device: AllocatableDevice) -> bool:
         known_as = request.slot
         if self.features.mixes_alternatives:
             known_as = known_as._replace(alternative=max(known_as.alternative - 1, 0))
@@ -143,10 +145,10 @@ class Preparation:
             if problem:
                 where = f"claim {claim}, request {request.own}"
                 raise Stop(Failure(f"{where}: checking capacity for device {device.id.device}: {problem}"))
-        held: Mapping[str, Amount] = {}
+        in_use: Mapping[str, Amount] = {}
         if self.features.all_skips_full_devices:
-            held = self.in_use.capacity.get(device.id, {})
-        return capacity.fits(device, request.capacity, held, {})
+            in_use = self.in_use.capacity.get(device.id, {})
+        return capacity.fits(device, request.capacity, in_use, {})
 
 
 def _full_name(claim: Object) -> str:

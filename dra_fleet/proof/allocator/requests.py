@@ -18,14 +18,14 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Selector:
-    """One expression and where it stands, for messages."""
+    """A CEL expression and its place, for messages."""
 
     expression: str
     place: str
 
 
 class Slot(NamedTuple):
-    """Where a request or alternative stands, counted from 0."""
+    """Position of a request or alternative, counted from 0."""
 
     claim: int
     request: int
@@ -34,7 +34,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One request, or one alternative of a request.
+    """A request, or one of its alternatives.
 
     Attributes:
         slot: Its claim among the pod's claims, its entry in ``requests`` and its place among alternatives.
@@ -66,7 +66,7 @@ class Request:
         return self.slot.claim
 
     def tolerates(self, device: AllocatableDevice) -> bool:
-        """Whether every taint of a device is borne."""
+        """Return whether the request tolerates every taint of a device."""
         return all(any(one.tolerates(taint) for one in self.tolerations) for taint in device.taints)
 
 
@@ -80,6 +80,6 @@ class Demand:
 
 
 def amounts(published: Object | None) -> dict[str, Amount]:
-    """The ``requests`` of a request's ``capacity``."""
+    """Return the ``requests`` of a request's ``capacity``."""
     requests: Object = (published or {}).get("requests") or {}
     return {name: amount(str(value)) for name, value in requests.items()}

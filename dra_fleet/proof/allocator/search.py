@@ -47,13 +47,13 @@ class Trial:
         self._shares: dict[DeviceId, dict[str, Amount]] = {}
 
     def is_taken(self, request: Request, device: AllocatableDevice) -> bool:
-        """Whether a device is out of question because somebody has it."""
+        """Return whether a device is in use and so unavailable."""
         if request.admin_access:
             return request.claim in self._holders[device.id]
         return device.id in self._in_use.devices or bool(self._holders[device.id])
 
     def has_capacity(self, request: Request, device: AllocatableDevice) -> bool:
-        """Whether a device has what a request asks of it, beside what is held and tried.
+        """Return whether a device has the requested capacity in addition to the parts in use and tried.
 
         Raises:
             Stop: The minor gives up on the pod for what is asked for.
@@ -63,9 +63,9 @@ class Trial:
             if problem:
                 where = f"claim {self._claims[request.claim].name}, request {request.own}"
                 raise Stop(Failure(f"{where}: checking capacity for device {'/'.join(device.id)}: {problem}"))
-        held = self._in_use.capacity.get(device.id, {})
+        in_use = self._in_use.capacity.get(device.id, {})
         tried = self._shares.get(device.id, {})
-        return capacity.fits(device, request.capacity, held, tried)
+        return capacity.fits(device, request.capacity, in_use, tried)
 
     def add(
         self, request: Request, pool: DevicePool, device: AllocatableDevice, *, must: bool
@@ -112,7 +112,7 @@ class Trial:
             return False
         is_shared_already = device.id in self._in_use.capacity or device.id in self._shares
         if self._is_shareable(device) and is_shared_already:
-            # Whoever has the first share has taken the counters.
+            # The first share consumes the counters.
             return True
         if not self._ledger.reserve(pool, device):
             return False
@@ -148,8 +148,8 @@ class Trial:
 
     def _share(self, device: DeviceId, consumed: dict[str, Amount], steps: list[Undo]) -> None:
         before = self._shares.get(device)
-        held = before or {}
-        self._shares[device] = {name: held.get(name, 0) + value for name, value in consumed.items()}
+        in_use = before or {}
+        self._shares[device] = {name: in_use.get(name, 0) + value for name, value in consumed.items()}
 
         def give_back() -> None:
             if before is None:
@@ -203,11 +203,11 @@ class AnyOrder(Protocol):
 
     @property
     def first_only(self) -> bool:
-        """Whether only the first solution is asked for, in the order in which devices stand."""
+        """True if only the first solution is requested, in the order of the devices."""
         ...
 
     def kinds(self, taken: Sequence[Sequence[Allocated]]) -> Callable[[DeviceId], Hashable]:
-        """What is equal for devices that can change places once some are taken, whatever comes after."""
+        """Return a function that maps interchangeable devices to equal keys once `taken` are allocated."""
         ...
 
 
@@ -219,7 +219,7 @@ class _Result(Enum):
 
 
 class _Position(NamedTuple):
-    """Where the search stands: the next device of one alternative of one request of one claim."""
+    """Position of the search: the next device of one alternative of one request of one claim."""
 
     claim: int
     request: int = 0
@@ -230,7 +230,7 @@ class _Position(NamedTuple):
 
 
 class Search:
-    """One search for the devices of all claims of a pod on a node."""
+    """A search for the devices of all claims of a pod on a node."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class Search:
         self._steps = Steps(0)
 
     def run(self, steps: Steps) -> list[Results]:
-        """The devices per claim, nothing when they do not fit; all that some order gives where any may come.
+        """Return the devices per claim, or nothing if they do not fit; for open orders all possible results.
 
         Of solutions that differ in nothing but which of alike devices they take, one stands for the others.
 
@@ -275,7 +275,7 @@ class Search:
         if place.claim >= len(self._claims):
             if self._any_order is None or self._any_order.first_only:
                 return _Result.DONE
-            # To tell whether another solution uses the same takes half as long as to try each device.
+            # To report whether another solution uses the same takes half as long as to try each device.
             self._steps.take(sum(len(pool.devices) for pool in self._pools) // 2)
             self._note()
             return _Result.NOTED
@@ -361,7 +361,7 @@ class Search:
         if in_turn and any_order.first_only:
             return self._take_first(following, request, pool, first)
         if not in_turn:
-            self._steps.take(len(pool.devices))  # each is looked at to tell which are alike
+            self._steps.take(len(pool.devices))  # each is looked at to find out which are alike
         kind = _identity if in_turn else any_order.kinds(self._trial.results)
         own = {item.device for item in self._trial.results[following.claim] if item.request == request.full}
         tried: set[Hashable] = set()

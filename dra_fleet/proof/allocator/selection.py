@@ -1,4 +1,4 @@
-"""Which devices match a request's selectors on one node."""
+"""Devices that match a request's selectors on one node."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Selection:
         self._known: dict[tuple[Slot, int], bool] = {}
 
     def matches(self, request: Request, device: AllocatableDevice, known_as: Slot | None = None) -> bool:
-        """Whether a device matches.
+        """Return whether a device matches.
 
         Args:
             request: What asks.
@@ -38,7 +38,7 @@ class Selection:
             known_as: Whose answers to reuse and to add to; the request's own, unless the minor mixes them up.
 
         Raises:
-            Stop: A selector cannot be evaluated on it, or hangs on an unknown value.
+            Stop: A selector cannot be evaluated on it, or depends on an unknown value.
         """
         if device.has_binding_conditions and not self._features.binding_conditions:
             return False

@@ -1,1 +1,1 @@
-"""What the proof says: fits, misses and why."""
+"""Verdicts of the proof, and their reasons."""

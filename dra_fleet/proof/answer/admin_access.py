@@ -1,4 +1,4 @@
-"""Requests with admin access, judged as the driver of a cluster will when it prepares them.
+"""Requests with admin access, checked as the driver of a cluster will when it prepares them.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/device_state.go
 (validateAdminAccessRequest).
@@ -30,7 +30,7 @@ class AdminRequest:
         name: As the configurations of its claim name it.
         class_name: Its DeviceClass.
         expressions: The selectors of class and request.
-        publishers: The drivers for which the class brings configuration.
+        publishers: The drivers for which the class has configuration.
         configs: The `config` of its claim.
     """
 
@@ -83,7 +83,7 @@ def refuse_admin_access(
 
 
 def refused_admin_access(request: AdminRequest, installed: Iterable[Installed]) -> Iterator[tuple[str, str]]:
-    """Why drivers do not prepare a request with admin access, each with what to do.
+    """Yield why drivers do not prepare a request with admin access, each with the fix.
 
     Args:
         request: the request.
@@ -100,14 +100,14 @@ def refused_admin_access(request: AdminRequest, installed: Iterable[Installed]) 
             continue
         fitting = ", ".join(granted.device_types)
         if types and not types & set(granted.device_types):
-            told = f"class {request.class_name} has devices of type {', '.join(sorted(types))}"
-            yield f"{_REFUSED}: {told}", f"ask for devices of type {fitting}, or remove adminAccess"
+            reported = f"class {request.class_name} has devices of type {', '.join(sorted(types))}"
+            yield f"{_REFUSED}: {reported}", f"ask for devices of type {fitting}, or remove adminAccess"
         elif facts.driver in request.publishers:
-            told = f"class {request.class_name} includes configuration for its devices"
-            yield f"{_REFUSED}: {told}", "use a class without config, or remove adminAccess"
+            reported = f"class {request.class_name} includes configuration for its devices"
+            yield f"{_REFUSED}: {reported}", "use a class without config, or remove adminAccess"
         elif any(_is_for(config, request.name, facts.driver) for config in request.configs):
-            told = "a configuration is for its devices"
-            yield f"{_REFUSED}: {told}", "name other requests in config, or remove adminAccess"
+            reported = "a configuration is for its devices"
+            yield f"{_REFUSED}: {reported}", "name other requests in config, or remove adminAccess"
 
 
 def _is_for(config: Mapping[str, Any], request: str, publisher: str) -> bool:

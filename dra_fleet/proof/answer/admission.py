@@ -1,4 +1,4 @@
-"""Which workloads their queues start, in every order of arrival, in some, or in none while the others run.
+"""Workloads that their queues start in every order of arrival, in some, or not while the others run.
 
 Followed are the states in which Kueue has nothing left to do: all that was started fits into the quotas, and
 nothing that waits fits in or may take its own back. Priorities are equal, every quota has one flavor, and
@@ -24,17 +24,17 @@ Judgement = Literal["guaranteed", "possible", "never", "unknown", "error"]
 MOST_OF_COHORT: Final = 12
 """Workloads of one cohort whose sets are all followed."""
 MOST_STATES: Final = 64
-"""States of a cluster whose placement is judged."""
+"""States of a cluster whose placement is checked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Admission:
-    """What a queue does with a workload.
+    """A queue's decision on a workload.
 
     Attributes:
         queue: The queue.
         word: `guaranteed`: started in every order of arrival; `possible`: in some; `never`: not while the
-            others run; `unknown`: there are too many workloads to tell.
+            others run; `unknown`: there are too many workloads to decide.
         reason: Why.
     """
 
@@ -45,7 +45,7 @@ class Admission:
 
 @dataclass(frozen=True, kw_only=True)
 class Admissions:
-    """What the queues of a cluster do.
+    """Decisions of a cluster's queues.
 
     Attributes:
         of: By workload, of those that are in a queue.
@@ -61,7 +61,7 @@ class Admissions:
 
 
 def admissions(queues: Sequence[QueuePlan], workloads: Iterable[WorkloadPlan]) -> Admissions:
-    """What the queues of a cluster do with their workloads."""
+    """Evaluate the queues of a cluster for their workloads."""
     by_name = {queue.name: queue for queue in queues}
     waiting: defaultdict[tuple[str, str], list[WorkloadPlan]] = defaultdict(list)
     for item in workloads:
@@ -81,7 +81,7 @@ def admissions(queues: Sequence[QueuePlan], workloads: Iterable[WorkloadPlan]) -
             workloads={item.name: item for item in items},
         )
         found = cohort.ends()
-        of |= cohort.told(found)
+        of |= cohort.answers(found)
         followed &= found is not None
         stops |= not cohort.fits(cohort.workloads) and any(
             queue.reclaims == "Any" for queue in cohort.queues.values()
@@ -101,7 +101,7 @@ class _Cohort:
     workloads: Mapping[str, WorkloadPlan]
 
     def ends(self) -> tuple[frozenset[str], ...] | None:
-        """The sets of workloads beside which none of the others is started; None where they are too many."""
+        """Return the sets of workloads to which no other is added; None if there are too many."""
         if self.fits(self.workloads):
             return (frozenset(self.workloads),)
         if len(self.workloads) > MOST_OF_COHORT:
@@ -113,15 +113,15 @@ class _Cohort:
         )
         return tuple(one for one in sets if self.fits(one) and not self._starts_another(one))
 
-    def told(self, ends: tuple[frozenset[str], ...] | None) -> dict[str, Admission]:
-        """What becomes of each workload."""
+    def answers(self, ends: tuple[frozenset[str], ...] | None) -> dict[str, Admission]:
+        """Return the decision on each workload."""
         return {
             name: Admission(queue=item.queue or "", word=word, reason=reason)
             for name, item in self.workloads.items()
-            for word, reason in [self._told(name, ends)]
+            for word, reason in [self._reported(name, ends)]
         }
 
-    def _told(self, name: str, ends: tuple[frozenset[str], ...] | None) -> tuple[Judgement, str]:
+    def _reported(self, name: str, ends: tuple[frozenset[str], ...] | None) -> tuple[Judgement, str]:
         item = self.workloads[name]
         queue = self.queues[item.queue or ""]
         own = [other.name for other in self.workloads.values() if other.queue == item.queue]
@@ -137,13 +137,16 @@ class _Cohort:
             return "guaranteed", "there is quota for it in every order of arrival"
         others = ", ".join(sorted(without[0]))
         running = f"{others} {'is' if len(without[0]) == 1 else 'are'}"
-        wanted = ", ".join(f"{count * item.copies} {key}" for key, count in item.quota.items())
+        requested = ", ".join(f"{count * item.copies} {key}" for key, count in item.quota.items())
         if len(without) < len(ends):
-            return "possible", f"it needs {wanted} of queue {queue.name}, and waits if {others} started first"
-        return "never", f"it needs {wanted} of queue {queue.name}, and waits while {running} running"
+            return (
+                "possible",
+                f"it needs {requested} of queue {queue.name}, and waits if {others} started first",
+            )
+        return "never", f"it needs {requested} of queue {queue.name}, and waits while {running} running"
 
     def fits(self, names: Iterable[str]) -> bool:
-        """Whether workloads have quota at the same time."""
+        """Return whether workloads have quota at the same time."""
         used = self._used(names)
         total, quota = Counter[str](), Counter[str]()
         for name, queue in self.queues.items():
@@ -156,7 +159,7 @@ class _Cohort:
         return all(count <= quota[key] for key, count in total.items())
 
     def _starts_another(self, running: frozenset[str]) -> bool:
-        """Whether some workload fits beside those that run, or stops such as borrow what is its own."""
+        """Return whether another workload fits, or can stop workloads that borrow its queue's quota."""
         for name in self.workloads.keys() - running:
             queue = self.queues[self.workloads[name].queue or ""]
             if self.fits(running | {name}):
@@ -167,7 +170,10 @@ class _Cohort:
         return False
 
     def _within_own(self, queue: QueuePlan, names: Sequence[str], of: str | None = None) -> bool:
-        """Whether workloads of a queue need nothing of others: of all that it has, or of what one takes."""
+        """Return whether workloads of a queue borrow no quota.
+
+        Of all resources, or of those of one workload.
+        """
         used = self._used(names)[queue.name]
         keys = self.workloads[of].quota if of is not None else used
         return all(used[key] <= queue.quotas.get(key, 0) for key in keys)

@@ -35,7 +35,7 @@ class Missed:
     misses: list[Miss] = field(default_factory=list["Miss"])
 
     def reason(self) -> tuple[str, str]:
-        """Why the nearest device of all pools is not of the class, and the fix."""
+        """Return why the nearest device of all pools does not match the class, and the fix."""
         pools = (
             f"pool {self.pools[0]}" if len(self.pools) == 1 else f"each of the pools {', '.join(self.pools)}"
         )
@@ -55,7 +55,7 @@ def prove_classes(
     kinds: Sequence[int],
     missed: dict[str, Missed],
 ) -> list[ClassProof]:
-    """The stack's own classes on one cluster, but for those whose selectors do not compile.
+    """Prove the stack's own classes on one cluster, except those whose selectors do not compile.
 
     Args:
         cluster: the cluster.
@@ -76,7 +76,7 @@ def prove_classes(
     ]
 
 
-def tell_unmatched(
+def report_unmatched(
     proofs: Iterable[ClassProof],
     missed: dict[str, Missed],
     clusters: Iterable[ClusterPlan],
@@ -111,7 +111,6 @@ def tell_unmatched(
 
 
 def _anywhere(name: str, classes: Mapping[str, Object]) -> PodSet:
-    """A pod that asks for one device of a class and may go to any node."""
     body = {"devices": {"requests": [{"name": _REQUEST, "exactly": {"deviceClassName": name}}]}}
     return PodSet(
         name=name,
@@ -143,7 +142,6 @@ def _fits(
 
 
 def _fit(pod_set: PodSet, group: NodeGroup, placements: Placements) -> tuple[ClassFit, Ask, Sequence[Miss]]:
-    """The class on nodes of one kind, and on which devices it fails."""
     found, devices = suitability_of(pod_set, group, placements.suitability), len(group.shape.devices)
     (ask,) = pod_set.claim.asks
     if found.doubt:

@@ -1,4 +1,4 @@
-"""What a copy asks for, what it gets, and what of that nobody uses: memory and multiprocessors.
+"""Requested, allocated and stranded memory and multiprocessors of a copy.
 
 Asked is what the selectors demand at least, or the part of a shared device that a claim names; a claim that
 demands no amount of something asks for none of it. Got of a shared device is the part that is allocated.
@@ -27,7 +27,7 @@ _NAMES = ("memory", "multiprocessors")
 _NOTHING = Fraction(0)
 
 Shares = tuple[tuple["DeviceId", tuple[tuple[str, "Amount"], ...]], ...]
-"""What is allocated of shared devices, by device and capacity."""
+"""Allocated parts of shared devices, by device and capacity."""
 _Allocated = dict[tuple[str, str], dict[str, "Amount"]]
 
 
@@ -41,7 +41,7 @@ class DeviceAmounts:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyCost:
-    """One copy: asked, got, and stranded, which is got less asked; and what a full node leaves unused.
+    """Cost of a copy: asked, got, stranded (got less asked), and the rest on a full node.
 
     Attributes:
         asked: At least, by the selectors.
@@ -60,7 +60,7 @@ class CopyCost:
 
 @dataclass(frozen=True, kw_only=True)
 class Stranded:
-    """What copies hold beyond what they request.
+    """Capacity of copies beyond their requests.
 
     Attributes:
         amounts: Memory and multiprocessors of all copies together.
@@ -84,7 +84,7 @@ class Stranded:
 
 @dataclass(frozen=True, kw_only=True)
 class Waste:
-    """What the copies of a workload strand in the worst order in which drivers can publish devices.
+    """Capacity that a workload's copies strand in the worst order of published devices.
 
     Attributes:
         copies: The copies that fit on the pools.
@@ -113,7 +113,7 @@ def cost(
     left: frozenset[tuple[str, str]],
     shares: tuple[Shares, Shares] = ((), ()),
 ) -> CopyCost:
-    """What one copy costs on a node.
+    """Return the cost of one copy on a node.
 
     Args:
         claim: What it asks for.
@@ -167,7 +167,6 @@ def _amount(text: str) -> Fraction:
 
 
 def _allocated(device: NodeDevice, name: str, shares: _Allocated) -> Fraction | None:
-    """What a copy holds of a device: all of it, or its part of a shared one."""
     if not device.seen.get("allowMultipleAllocations"):
         return capacity_of(device, name)
     parts = [Fraction(amount) for key, amount in shares.get(device.key, {}).items() if _is_named(key, name)]
@@ -175,7 +174,6 @@ def _allocated(device: NodeDevice, name: str, shares: _Allocated) -> Fraction | 
 
 
 def _free(device: NodeDevice, name: str, shares: _Allocated) -> Fraction | None:
-    """What nobody holds of a device that has something left."""
     return _difference(
         capacity_of(device, name), _allocated(device, name, shares) if device.key in shares else _NOTHING
     )

@@ -70,16 +70,19 @@ def remedy(question: Question, number: int, word_of: Callable[[Question, int], s
     try:
         for changes in (_orders(gang.claim), _selectors(gang.claim, question)):
             tried = islice(changes, MOST_TRIED)
-            found += islice((text for text, spec in tried if starts(_with(gang, spec, placements))), 1)
+            found += islice(
+                (
+                    text
+                    for text, spec in tried
+                    if starts(replace(gang, claim=ask_of(gang.claim.name, spec, placements.classes)))
+                ),
+                1,
+            )
         fewer = _largest(gang.gang - 1, lambda count: starts(replace(gang, gang=count)))
         found += [f"write minCount: {fewer}"] if fewer else []
     except Undecidable:
         pass  # what was found before the steps were used up is proved
     return f"{'; or '.join(found)}: then the gang starts in every order of arrival" if found else ""
-
-
-def _with(gang: PodSet, spec: Object, placements: Placements) -> PodSet:
-    return replace(gang, claim=ask_of(gang.claim.name, spec, placements.classes))
 
 
 def _orders(claim: ClaimAsk) -> Iterator[tuple[str, Object]]:

@@ -1,4 +1,4 @@
-"""What an autoscaler must do before pods find their devices, and whether it can for a pool without nodes.
+"""Steps of an autoscaler before pods find their devices, also for a pool without nodes.
 
 An autoscaler asks the scheduler about a node that it imagines. Where the pool has a node, that one is copied.
 Where it has none, one cloud's predicts the slices itself; the others imagine a node without devices
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import clouds
 from dra_fleet.proof.answer.misses import MOST_POOLS, why_unmatched
-from dra_fleet.proof.answer.workloads import Answer, judge
+from dra_fleet.proof.answer.workloads import Answer, check
 from dra_fleet.proof.search.contention import Question
-from dra_fleet.proof.search.kinds import Held
+from dra_fleet.proof.search.kinds import NodeUse
 from dra_fleet.proof.search.packing import Undecidable
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ _KEEP = "keep nodes.min at 1, or grow it by hand"
 
 
 def must_grow(cluster: ClusterPlan, question: Question, pod_set: int, fits: Sequence[PoolFit]) -> list[str]:
-    """Per pool that has room for a pod set above its least number of nodes: what must happen, in words.
+    """Per pool that fits a pod set above its least number of nodes: the required steps, in words.
 
-    Of many pools the first are told: it is enough that one of them grows.
+    Of many pools the first are reported: it is enough that one of them grows.
 
     Args:
         cluster: the cluster.
@@ -73,9 +73,9 @@ def _sentence(
 
 
 def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:
-    """Why a pod set finds no devices on a node that the autoscaler imagines; empty if it does."""
+    """Return why a pod set finds no devices on the autoscaler's template node; empty if it does."""
     try:
-        if question.placements.place(pod_set.claim, shape, Held()) is not None:
+        if question.placements.place(pod_set.claim, shape, NodeUse()) is not None:
             return ""
         for choices in pod_set.claim.requests:
             found = [(ask, question.placements.match(ask, shape)) for ask in choices]
@@ -88,36 +88,36 @@ def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:
     return "no node that its autoscaler imagines has all it asks for together"
 
 
-def judge_together(
+def check_together(
     question: Question,
-    judged: Sequence[int],
+    checked: Sequence[int],
     running: Sequence[frozenset[int]],
     counts: Sequence[int],
     queued: Admissions,
 ) -> dict[int, Answer]:
-    """The worst verdict on each pod set with so many nodes of each group.
+    """Return the worst verdict on each pod set for these numbers of nodes.
 
     Args:
         question: about all pod sets.
-        judged: those that are judged.
+        checked: those that are checked.
         running: the pod sets that run together, in each state that queues come to.
         counts: nodes of each group.
         queued: what the queues do.
     """
     answers: dict[int, Answer] = {}
     for state in running:
-        members = [pod_set for pod_set in judged if pod_set in state]
-        for number, answer in judge(_part(question, members), counts).items():
-            told = _as_queued(answer, queued)
-            before = answers.get(members[number], told)
-            answers[members[number]] = min(before, told, key=lambda one: WORST_FIRST.index(one.word))
+        members = [pod_set for pod_set in checked if pod_set in state]
+        for number, answer in check(_part(question, members), counts).items():
+            reported = _as_queued(answer, queued)
+            before = answers.get(members[number], reported)
+            answers[members[number]] = min(before, reported, key=lambda one: WORST_FIRST.index(one.word))
     return answers
 
 
 def running_together(
     workloads: Sequence[WorkloadPlan], of_workload: Mapping[str, int], queued: Admissions
 ) -> list[frozenset[int]]:
-    """The pod sets that run together in each end of the queues; those in no queue always run.
+    """Return the pod sets that run together in each final state of the queues.
 
     One that no end has is asked about as if its queue started it alone.
     """
@@ -128,7 +128,7 @@ def running_together(
 
 
 def _as_queued(answer: Answer, queued: Admissions) -> Answer:
-    """A verdict on pods that were only assumed to run together, or some of which may be stopped again."""
+    """Adjust a verdict on pods that may not run together, or some of which may be stopped again."""
     if answer.word == "guaranteed" and answer.followed and queued.stops:
         reason = f"{answer.reason}; but workloads that a queue stops may leave devices in another pattern"
         return replace(answer, word="possible", reason=reason)
@@ -138,15 +138,14 @@ def _as_queued(answer: Answer, queued: Admissions) -> Answer:
     return answer
 
 
-def _part(question: Question, judged: Sequence[int]) -> Question:
-    """The question about some pod sets only."""
+def _part(question: Question, checked: Sequence[int]) -> Question:
     return Question(
-        pod_sets=[question.pod_sets[pod_set] for pod_set in judged],
+        pod_sets=[question.pod_sets[pod_set] for pod_set in checked],
         groups=question.groups,
         kinds=question.kinds,
         suitability={
             (number, group): question.suitability[pod_set, group]
-            for number, pod_set in enumerate(judged)
+            for number, pod_set in enumerate(checked)
             for group in range(len(question.groups))
         },
         placements=question.placements,

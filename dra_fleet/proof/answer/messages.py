@@ -1,4 +1,4 @@
-"""What of a proof stops the program and what is a warning, in words."""
+"""Errors and warnings of a proof, as messages."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ STRICT = "production"
 ACCEPT = {"possible": "order", "unknown": "unknown"}
 """Per verdict the key under `accept` of a workload."""
 WAITS = {"possible": "may wait", "never": "waits", "unknown": "may wait"}
-"""What a workload does that its queue does not surely start."""
+"""State of a workload that its queue does not certainly start."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProofFailure:
-    """What stops the program.
+    """A failure that stops the program.
 
     Attributes:
-        text: What is told.
+        text: What is reported.
         about: Whose it is, such as ("workloads", "train").
         classes: The classes without which it could not be otherwise.
     """
@@ -55,8 +55,8 @@ class ProofFindings:
         order: Sequence[str] = (),
         classes: frozenset[str] = frozenset(),
     ) -> None:
-        """Stop the program for what stands at a path below the fleet's key."""
-        # Whoever proves a plan has loaded the settings' models already; importing a proof must not.
+        """Stop the program because of the value at a path below the fleet's key."""
+        # A program that proves a plan has loaded the settings' models already; importing a proof must not.
         from dra_fleet.core.findings.errors import SettingsError, under  # noqa: PLC0415
 
         steps = "".join(
@@ -76,14 +76,14 @@ class ProofFindings:
         return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items())
 
     def warn(self, *path: object, what: str, fix: str = "") -> None:
-        """Tell what is doubtful about what stands at a path below the fleet's key."""
+        """Warn about the value at a path below the fleet's key."""
         from dra_fleet.core.findings.errors import under  # noqa: PLC0415 - as above
 
         self.warnings.append(f"{under(*path)}: {what}{f'; {fix}' if fix else ''}")
 
 
 def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: ProofFindings) -> set[str]:
-    """Refuse selectors that do not compile; the answer are the claims that cannot be judged for it."""
+    """Refuse selectors that do not compile; the answer are the claims that cannot be checked for it."""
     broken: set[str] = set()
     minor = cluster.kubernetes
     for item in cluster.classes:
@@ -105,7 +105,7 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
     return broken
 
 
-def tell(
+def report(
     proof: WorkloadProof,
     section: str,
     growth: Sequence[str],

@@ -1,4 +1,4 @@
-"""Why a request matches too few devices: of the nearest one the clause, its value, and what to do."""
+"""Reasons why a request matches too few devices: clause and value of the nearest device, and the fix."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 MOST_POOLS = 12
-"""Pools of which a reason is told; each of hundreds has the like."""
+"""Pools of which a reason is reported; each of hundreds has the like."""
 _CORRECT = "correct the clause, or choose a machine or layout whose devices have what it asks for"
 
 
 class _Ordered(NamedTuple):
-    """What a device has of what a clause bounds, with the words for the most and the least of it."""
+    """A device's value of a bounded clause, with the words for most and least."""
 
     order: tuple[Any, ...]
     text: str
@@ -33,9 +33,9 @@ class _Ordered(NamedTuple):
 
 
 def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
-    """The miss with the most clauses true and what its device has; of amounts, the closest."""
-    most = max(miss.held for miss in misses)
-    near = [miss for miss in misses if miss.held == most]
+    """Return the miss with the most true clauses and the device's value; for amounts, the closest."""
+    most = max(miss.in_use for miss in misses)
+    near = [miss for miss in misses if miss.in_use == most]
     bound = _bound(near[0].clause)
     alike = [miss for miss in near if miss.clause == near[0].clause] if bound else []
     amounts = [(_amount(miss, bound.identity), miss) for miss in alike] if bound else []
@@ -89,19 +89,18 @@ def _fix(miss: Miss, value: str) -> str:
 
 
 def fix_of(pools: Sequence[PoolFit]) -> str:
-    """What to do where no pool takes a copy: for the pool where most devices match, and by a value."""
+    """Return the fix if no pool takes a copy: for the pool where most devices match, and by a value."""
     return max(pools, key=lambda pool: (sum(pool.requests.values()), pool.fix not in ("", _CORRECT))).fix
 
 
 def reasons_of(pools: Sequence[PoolFit]) -> str:
-    """Why no pool takes a copy; of many pools the first are told."""
+    """Return why no pool takes a copy; of many pools the first are reported."""
     rest = len(pools) - MOST_POOLS
-    told = [pool.reason for pool in pools[:MOST_POOLS]]
-    return "; ".join([*told, f"and {rest} more pools"] if rest > 0 else told)
+    reported = [pool.reason for pool in pools[:MOST_POOLS]]
+    return "; ".join([*reported, f"and {rest} more pools"] if rest > 0 else reported)
 
 
 def _bound(clause: str) -> Bound | None:
-    """The bound that a clause is; None if it is none, or more than one."""
     bounds = (*asked(clause).bounds, *asked(clause).versions)
     return bounds[0] if len(bounds) == 1 else None
 
@@ -126,7 +125,6 @@ def _least(quantities: tuple[str, ...]) -> _Ordered:
 
 
 def _value_read(clause: str, device: NodeDevice) -> str:
-    """What the device has for the attribute or capacity that a clause reads; may be empty."""
     values: dict[str, Any] = {**device.seen.get("attributes", {}), **device.seen.get("capacity", {})}
     asks = asked(clause)
     if asks.only_driver:
@@ -135,8 +133,10 @@ def _value_read(clause: str, device: NodeDevice) -> str:
         name = key.rpartition("/")[2]
         if asks.reads(name):
             value = next(iter(entry.values()))
-            told = " or ".join(map(str, entry.get(ONE_OF, (value,))))
+            reported = " or ".join(map(str, entry.get(ONE_OF, (value,))))
             return (
-                f"{name} is not known before the device exists" if value is UNKNOWN else f"{name} is {told}"
+                f"{name} is not known before the device exists"
+                if value is UNKNOWN
+                else f"{name} is {reported}"
             )
     return ""

@@ -1,4 +1,4 @@
-"""Opaque parameters, judged as the driver that a cluster runs will decode them: nobody else reads them.
+"""Opaque parameters, checked as the driver that a cluster runs will decode them: no one else reads them.
 
 A driver decodes them when it prepares a device, so that a mistake leaves the pod in ContainerCreating.
 """
@@ -26,17 +26,17 @@ _GATE = "feature gate"
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgedParameters:
-    """A refusal, and whether it hangs on a build of the driver that nobody here knows."""
+class CheckedParameters:
+    """A refusal, and whether it depends on a build of the driver that is unknown."""
 
     refusal: Refusal
     is_guess: bool
 
 
-def judged_parameters(
+def checked_parameters(
     cluster: ClusterPlan, installed: Sequence[Installed], driver: str, parameters: Mapping[str, Any]
-) -> list[JudgedParameters]:
-    """What the driver of a cluster would refuse; nothing where it is not there or not known.
+) -> list[CheckedParameters]:
+    """Check parameters with the driver of a cluster; return nothing if it is missing or unknown.
 
     Args:
         cluster: the cluster.
@@ -47,9 +47,9 @@ def judged_parameters(
     running = next((item for item in installed if driver in item.driver.publishers), None)
     if running is None:
         return []
-    is_other_build = running.is_managed or bool(running.version.judged_by)
+    is_other_build = running.is_managed or bool(running.version.checked_by)
     return [
-        JudgedParameters(
+        CheckedParameters(
             refusal=refusal,
             is_guess=is_other_build or (_GATE in refusal.what and not cluster.settings.drivers),
         )
@@ -58,7 +58,7 @@ def judged_parameters(
 
 
 def wrong_types(kind: str, expressions: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The types of device that parameters are for and those that selectors ask for, if none is common.
+    """Return the device types of parameters and of selectors, if none is common.
 
     Args:
         kind: the kind of parameters.
@@ -95,19 +95,19 @@ def refuse_parameters(
         for number, config in enumerate(item.spec.config):
             path = ("classes", item.name, "config", number, "parameters")
             where = _ParametersPlace(path=path, cluster=cluster)
-            _tell(where, installed, config.opaque.driver, config.opaque.parameters, findings)
+            _report(where, installed, config.opaque.driver, config.opaque.parameters, findings)
     for name, ask in asks.items():
         for number, config in enumerate(ask.body["spec"].get("devices", {}).get("config", [])):
             path = ("claims", name, "config", number)
             opaque = config.get("opaque", {})
             where = _ParametersPlace(path=(*path, "opaque", "parameters"), cluster=cluster)
-            _tell(where, installed, opaque.get("driver", ""), opaque.get("parameters", {}), findings)
+            _report(where, installed, opaque.get("driver", ""), opaque.get("parameters", {}), findings)
             for beyond in limits_beyond(ask.body["spec"]["devices"], config, installed):
                 what = f"on cluster {where.cluster.name}: {beyond.what}"
                 findings.refuse(*where.path, beyond.path, what=what, got=beyond.got, allowed=beyond.allowed)
             where = _ParametersPlace(path=(*path, "requests"), cluster=cluster)
             _refuse_types(where, config, ask.asks, findings)
-            _tell_passed_over(where, config, ask.asks, findings)
+            _report_skipped(where, config, ask.asks, findings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,14 +116,14 @@ class _ParametersPlace:
     cluster: ClusterPlan
 
 
-def _tell(
+def _report(
     where: _ParametersPlace,
     installed: Sequence[Installed],
     driver: str,
     parameters: Mapping[str, Any],
     findings: ProofFindings,
 ) -> None:
-    for item in judged_parameters(where.cluster, installed, driver, parameters):
+    for item in checked_parameters(where.cluster, installed, driver, parameters):
         refusal = item.refusal
         what = f"on cluster {where.cluster.name}: {refusal.what}"
         path = (*where.path, *filter(None, (refusal.path,)))
@@ -142,7 +142,10 @@ def _tell(
 def _refuse_types(
     where: _ParametersPlace, config: Mapping[str, Any], asks: Sequence[Ask], findings: ProofFindings
 ) -> None:
-    """A configuration for named requests must be for their devices; without names others are passed over."""
+    """Reject a configuration that does not fit its named requests' devices.
+
+    Without names others are skipped.
+    """
     kind = str(config.get("opaque", {}).get("parameters", {}).get("kind", ""))
     for number, name in enumerate(config.get("requests", [])):
         for ask in asks:
@@ -159,7 +162,7 @@ def _refuse_types(
                 )
 
 
-def _tell_passed_over(
+def _report_skipped(
     where: _ParametersPlace, config: Mapping[str, Any], asks: Sequence[Ask], findings: ProofFindings
 ) -> None:
     """Drivers look for the name of the alternative that was taken, and for no other.
@@ -177,7 +180,7 @@ def _tell_passed_over(
             findings.warn(
                 *where.path,
                 number,
-                what=f"on cluster {where.cluster.name}: {passed_over(publisher, name)}",
+                what=f"on cluster {where.cluster.name}: {skipped(publisher, name)}",
                 fix=f"name the alternatives: {', '.join(alternatives)}",
             )
 
@@ -208,7 +211,6 @@ def limits_beyond(
 
 
 def _most_devices(requests: Sequence[object], names: Sequence[object]) -> int | None:
-    """The most devices for which a configuration may be; None where no number is named."""
     total = 0
     for request in map(mapping, requests):
         main = request.get("name")
@@ -229,7 +231,7 @@ def _count(request: Mapping[str, Any]) -> int:
     return count if isinstance(count, int) else 1
 
 
-def passed_over(publisher: str, request: str) -> str:
+def skipped(publisher: str, request: str) -> str:
     """In words that a driver does not look at configuration for a request that has alternatives."""
     return f"driver {publisher} ignores the configuration of a request with alternatives: {request}"
 

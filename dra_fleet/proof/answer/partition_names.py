@@ -48,12 +48,11 @@ def report_whole_devices(
             "give the pool sharing: {strategy: mig, layout: …}, because mig.strategy of an operator divides "
             "nothing, and the class type: mig"
         )
-        tell = findings.refuse if findings.strict else findings.warn
-        tell("claims", name, what=f"on cluster {cluster.name}: {what}", fix=fix)
+        report = findings.refuse if findings.strict else findings.warn
+        report("claims", name, what=f"on cluster {cluster.name}: {what}", fix=fix)
 
 
 def _whole_devices(claim: ClaimAsk, groups: Sequence[NodeGroup], placements: Placements) -> dict[str, int]:
-    """Return by pool how many whole devices of a node match some request."""
     counts: dict[str, int] = {}
     for group in groups:
         found = placements.suitability(claim, group.shape)
@@ -65,7 +64,6 @@ def _whole_devices(claim: ClaimAsk, groups: Sequence[NodeGroup], placements: Pla
 
 @lru_cache(maxsize=4096)
 def _is_whole(device: NodeDevice) -> bool:
-    """Return whether a device could be divided and is not a partition."""
     driver = drivers.publishing(device.driver)
     dividable = driver.resources.dividable if driver is not None else None
     if dividable is None:

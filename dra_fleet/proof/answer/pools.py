@@ -1,4 +1,4 @@
-"""One sort of pod alone on each pool: devices that match, copies, the nearest miss, the cost."""
+"""Fit of one pod set alone on each pool: matching devices, copies, the nearest miss, the cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_ON_NODE = 256
 
 
 class _KindFit(NamedTuple):
-    """What a node of one kind is to a pod set."""
+    """Fit of a pod set on a node of one kind."""
 
     requests: dict[str, int]
     per_node: int | None
@@ -41,13 +41,13 @@ class _KindFit(NamedTuple):
 
 _Filling = tuple[int | None, "CopyCost | None", str]
 _known: WeakKeyDictionary[Placements, dict[tuple[object, ...], _Filling]] = WeakKeyDictionary()
-"""By cluster: claims that are alike fill nodes with the same devices and room alike."""
+"""By cluster: equal claims fill nodes with the same devices and resources equally."""
 _reasons: WeakKeyDictionary[ClaimAsk, dict[tuple[NodeDevice, ...], tuple[str, str]]] = WeakKeyDictionary()
 """By claim: nodes with the same devices lack the same."""
 
 
 def pool_fits(question: Question, pod_set: int) -> tuple[PoolFit, ...]:
-    """What each pool gives a pod set that has it to itself."""
+    """Evaluate each pool for a pod set that has it to itself."""
     numbers: defaultdict[str, list[int]] = defaultdict(list)
     for number, group in enumerate(question.groups):
         numbers[group.pool].append(number)
@@ -84,18 +84,18 @@ def _group_fit(question: Question, pod_set: int, number: int, of_kind: dict[int,
     group, kind = question.groups[number], question.kinds[number]
     if kind not in of_kind:
         of_kind[kind] = _kind_fit(question, pod_set, kind)
-    told = of_kind[kind]
-    reason, fix, count = told.reason, told.fix, told.per_node
+    reported = of_kind[kind]
+    reason, fix, count = reported.reason, reported.fix, reported.per_node
     return PoolFit(
         pool=group.pool,
-        requests=told.requests,
+        requests=reported.requests,
         devices=len(group.shape.devices),
         per_node=count,
         at_min=None if count is None else count * group.least,
         at_max=None if count is None else count * group.most,
         reason=f"pool {group.pool}: {reason}" if reason else "",
         fix=fix,
-        cost=told.cost,
+        cost=reported.cost,
     )
 
 
@@ -130,7 +130,7 @@ def _kind_fit(question: Question, pod_set: int, number: int) -> _KindFit:
 
 
 def _filled(question: Question, pod_set: int, group: NodeGroup, found: Suitability) -> _Filling:
-    """How many copies a node takes one after the other, what one costs, and what cannot be told."""
+    """Return how many copies fit on a node one after the other, the cost of one, and unknowns."""
     item, shape = question.pod_sets[pod_set], group.shape
     known = _known.setdefault(question.placements, {})
     fewest = item.claim.fewest
@@ -162,26 +162,26 @@ def _fill(
                 break
             count += 1
             if not chosen:
-                chosen, of_one = packing.given(0, node), packing.nodes[following][1].held.shares
+                chosen, of_one = packing.given(0, node), packing.nodes[following][1].in_use.shares
             if following == node:
                 count = MOST_ON_NODE
             node = following
-        room = (count, count) if anyhow is None else anyhow.room(0, 0, MOST_ON_NODE)
+        room = (count, count) if anyhow is None else anyhow.copies_on_node(0, 0, MOST_ON_NODE)
     except Undecidable as problem:
         return None, None, str(problem)
     if room is None:
         return None, None, "in which order its devices are published decides how many copies a node takes"
     if not count:
         return 0, None, ""
-    held = packing.nodes[node][1].held
-    used = {(device.driver, device.device) for device in held.devices}
+    in_use = packing.nodes[node][1].in_use
+    used = {(device.driver, device.device) for device in in_use.devices}
     unusable = blocked(shape.devices, shape.counters, used)
     left = found.certain - used - unusable
-    return room[0], cost(item.claim, shape, chosen, left, (of_one, held.shares)), ""
+    return room[0], cost(item.claim, shape, chosen, left, (of_one, in_use.shares)), ""
 
 
 def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeGroup) -> tuple[str, str]:
-    """The first request that a node cannot meet, with the nearest miss and the fix."""
+    """Return the first request that a node cannot meet, with the nearest miss and the fix."""
     for choices in found.matches:
         short = [_too_few(ask, one, group.shape) for ask, one in choices]
         if short and all(reason for reason, _ in short):
@@ -199,7 +199,6 @@ def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeG
 
 
 def _missing_part(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
-    """Return why no matching device has a requested capacity under the key that the request writes."""
     kept = [device for device in shape.devices if device.key in one.certain]
     published = {key for device in kept for key in device.placed.get("capacity", {})}
     for name, _ in ask.parts:

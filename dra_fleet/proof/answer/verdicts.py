@@ -1,4 +1,4 @@
-"""What a proof says, as plain values: per claim and workload, per pool, and what stops the program."""
+"""Results of a proof as plain values: per claim and workload, per pool, and the failures."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dra_fleet.proof.report import DoesNotFit
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PoolFit:
-    """One claim on one pool.
+    """Fit of a claim on a pool.
 
     Attributes:
         pool: The pool.
         requests: Per request, or request/alternative, how many devices of a node match for certain.
         devices: How many devices a node has.
-        per_node: Copies that an empty node takes; None if it cannot be told.
-        at_min: Copies on the pool's least nodes; None if it cannot be told.
-        at_max: Copies on its most nodes; None if it cannot be told.
-        reason: Why there are none, or what cannot be told; empty otherwise.
+        per_node: Copies that an empty node takes; None if unknown.
+        at_min: Copies on the pool's least nodes; None if unknown.
+        at_max: Copies on its most nodes; None if unknown.
+        reason: Why there are none, or what is unknown; empty otherwise.
         fix: What to do about it.
         cost: What one copy asks for, gets and strands; None where it gets nothing.
     """
@@ -41,13 +41,13 @@ class PoolFit:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassFit:
-    """One class on one pool.
+    """Fit of a class on a pool.
 
     Attributes:
         pool: The pool.
-        matches: How many devices of a node match for certain; None if it cannot be told.
+        matches: How many devices of a node match for certain; None if unknown.
         devices: How many devices a node has.
-        reason: Why none matches, or what cannot be told; empty otherwise.
+        reason: Why none matches, or what is unknown; empty otherwise.
         fix: What to do about it.
     """
 
@@ -60,7 +60,7 @@ class ClassFit:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassProof:
-    """A class of the stack by itself, whoever asks for it."""
+    """A class of the stack by itself."""
 
     cluster: str
     name: str
@@ -142,11 +142,11 @@ class Proof:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing stops the program."""
+        """True if nothing stops the program."""
         return not self.failures
 
     def to_json(self) -> dict[str, Any]:
-        """The proof as JSON, with stable keys."""
+        """Return the proof as JSON, with stable keys."""
         return {
             "fits": self.fits,
             "classes": [_camel(asdict(item)) for item in self.classes],
@@ -157,7 +157,7 @@ class Proof:
         }
 
     def headline(self) -> str:
-        """The verdicts in one line: how many workloads have which."""
+        """Return one line with the number of workloads of each verdict."""
         counts = Counter(item.word for item in self.workloads)
         words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
         return f"proof of workloads: {words}" if counts else "proof of workloads: there are none"
@@ -173,7 +173,7 @@ class Proof:
 
     @property
     def title(self) -> str:
-        """How many failures there are."""
+        """Number of failures, as a title."""
         count = len(self.failures)
         return "the proof failed: 1 error" if count == 1 else f"the proof failed: {count} errors"
 

@@ -13,7 +13,7 @@ from dra_fleet.proof.allocator import Steps
 from dra_fleet.proof.answer.costs import DeviceAmounts, Stranded, Waste, capacity_of, cost
 from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.demand.asks import ask_of
-from dra_fleet.proof.search.kinds import Held
+from dra_fleet.proof.search.kinds import NodeUse
 from dra_fleet.proof.search.packing import Undecidable
 from dra_fleet.proof.search.placements import Placements
 
@@ -116,17 +116,17 @@ def _fill(
 ) -> list[_Placed]:
     """Return what each copy strands on an empty node whose drivers publish the largest devices first."""
     shape = replace(shape, devices=_largest_first(shape))
-    in_use, found = Held(), list[_Placed]()
+    in_use, found = NodeUse(), list[_Placed]()
     for _ in range(copies):
         placed = question.placements.place(claim, shape, in_use)
         if placed is None:
             break
-        shares = _consumed(in_use, placed.held)
+        shares = _consumed(in_use, placed.in_use)
         stranded = cost(claim, shape, placed.given, frozenset(), (shares, shares)).stranded
         memory = None if stranded.memory is None else Quantity.parse(stranded.memory).amount / _MEBI
         per_hour = None if memory is None or price is None else memory * price
         found.append(_Placed(1, memory, stranded.multiprocessors, per_hour))
-        in_use = placed.held
+        in_use = placed.in_use
     return found
 
 
@@ -146,8 +146,7 @@ def _largest_first(shape: NodeShape) -> tuple[NodeDevice, ...]:
     return tuple(sorted(shape.devices, key=rank))
 
 
-def _consumed(before: Held, after: Held) -> Shares:
-    """Return the parts of shared devices that one more copy holds."""
+def _consumed(before: NodeUse, after: NodeUse) -> Shares:
     had = {device: dict(parts) for device, parts in before.shares}
     return tuple(
         (device, tuple((name, part - had.get(device, {}).get(name, 0)) for name, part in parts))
@@ -245,7 +244,6 @@ def _sizes(question: Question, pod_set: int, number: int, place: int) -> set[Fra
 
 
 def _memory_of(question: Question, ask: Ask) -> str:
-    """Return the expression that reads the memory of the devices that a request can get."""
     key, driver = next(
         (key, device.driver)
         for group in question.groups
@@ -258,7 +256,6 @@ def _memory_of(question: Question, ask: Ask) -> str:
 
 
 def _with_claim(question: Question, pod_set: int, body: Object) -> Question:
-    """Return the question with another body of this claim, in all pod sets that use the claim."""
     before = question.pod_sets[pod_set].claim
     claim = ask_of(before.name, body["spec"], question.placements.classes)
     return question.changed(

@@ -1,7 +1,7 @@
 """Do all pods find devices, in every order of arrival? `guaranteed`, `possible`, `never` or `unknown`.
 
-The rules, in this order; the first that tells is named in the answer:
-counting (search/counting.py: sound); alike pods (nobody else can hold their devices: exact); every order of
+The rules, in this order; the first that reports is named in the answer:
+counting (search/counting.py: sound); alike pods (no one else can hold their devices: exact); every order of
 arrival (search/orders.py: exact up to a number of states); a sample of orders, which guarantees nothing.
 """
 
@@ -37,7 +37,7 @@ class Answer:
 
     Attributes:
         word: The verdict.
-        reason: The rule that tells, or why nothing does.
+        reason: The rule that reports, or why nothing does.
         order: For `possible`: an order of arrival after which a pod waits, one line per run of pods.
         excess: Why in every order some pod waits, of whichever workload; empty where it is not so.
         followed: Whether orders of arrival were followed, which says nothing of pods that go again.
@@ -50,19 +50,19 @@ class Answer:
     followed: bool = False
 
 
-def judge(question: Question, counts: Sequence[int]) -> dict[int, Answer]:
-    """The verdict on each pod set with so many nodes of each group."""
+def check(question: Question, counts: Sequence[int]) -> dict[int, Answer]:
+    """Return the verdict on each pod set for these numbers of nodes."""
     answers: dict[int, Answer] = {}
     for members, contention in contentions(question, counts):
         try:
-            told = _judge(question, contention)
+            reported = _check(question, contention)
         except Undecidable as problem:
-            told = dict.fromkeys(range(len(members)), Answer(word="unknown", reason=str(problem)))
-        answers |= {members[number]: answer for number, answer in told.items()}
+            reported = dict.fromkeys(range(len(members)), Answer(word="unknown", reason=str(problem)))
+        answers |= {members[number]: answer for number, answer in reported.items()}
     return answers
 
 
-def _judge(question: Question, contention: Contention) -> dict[int, Answer]:
+def _check(question: Question, contention: Contention) -> dict[int, Answer]:
     everybody = range(len(contention.pod_sets))
     # Each pod set is compared with each other, as far as these differ, on each kind of node.
     alike = len(set(contention.first_alike))
@@ -83,16 +83,16 @@ def _judge(question: Question, contention: Contention) -> dict[int, Answer]:
             answers[pod_set] = Answer(word="never", reason=reason)
     together = counting.too_many_together(contention)
     rest = [pod_set for pod_set in rest if pod_set not in answers]
-    told: Mapping[int, Answer] = {}
+    reported: Mapping[int, Answer] = {}
     if any(doubts.values()):
         doubt = next(text for text in doubts.values() if text)
-        told = {key: Answer(word="unknown", reason=doubts[key] or doubt, excess=together) for key in rest}
+        reported = {key: Answer(word="unknown", reason=doubts[key] or doubt, excess=together) for key in rest}
     elif rest:
         try:
-            told = _in_all_orders(question, contention)
+            reported = _in_all_orders(question, contention)
         except Undecidable as problem:
-            told = {key: Answer(word="unknown", reason=str(problem), excess=together) for key in rest}
-    answers |= {key: replace(told[key], excess=together or told[key].excess) for key in rest}
+            reported = {key: Answer(word="unknown", reason=str(problem), excess=together) for key in rest}
+    answers |= {key: replace(reported[key], excess=together or reported[key].excess) for key in rest}
     if any(answer.word == "never" for answer in answers.values()):
         # Who can never be placed is named; that not all can be placed together follows.
         return {key: replace(answer, excess="") for key, answer in answers.items()}
@@ -100,14 +100,15 @@ def _judge(question: Question, contention: Contention) -> dict[int, Answer]:
 
 
 def _in_all_orders(question: Question, contention: Contention) -> Mapping[int, Answer]:
-    told = _try_orders(question, contention, sure=True)
-    if any(contention.is_tight) and any(answer.word == "never" or answer.excess for answer in told.values()):
-        return _only_if_never_at_all(told, _try_orders(question, contention, sure=False))
-    return told
+    reported = _try_orders(question, contention, sure=True)
+    if any(contention.is_tight) and any(
+        answer.word == "never" or answer.excess for answer in reported.values()
+    ):
+        return _only_if_never_at_all(reported, _try_orders(question, contention, sure=False))
+    return reported
 
 
 def _doubt(contention: Contention, pod_set: int, minor: str) -> str:
-    """Why the allocator cannot be asked about a pod set; empty if it can."""
     for number, group in contention.first_there:
         found = contention.suitability[pod_set, number]
         if found.doubt:
@@ -122,7 +123,7 @@ def _doubt(contention: Contention, pod_set: int, minor: str) -> str:
 
 
 def _has_order(pod_set: PodSet, group: int, contention: Contention, minor: str) -> bool:
-    """Whether the scheduler tries the devices of a request in an order that is known before.
+    """Return whether the scheduler tries the devices of a request in a known order.
 
     Slices of one pool come by name, which is random; before 1.36 pools come in random order. Slices that each
     hold one GPU and its partitions are alike, so that their order matters to no one but a constraint.
@@ -144,13 +145,13 @@ def _has_order(pod_set: PodSet, group: int, contention: Contention, minor: str) 
 
 
 def _only_if_never_at_all(sure: Mapping[int, Answer], whole: Mapping[int, Answer]) -> dict[int, Answer]:
-    told: dict[int, Answer] = {}
+    reported: dict[int, Answer] = {}
     for pod_set, answer in sure.items():
-        told[pod_set] = replace(answer, excess=answer.excess if whole[pod_set].excess else "")
+        reported[pod_set] = replace(answer, excess=answer.excess if whole[pod_set].excess else "")
         if answer.word == "never" and whole[pod_set].word != "never":
             reason = "it fits only if pods can use more than 90 % of a node's CPU and memory"
-            told[pod_set] = Answer(word="unknown", reason=reason)
-    return told
+            reported[pod_set] = Answer(word="unknown", reason=reason)
+    return reported
 
 
 def _try_orders(question: Question, contention: Contention, *, sure: bool) -> dict[int, Answer]:
@@ -189,10 +190,10 @@ def _alike(contention: Contention, packing: Packing) -> Answer | None:
     copies = sum(pod_set.copies for pod_set in pod_sets)
     least = most = 0
     for group, nodes in enumerate(contention.counts):
-        room = packing.room(0, group, copies) if nodes else (0, 0)
-        if room is None:
+        fitting = packing.copies_on_node(0, group, copies) if nodes else (0, 0)
+        if fitting is None:
             return None
-        least, most = least + nodes * room[0], most + nodes * room[1]
+        least, most = least + nodes * fitting[0], most + nodes * fitting[1]
     is_one = len(pod_sets) == 1
     needed = pod_sets[0].needed if is_one else copies
     places, word = (least, "guaranteed") if needed <= least else (most, "never")
@@ -217,7 +218,7 @@ def _read(contention: Contention, packing: Packing, found: TriedOrders) -> dict[
     for pod_set in everybody:
         order: tuple[str, ...] = ()
         if pod_set in found.waits:
-            order = _told(contention, packing, found.waits[pod_set], pod_set)
+            order = _reported(contention, packing, found.waits[pod_set], pod_set)
         word: Judgement = "possible"
         is_gang = bool(contention.pod_sets[pod_set].gang)
         if not order and found.exhausted:
@@ -242,10 +243,10 @@ def _read(contention: Contention, packing: Packing, found: TriedOrders) -> dict[
     return answers
 
 
-def _told(
+def _reported(
     contention: Contention, packing: Packing, steps: Sequence[tuple[int, int, int]], waiting: int
 ) -> tuple[str, ...]:
-    """An order of arrival in words: runs of pods on named nodes, then the one that waits.
+    """Describe an order of arrival: runs of pods on named nodes, then the pod that waits.
 
     Where drivers publish in any order, or a gang waits, also which devices the pods get.
     """

@@ -1,1 +1,1 @@
-"""What claims and workloads ask for."""
+"""Requests of claims and workloads."""

@@ -1,4 +1,4 @@
-"""What claims ask for, with their classes looked up, and which selectors do not compile."""
+"""Requests of claims with their classes, and selectors that do not compile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ask:
-    """One request of a claim, or one alternative of it.
+    """A request of a claim, or one of its alternatives.
 
     Attributes:
         name: The request, or request/alternative.
@@ -75,7 +75,7 @@ class ClaimAsk:
 
     @cached_property
     def constraints(self) -> list[dict[str, str]]:
-        """What its devices must have in common, or not."""
+        """Constraints on the claim's devices."""
         return list(self.body["spec"].get("devices", {}).get("constraints", []))
 
     @cached_property
@@ -98,7 +98,7 @@ class ClaimAsk:
 
 
 def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
-    """The DeviceClasses of a cluster: the stack's, those that drivers' charts install, the cloud's own."""
+    """Return the DeviceClasses of a cluster: the stack's, those of drivers' charts, the cloud's own."""
     classes: dict[str, Object] = {}
     brought = clouds.named(cluster.cloud).own_classes(cluster.settings)
     for selectors in (brought, *(driver.facts.class_selectors for driver in drivers.known())):
@@ -111,12 +111,12 @@ def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
 
 
 def claim_ask(name: str, spec: ClaimSpec, classes: Mapping[str, Object]) -> ClaimAsk:
-    """A claim with its classes' selectors."""
+    """Return a claim with its classes' selectors."""
     return ask_of(name, spec.as_read, classes)
 
 
 def ask_of(name: str, body: Mapping[str, Any], classes: Mapping[str, Object]) -> ClaimAsk:
-    """A claim with its classes' selectors, from its spec as the API has it."""
+    """Return a claim with its classes' selectors, from its spec as the API has it."""
     requests = body.get("devices", {}).get("requests", [])
     return ClaimAsk(
         name=name,
@@ -126,16 +126,16 @@ def ask_of(name: str, body: Mapping[str, Any], classes: Mapping[str, Object]) ->
 
 
 def drivers_named(claims: Iterable[ClaimAsk], classes: Mapping[str, Object]) -> set[str]:
-    """The drivers that the selectors of classes and claims ask for by `device.driver == '…'`."""
+    """Return the drivers that selectors of classes and claims name by `device.driver == '…'`."""
     texts = [selector.expression for claim in claims for ask in claim.asks for selector in ask.selectors]
     texts += [expression for item in classes.values() for expression in _expressions(item["spec"])]
     return {name for text in texts for name in asked(text).drivers}
 
 
 def compile_problem(expression: str, minor: str) -> str | None:
-    """What the API server of a minor says about an expression that it refuses; None when it takes it.
+    """Return the API server's error for an expression that it rejects; None if it accepts it.
 
-    What cannot be judged here is not refused: a server may well take it.
+    What cannot be checked here is not refused: a server may well take it.
     """
     try:
         environment(minor).compile(expression)
@@ -176,7 +176,7 @@ def _ask(claim: str, name: str, body: Object, classes: Mapping[str, Object]) -> 
 
 
 def _without_selection(request: Object) -> Object:
-    """A request but for the class and selectors that its asks hold already."""
+    """Return a request without the class and selectors that its asks already have."""
     if "exactly" in request:
         return {**request, "exactly": _without_selection(request["exactly"])}
     if "firstAvailable" in request:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PodSet:
-    """Copies of one pod, each with a claim of its own; or all pods that share one claim, as one copy.
+    """Copies of one pod, each with a separate claim; or all pods that share one claim, as one copy.
 
     Attributes:
         name: The workload, or the claim that is shared.
@@ -50,7 +50,7 @@ class PodSet:
 
     @cached_property
     def signature(self) -> tuple[object, ...]:
-        """Equal for pod sets whose pods the scheduler cannot tell apart."""
+        """Equal for pod sets whose pods the scheduler cannot distinguish."""
         selector = tuple(sorted(self.node_selector.items()))
         return (repr(self.claim.body["spec"]), self.resources, selector, self.tolerations)
 
@@ -61,7 +61,7 @@ def pod_sets_of(
     asks: Mapping[str, ClaimAsk],
     classes: Mapping[str, Object],
 ) -> tuple[list[PodSet], dict[str, int]]:
-    """One pod set per workload; those that share one claim are one, whose pods all go to one node."""
+    """Build one pod set per workload; workloads that share a claim are one, on one node."""
     domains = {domain.name: domain for domain in cluster.compute_domains}
     pod_sets: list[PodSet] = []
     of_workload: dict[str, int] = {}
@@ -87,7 +87,11 @@ def pod_sets_of(
                     name=item.name,
                     claim=asks[claim]
                     if item.compute_domain is None
-                    else _with_channel(asks[claim], domains[item.compute_domain], classes),
+                    else ask_of(
+                        asks[claim].name,
+                        with_channel(asks[claim].body["spec"], domains[item.compute_domain]),
+                        classes,
+                    ),
                     copies=1 if is_shared else item.copies,
                     resources=NOTHING.plus(resources, item.copies) if is_shared else resources,
                     node_selector=item.node_selector,
@@ -110,10 +114,6 @@ def channel_asks(cluster: ClusterPlan, classes: Mapping[str, Object]) -> dict[st
     }
 
 
-def _with_channel(claim: ClaimAsk, domain: ComputeDomainPlan, classes: Mapping[str, Object]) -> ClaimAsk:
-    return ask_of(claim.name, with_channel(claim.body["spec"], domain), classes)
-
-
 def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
     """Labels that a node needs for both; a label that would need two values is never met."""
     return {
@@ -123,7 +123,7 @@ def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
 
 
 def claim_of(workload: WorkloadPlan) -> str:
-    """The template or claim of a workload."""
+    """Return the template or claim of a workload."""
     return workload.template or workload.claim or ""
 
 
@@ -134,12 +134,12 @@ def claim_of(workload: WorkloadPlan) -> str:
 
 
 def channel_spec(domain: ComputeDomainPlan) -> Object:
-    """The spec of a claim for a channel, apart from the configuration that names the domain."""
+    """Return the spec of a claim for a channel, without the configuration that names the domain."""
     return {"devices": {"requests": [_request(domain.channel_request, domain)]}}
 
 
 def with_channel(spec: Object, domain: ComputeDomainPlan) -> Object:
-    """The spec of a claim and of one for a channel as one: a pod gets both on one node or neither."""
+    """Merge a claim's spec with one for a channel: a pod gets both on one node or neither."""
     devices: Object = spec.get("devices", {})
     requests: list[Object] = devices.get("requests", [])
     names = [request["name"] for request in requests]
@@ -161,5 +161,5 @@ def _request(name: str, domain: ComputeDomainPlan) -> Object:
 
 
 def _names(first: str) -> tuple[str, ...]:
-    """One more than a claim has requests, so that one is free."""
+    """Return one name more than a claim has requests, so that one is free."""
     return (first, *(f"{first}-{number}" for number in range(33)))

@@ -1,1 +1,1 @@
-"""Which orders and places are tried."""
+"""Search through orders of arrival and placements."""

@@ -1,4 +1,4 @@
-"""Which pods may be in each other's way: they are judged together, and apart from all others."""
+"""Groups of pods that may compete for devices: each group is checked apart from the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Question:
-    """What is asked: which pod sets, on which nodes, what these mean to each, and what becomes of nodes.
+    """Question of a proof: pod sets, nodes, the fit of the two, and growth.
 
     `kinds`: per group the first one that means the same to all pod sets.
     """
@@ -71,7 +71,7 @@ class Contention:
 
     @cached_property
     def nodes(self) -> Mapping[int, int]:
-        """How many nodes there are of each kind, by its first group."""
+        """Number of nodes of each kind, by its first group."""
         found = dict.fromkeys(self.kinds, 0)
         for kind, nodes in zip(self.kinds, self.counts, strict=True):
             found[kind] += nodes
@@ -88,23 +88,23 @@ class Contention:
 
     @cached_property
     def is_countable(self) -> bool:
-        """Whether a device is held by one pod or by none, and takes nothing of others."""
+        """True if a device is used by one pod or by none, and consumes nothing of others."""
         return all(group.shape.is_simple for group in self.groups)
 
     @cached_property
     def can_run_out(self) -> bool:
-        """Whether there are no more devices than those that may match."""
+        """True if there are no devices beyond those that may match."""
         return self.is_countable and not any(found.has_more for found in self.suitability.values())
 
     @cached_property
     def first_alike(self) -> Sequence[int]:
         """Per pod set the first one that may want the same devices of every group."""
-        wanted = [
+        requested = [
             tuple(self.suitability[pod_set, kind].maybe for kind in self.nodes)
             for pod_set in range(len(self.pod_sets))
         ]
         first: dict[tuple[frozenset[tuple[str, str]], ...], int] = {}
-        return [first.setdefault(devices, pod_set) for pod_set, devices in enumerate(wanted)]
+        return [first.setdefault(devices, pod_set) for pod_set, devices in enumerate(requested)]
 
     @cached_property
     def alike(self) -> Mapping[int, Sequence[int]]:
@@ -116,7 +116,7 @@ class Contention:
 
     @cached_property
     def copies_alike(self) -> Mapping[int, int]:
-        """How many pods those are."""
+        """Number of those pods."""
         return {
             like: sum(self.pod_sets[one].copies for one in members) for like, members in self.alike.items()
         }
@@ -162,7 +162,6 @@ def _is_tight(
     question: Question,
     group: int,
 ) -> bool:
-    """Whether CPU, memory or pods of a node may run out before its devices do."""
     shape = question.groups[group].shape
     usable = [suitability[number, group].maybe for number in range(len(pod_sets))]
     taken = NOTHING
@@ -172,7 +171,7 @@ def _is_tight(
         return False
     if shape.shares_devices or not all(pod_set.claim.fewest for pod_set in pod_sets):
         return True
-    # Each device is held by one pod, so that all together are no more than there are devices.
+    # Each device is used by one pod, so that all together are no more than there are devices.
     there = len(frozenset[tuple[str, str]]().union(*usable))
     here = [pod_set for pod_set, devices in zip(pod_sets, usable, strict=True) if devices]
     dearest = (
@@ -183,7 +182,7 @@ def _is_tight(
 
 
 def _most(pod_set: PodSet, usable: frozenset[tuple[str, str]], shape: NodeShape) -> int:
-    """How many copies of a pod set its devices of a node are enough for, at most."""
+    """Return the largest number of copies of a pod set that its devices of a node allow."""
     fewest = pod_set.claim.fewest
     if not fewest or (usable and shape.shares_devices):
         return pod_set.copies
@@ -197,20 +196,20 @@ def _connected(question: Question, counts: Sequence[int]) -> list[list[int]]:
     """
     everybody = range(len(question.pod_sets))
     first = list(everybody)
-    """By pod set one that it is connected with and that comes before it; itself for the first."""
+    """By pod set an earlier one that it is connected with; itself for the first."""
     there = {kind for kind, nodes in zip(question.kinds, counts, strict=True) if nodes}
     for group in sorted(there):
         tight = _is_tight(question.pod_sets, question.suitability, question, group)
-        wanted: dict[object, int] = {}
+        requested: dict[object, int] = {}
         for pod_set in everybody:
             reach = _reach(question.suitability[pod_set, group], question.groups[group])
             if not reach:
                 continue
-            alike = wanted.setdefault(reach, pod_set)
+            alike = requested.setdefault(reach, pod_set)
             _connect(first, alike, pod_set)
             # Who wants the same as one before is connected with the same through that one.
             for one in () if alike != pod_set else ["any"] if tight else reach:
-                _connect(first, wanted.setdefault(one, pod_set), pod_set)
+                _connect(first, requested.setdefault(one, pod_set), pod_set)
     clusters: dict[int, list[int]] = {}
     for pod_set in everybody:
         clusters.setdefault(_first(first, pod_set), []).append(pod_set)
@@ -223,7 +222,7 @@ def _connect(first: list[int], one: int, other: int) -> None:
 
 
 def _first(first: list[int], pod_set: int) -> int:
-    """The first of those that a pod set is connected with."""
+    """Return the first pod set of the connected group."""
     while first[pod_set] != pod_set:
         first[pod_set] = first[first[pod_set]]
         pod_set = first[pod_set]
@@ -231,7 +230,7 @@ def _first(first: list[int], pod_set: int) -> int:
 
 
 def _reach(found: Suitability, group: NodeGroup) -> frozenset[tuple[str, str]]:
-    """The devices that a pod set may want, and the counters from which these are taken."""
+    """Return the devices that a pod set may use, and the counters that these consume."""
     if not group.shape.counters:
         return found.maybe
     return found.maybe | {

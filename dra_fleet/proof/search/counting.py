@@ -1,4 +1,4 @@
-"""When counting alone tells: how many devices would have to be in use before a pod finds none."""
+"""When counting alone reports: how many devices would have to be in use before a pod finds none."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MOST_NAMES = 12
 
 
 def enough(contention: Contention, pod_set: int) -> str:
-    """Why a pod set's pods all find devices in whatever order pods come; empty if counting does not tell.
+    """Return why all pods of a set find devices in every order; empty if counting cannot decide.
 
-    A pod waits only if on every node too few of its devices are free, whoever took which others.
+    A pod waits only if on every node too few of its devices are free, whichever others are in use.
     """
     ask = _single(contention.pod_sets[pod_set])
     if ask is None or not contention.is_countable:
@@ -59,7 +59,7 @@ def enough(contention: Contention, pod_set: int) -> str:
 
 
 def too_many(contention: Contention, pod_set: int) -> str:
-    """Why not all pods of a pod set can ever be placed; empty if counting does not tell."""
+    """Return why not all pods of a pod set can ever be placed; empty if counting cannot decide."""
     if not contention.can_run_out:
         return ""
     item = contention.pod_sets[pod_set]
@@ -70,7 +70,7 @@ def too_many(contention: Contention, pod_set: int) -> str:
 
 
 def too_many_together(contention: Contention) -> str:
-    """Why not all pods can ever be placed together; empty if counting does not tell."""
+    """Return why not all pods can ever be placed together; empty if counting cannot decide."""
     if not contention.can_run_out:
         return ""
     pod_sets = range(len(contention.pod_sets))
@@ -79,13 +79,13 @@ def too_many_together(contention: Contention) -> str:
     if requested > there:
         names = [item.name for item in contention.pod_sets]
         rest = len(names) - MOST_NAMES
-        told = ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
-        return f"{told} together request {requested} devices, and {there} can match"
+        known_drivers = ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+        return f"{known_drivers} together request {requested} devices, and {there} can match"
     return ""
 
 
 def is_free_of_order(pod_set: PodSet, shape: NodeShape) -> bool:
-    """Whether as many copies go onto a node in whatever order its devices come, when nobody else is there."""
+    """Return whether the number of copies on an otherwise empty node depends on no order of devices."""
     requests = pod_set.claim.requests
     if _single(pod_set) is not None and shape.is_simple:
         return True
@@ -97,7 +97,7 @@ def is_free_of_order(pod_set: PodSet, shape: NodeShape) -> bool:
     )
 
 
-def most_held(pod_set: PodSet, devices: int) -> int:
+def most_in_use(pod_set: PodSet, devices: int) -> int:
     """Devices that one copy holds at most, on a node that has so many for it."""
     asked = sum(
         max((ask.count if ask.is_plain else devices for ask in choices), default=0)
@@ -120,7 +120,7 @@ def _devices(contention: Contention, pod_sets: Iterable[int]) -> int:
 
 
 def _single(pod_set: PodSet) -> Ask | None:
-    """The one plain request of a claim with at most one matchAttribute; None for anything else."""
+    """Return the one plain request of a claim with at most one matchAttribute; None for others."""
     requests = pod_set.claim.requests
     constraints = pod_set.claim.constraints
     if len(requests) != 1 or len(requests[0]) != 1 or not requests[0][0].is_plain:
@@ -135,7 +135,7 @@ def _attribute(pod_set: PodSet) -> str:
 
 
 def _bins(shape: NodeShape, certain: Keys, ask: Ask, attribute: str) -> list[int]:
-    """How many of a node's devices a claim can choose from together: all, or those of equal attribute."""
+    """Return the sizes of the device groups that a claim can use: all, or those of equal attribute."""
     if not attribute or ask.count == 1:
         # One device is equal to itself, but it must have the attribute.
         return [len(certain & values_of(shape, attribute).keys()) if attribute else len(certain)]
@@ -144,7 +144,7 @@ def _bins(shape: NodeShape, certain: Keys, ask: Ask, attribute: str) -> list[int
 
 
 def _shared(contention: Contention, pod_set: int) -> dict[int, list[int]]:
-    """Who may hold a device that a pod set can use, itself included: per kind of node how many of them.
+    """Return the pod sets that may use a pod set's devices, itself included, per kind of node.
 
     Of pod sets that may want the same devices only the first is named.
     """
@@ -166,14 +166,14 @@ def _used_by_others(contention: Contention, pod_set: int, shared: Mapping[int, S
         one = next(iter(members))
         like = contention.first_alike[one]
         if like in shared:
-            each = most_held(contention.pod_sets[one], max(shared[like]))
+            each = most_in_use(contention.pod_sets[one], max(shared[like]))
             rivals = len(members) - (pod_set in members)
             total += rivals * min(contention.pod_sets[one].copies * each, everywhere[like])
     return total
 
 
 def _keeps_to_slots(contention: Contention, pod_set: int, rival: int, attribute: str) -> bool:
-    """Whether a rival's pod spoils at most one place for this pod set's pods."""
+    """Return whether a rival's pod takes at most one place of this pod set's pods."""
     ask, own = _single(contention.pod_sets[rival]), _single(contention.pod_sets[pod_set])
     if ask is None or own is None or ask.count > own.count:
         return False

@@ -1,4 +1,4 @@
-"""Which groups of nodes mean the same to all pods, so that one of them is asked for all."""
+"""Kinds of node groups that are equal for all pods, so that one is evaluated for all."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from dra_fleet.proof.demand.pod_sets import PodSet
 
 
-class Held(NamedTuple):
-    """What is in use of a node's devices: whole ones and shares."""
+class NodeUse(NamedTuple):
+    """Devices in use on a node: whole ones and shares."""
 
     devices: frozenset[DeviceId] = frozenset()
     shares: tuple[tuple[DeviceId, tuple[tuple[str, Amount], ...]], ...] = ()
 
     @property
-    def in_use(self) -> InUse:
+    def for_allocator(self) -> InUse:
         """For the allocator."""
-        return InUse(devices=self.devices, capacity={device: dict(held) for device, held in self.shares})
+        return InUse(devices=self.devices, capacity={device: dict(share) for device, share in self.shares})
 
 
 def kinds_of(groups: Sequence[NodeGroup], pod_sets: Sequence[PodSet] = ()) -> list[int]:
@@ -52,7 +52,7 @@ def _kind(
 ) -> tuple[object, ...]:
     """Equal for alike nodes; `dearest` is the most that any pod takes, where each pod holds a device."""
     labels = labels_of(shape)
-    # Where each device is held by one pod, there are no more pods than devices.
+    # If each device is used by one pod, there are no more pods than devices.
     is_ample = (
         dearest is not None
         and shape.is_simple
@@ -65,33 +65,33 @@ def _kind(
         tuple(sorted(shape.unpredictable.items())),
         repr(shape.counters) if shape.counters else "",
         shape.knows_labels,
-        shape.told,
+        shape.known_drivers,
         shape.in_order,
         tuple(labels(key) for key in label_keys),
     )
 
 
-def after(before: Held, allocation: Allocation) -> Held:
-    """What is in use once an allocation is made."""
+def after(before: NodeUse, allocation: Allocation) -> NodeUse:
+    """Return the devices in use after an allocation."""
     devices = set(before.devices)
-    shares = {device: dict(held) for device, held in before.shares}
+    shares = {device: dict(in_use) for device, in_use in before.shares}
     for given in (item for claim in allocation.claims for item in claim):
         if given.admin_access:
             continue
         if not given.consumed:
             devices.add(given.device)
             continue
-        held = shares.setdefault(given.device, {})
+        in_use = shares.setdefault(given.device, {})
         for name, value in given.consumed.items():
-            held[name] = held.get(name, 0) + value
-    frozen = tuple(sorted((device, tuple(sorted(held.items()))) for device, held in shares.items()))
-    return Held(frozenset(devices), frozen)
+            in_use[name] = in_use.get(name, 0) + value
+    frozen = tuple(sorted((device, tuple(sorted(in_use.items()))) for device, in_use in shares.items()))
+    return NodeUse(frozenset(devices), frozen)
 
 
 def blocked(
     devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Object]], used: Iterable[tuple[str, str]]
 ) -> frozenset[tuple[str, str]]:
-    """The devices that cannot be had beside those in use, since their counters would run out."""
+    """Return the devices that are unavailable because the devices in use consume their counters."""
     consuming = [device for device in devices if device.placed.get("consumesCounters")]
     if not consuming:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Which devices of a node a request matches, and of each other one the first clause that is not true."""
+"""Devices of a node that a request matches, and the first false clause of each other device."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Miss:
     clause: str
     outcome: Outcome
     message: str
-    held: int
+    in_use: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """What one request finds on a node.
+    """Result of matching one request on a node.
 
     Attributes:
         certain: Names of devices that match whatever the unknown values are, as (driver, name).
-        maybe: Those and the ones that hang on an unknown value.
+        maybe: Those and the ones that depend on an unknown value.
         misses: One per device that does not match for certain.
     """
 
@@ -56,7 +56,7 @@ class Match:
     misses: tuple[Miss, ...]
 
     def first(self, outcome: Outcome) -> Miss | None:
-        """The first miss of a kind."""
+        """Return the first miss of a kind."""
         return self._firsts.get(outcome)
 
     @cached_property
@@ -65,7 +65,7 @@ class Match:
 
 
 def match(ask: Ask, shape: NodeShape, minor: str) -> Match:
-    """What a request finds on a node whose devices are all free.
+    """Match a request on a node whose devices are all free.
 
     Args:
         ask: the request.
@@ -106,7 +106,7 @@ def _compiled(selector: Selector, cel: DeviceCel) -> _Compiled:
 
 def _first_miss(selectors: Sequence[_Compiled], device: NodeDevice, cel: DeviceCel) -> Miss | None:
     subject = device.subject
-    held = 0
+    in_use = 0
     for selector, program, parts in selectors:
         if isinstance(program, str):
             return Miss(
@@ -115,11 +115,11 @@ def _first_miss(selectors: Sequence[_Compiled], device: NodeDevice, cel: DeviceC
                 clause=selector.expression,
                 outcome="unknown",
                 message=program,
-                held=held,
+                in_use=in_use,
             )
         whole = program.evaluate(subject)
         if whole:
-            held += max(1, len(parts))
+            in_use += max(1, len(parts))
             continue
         outcome = cast("Outcome", whole.outcome)
         clause, message = selector.expression, whole.message
@@ -128,8 +128,13 @@ def _first_miss(selectors: Sequence[_Compiled], device: NodeDevice, cel: DeviceC
             if verdict.outcome == whole.outcome:
                 clause, message = part, verdict.message
                 break
-            held += 1
+            in_use += 1
         return Miss(
-            device=device, place=selector.place, clause=clause, outcome=outcome, message=message, held=held
+            device=device,
+            place=selector.place,
+            clause=clause,
+            outcome=outcome,
+            message=message,
+            in_use=in_use,
         )
     return None

@@ -1,6 +1,6 @@
-"""Orders of arrival: every state that nodes can come to, whichever pod comes next, wherever it goes.
+"""Orders of arrival: every state of the nodes, whichever pod is next, wherever it is placed.
 
-The scheduler scores nodes; here any node that has room may be chosen, so that nothing hangs on the scores.
+The scheduler scores nodes; here any node that fits may be chosen, so that nothing depends on the scores.
 Pods come and stay; none of them ends. The scheduler places the pods of a gang one after the other, without
 another pod between them, and never reconsiders an earlier choice: if one finds no node, it places none.
 Source: https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/scheduler/schedule_one_podgroup.go
@@ -38,12 +38,12 @@ TOO_MANY_FOR_GANGS = "there are too many orders of arrival to follow all, and ga
 
 State = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
 Step = tuple[int, int, int]
-"""A pod set and the id of the node it goes to, before and after it does."""
+"""A pod set and the id of its node, before and after it is placed."""
 
 
 @dataclass(kw_only=True)
 class TriedOrders:
-    """What the orders that were tried come to.
+    """Result of the orders that were tried.
 
     Attributes:
         exhausted: Whether these are all there are.
@@ -72,7 +72,7 @@ def explore(
         gangs: Per pod set how many of them the scheduler places together, 0 for none; empty without gangs.
 
     Raises:
-        Undecidable: It cannot be told, or takes more steps than the proof has left.
+        Undecidable: It is unknown, or takes more steps than the proof has left.
     """
     if prod(count + 1 for count in copies) <= MOST_MIXES:
         found = _exhaust(packing, nodes, copies, gangs or [0] * len(copies))
@@ -199,7 +199,7 @@ def _play(
         return ranks[node]
 
     ranked = sorted(nodes, key=rank)
-    # Of pods alike that come one after the other, none goes where the one before found no room.
+    # Of equal pods in succession, none is placed where the one before did not fit.
     before, start = -1, 0
     for pod_set in order:
         if pod_set in full:
@@ -233,14 +233,14 @@ def _play(
 
 def _rank(packing: Packing, node: int, policy: str) -> tuple[int, int]:
     """Before which other nodes a policy takes a node."""
-    used = len(packing.nodes[node][1].held.devices)
+    used = len(packing.nodes[node][1].in_use.devices)
     return {"spread": used, "pack": -used, "any": 0}[policy], node
 
 
 def _choose(
     packing: Packing, pod_set: int, ranked: Sequence[int], start: int, chance: random.Random | None
 ) -> int | None:
-    """Where the first node from `start` on is that takes a pod, or, by chance, any that does."""
+    """Return the first node from `start` on that takes a pod, or, by chance, any other that does."""
     places = range(start, len(ranked))
     if chance is None:
         for place in places:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
 from dra_fleet.proof.report import Undecidable
-from dra_fleet.proof.search.kinds import Held
+from dra_fleet.proof.search.kinds import NodeUse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +22,14 @@ MOST_WAYS = 300
 
 
 class Filled(NamedTuple):
-    """What is in use on a node: devices and compute resources."""
+    """Devices and compute resources in use on a node."""
 
-    held: Held = Held()
+    in_use: NodeUse = NodeUse()
     resources: ComputeResources = NOTHING
 
 
 class NodeInUse(NamedTuple):
-    """One node by name: the id of its sort, and what is in use of its own devices."""
+    """A named node: the id of its state, and its devices in use."""
 
     name: str
     node: int
@@ -46,7 +46,7 @@ class Packing:
         counts resources: Whether CPU, memory and pods are looked at; only where they can run out.
         barred: Pairs of a sort of pod and a sort of node where its pods may not go at all.
         sure: Whether only what is left for certain counts.
-        in any order: Whether devices are given out in every order in which drivers may publish them, not
+        in any order: Whether devices are advertised in every order in which drivers may publish them, not
             only in the one in which they stand.
 
     Raises:
@@ -88,22 +88,22 @@ class Packing:
         self.is_exhaustive = True
 
     def empty(self, shape: int) -> int:
-        """The id of an empty node."""
+        """Return the id of an empty node."""
         return self._intern(self._first_alike[shape], Filled())
 
     def place(self, pod_set: int, node: int) -> int | None:
-        """The id of the node after one more pod, None where it does not fit.
+        """Return the id of the node after one more pod, None if it does not fit.
 
         Raises:
-            Undecidable: It cannot be told.
+            Undecidable: It is unknown.
         """
         return next(iter(self.choices(pod_set, node)), None)
 
     def choices(self, pod_set: int, node: int) -> tuple[int, ...]:
-        """What the node may be after one more pod; nothing where it does not fit.
+        """Return the possible states of the node after one more pod; empty if it does not fit.
 
         Raises:
-            Undecidable: It cannot be told.
+            Undecidable: It is unknown.
         """
         of_set = self._next[pod_set]
         known = of_set.get(node)
@@ -112,35 +112,38 @@ class Packing:
         return known
 
     def given(self, pod_set: int, node: int) -> tuple[tuple[str, str, str], ...]:
-        """The devices of a pod placed on a node: (request or request/alternative, driver, device)."""
+        """Return the devices of a pod placed on a node: (request or request/alternative, driver, device)."""
         return self._given[pod_set, node]
 
     @property
     def is_in_any_order(self) -> bool:
-        """Whether the order of some devices is open."""
+        """True if the order of some devices is open."""
         return any(likeness is not None for likeness in self._likeness)
 
     def step(self, pod_set: int, place: NodeInUse, after: int) -> tuple[NodeInUse, tuple[str, ...]]:
-        """A node by name after one more pod, as the id of what it then is demands, and the pod's devices."""
+        """Place one more pod on a named node, by the id of the state after it.
+
+        Return the pod's devices, too.
+        """
         number = self.nodes[place.node][0]
         shape, claim = self._shapes[number], self._units[pod_set].claim
         likeness = self._likeness[number]
-        wanted = self.nodes[after][1]
+        requested = self.nodes[after][1]
         if likeness is None:
             given = tuple(device for _, _, device in self.given(pod_set, place.node))
-            return NodeInUse(place.name, after, wanted), given
-        found = self._placements.choices(claim, shape, place.filled.held, likeness).placed
-        placed = next(one for one in found if likeness.canonical(one.held) == wanted.held)
+            return NodeInUse(place.name, after, requested), given
+        found = self._placements.choices(claim, shape, place.filled.in_use, likeness).placed
+        placed = next(one for one in found if likeness.canonical(one.in_use) == requested.in_use)
         given = tuple(device for _, _, device in placed.given)
-        return NodeInUse(place.name, after, Filled(placed.held, wanted.resources)), given
+        return NodeInUse(place.name, after, Filled(placed.in_use, requested.resources)), given
 
-    def room(self, pod_set: int, shape: int, limit: int) -> tuple[int, int] | None:
-        """How many copies of a pod set an empty node takes, at least and at most, up to `limit`.
+    def copies_on_node(self, pod_set: int, shape: int, limit: int) -> tuple[int, int] | None:
+        """Return the least and the largest number of copies that an empty node takes, up to `limit`.
 
         None where there are too many ways in which it may fill up.
 
         Raises:
-            Undecidable: It cannot be told.
+            Undecidable: It is unknown.
         """
         nodes, least = {self.empty(shape)}, limit
         for count in range(limit):
@@ -178,18 +181,20 @@ class Packing:
         self.questions += 1
         likeness = self._likeness[number]
         if likeness is None:
-            placed = self._placements.place(pod.claim, shape, filled.held)
+            placed = self._placements.place(pod.claim, shape, filled.in_use)
             found: tuple[Placed, ...] = () if placed is None else (placed,)
         else:
-            found, are_all = self._placements.choices(pod.claim, shape, filled.held, likeness)
+            found, are_all = self._placements.choices(pod.claim, shape, filled.in_use, likeness)
             self.is_exhaustive = self.is_exhaustive and are_all
         if found:
             self._given[pod_set, node] = found[0].given
-        held = [placed.held if likeness is None else likeness.canonical(placed.held) for placed in found]
-        return tuple(self._intern(number, Filled(one, resources)) for one in dict.fromkeys(held))
+        in_use = [
+            placed.in_use if likeness is None else likeness.canonical(placed.in_use) for placed in found
+        ]
+        return tuple(self._intern(number, Filled(one, resources)) for one in dict.fromkeys(in_use))
 
     def _traits(self, number: int) -> tuple[object, ...]:
-        """Equal for sorts of node that no pod here can tell apart."""
+        """Equal for sorts of node that no pod here can distinguish."""
         shape = self._shapes[number]
         barred = frozenset(pod_set for pod_set, where in self._barred if where == number)
         resources = (shape.resources, shape.sure_resources) if self._counts_resources[number] else None

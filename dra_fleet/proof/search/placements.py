@@ -1,4 +1,4 @@
-"""What becomes of a node's devices when one more claim is placed; asked once for all that are alike."""
+"""State of a node's devices after one more claim; equal questions are evaluated once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dra_fleet.proof.allocator import (
 )
 from dra_fleet.proof.allocator.prepare import MOST_DEVICES
 from dra_fleet.proof.report import Undecidable
-from dra_fleet.proof.search.kinds import Held, after
+from dra_fleet.proof.search.kinds import NodeUse, after
 from dra_fleet.proof.search.matching import Match, match
 from dra_fleet.proof.search.suitability import Suitability, suitability_to, values_of
 from dra_fleet.proof.supply.prediction import inventory_of
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 # Which devices of a node are as good as each other, so that one order of them stands for many.
 #
 # Devices form a tree: those of one PCIe root, of one GPU, as far as constraints look at it. Branches of one
-# form can change places, and no claim can tell. States of a node that differ only so are one.
+# form can change places, and no claim knows. States of a node that differ only so are one.
 
 Mark = tuple[tuple[str, Amount], ...]
-"""What is in use of a device: nothing, all of it, or parts."""
+"""Use of a device: nothing, all of it, or parts."""
 
 Form = tuple[Any, ...]
-"""What is in use below a branch, whichever of alike branches it is."""
+"""Devices in use below a branch, equal for interchangeable branches."""
 
 _WHOLE: Mark = (("", 1),)
 
@@ -66,7 +66,7 @@ class _Branch:
 
 
 class Likeness:
-    """Tells of one sort of node which devices are alike to some claims.
+    """Interchangeable devices of one sort of node for some claims.
 
     Args:
         shape: the node.
@@ -86,34 +86,34 @@ class Likeness:
         self.drivers = shape.any_order
         self._first_only = first_only
         self._tree = _tree(shape, claims, match)
-        self._canonical: dict[Held, Held] = {}
+        self._canonical: dict[NodeUse, NodeUse] = {}
 
-    def canonical(self, held: Held) -> Held:
-        """What is in use, on those of alike devices that stand for all that are."""
-        if held not in self._canonical:
-            marks = _marks(held)
+    def canonical(self, in_use: NodeUse) -> NodeUse:
+        """Return the devices in use, with interchangeable devices replaced by their representatives."""
+        if in_use not in self._canonical:
+            marks = _marks(in_use)
             found: dict[DeviceId, Mark] = {}
             _assign(self._tree, _form(self._tree, marks), found)
-            self._canonical[held] = _held(found)
-        return self._canonical[held]
+            self._canonical[in_use] = _use_of(found)
+        return self._canonical[in_use]
 
-    def after(self, held: Held) -> _After:
-        """The same for the allocator, where some devices are in use."""
-        return _After(self.drivers, self._tree, _marks(held), self._first_only)
+    def after(self, in_use: NodeUse) -> _After:
+        """Return the interchangeable devices for the allocator, if some devices are in use."""
+        return _After(self.drivers, self._tree, _marks(in_use), self._first_only)
 
 
 @dataclass(frozen=True, eq=False)
 class _After:
-    """Which devices are alike once some are in use; for the allocator."""
+    """Interchangeable devices once some are in use, for the allocator."""
 
     drivers: frozenset[str]
     tree: _Branch
-    held: Mapping[DeviceId, Mark]
+    in_use: Mapping[DeviceId, Mark]
     first_only: bool
 
     def kinds(self, taken: Sequence[Sequence[Allocated]]) -> Callable[[DeviceId], Hashable]:
-        """What is equal for devices that can change places once some are taken besides."""
-        marks = dict(self.held)
+        """Return a function that maps interchangeable devices to equal keys after `taken` are allocated."""
+        marks = dict(self.in_use)
         for claim, items in enumerate(taken):
             for item in items:
                 mark = (f"{claim}/{item.request}", 1), *sorted(item.consumed.items())
@@ -150,7 +150,6 @@ def _form(branch: _Branch, marks: Mapping[DeviceId, Mark]) -> Form:
 
 
 def _assign(branch: _Branch, form: Form, found: dict[DeviceId, Mark]) -> None:
-    """Put a form onto a branch."""
     if branch.device is not None:
         if form:
             found[branch.device] = form
@@ -174,14 +173,14 @@ def _name(
             _name(one, marks, (*path, number, form), found)
 
 
-def _marks(held: Held) -> dict[DeviceId, Mark]:
-    return {**dict(held.shares), **dict.fromkeys(held.devices, _WHOLE)}
+def _marks(in_use: NodeUse) -> dict[DeviceId, Mark]:
+    return {**dict(in_use.shares), **dict.fromkeys(in_use.devices, _WHOLE)}
 
 
-def _held(marks: Mapping[DeviceId, Mark]) -> Held:
+def _use_of(marks: Mapping[DeviceId, Mark]) -> NodeUse:
     devices = frozenset(device for device, mark in marks.items() if mark == _WHOLE)
     shares = tuple(sorted((device, mark) for device, mark in marks.items() if device not in devices))
-    return Held(devices, shares)
+    return NodeUse(devices, shares)
 
 
 MOST_STEPS = 60_000
@@ -213,14 +212,14 @@ TOO_LARGE = (
 
 
 class Placed(NamedTuple):
-    """What a claim gets, as (request or request/alternative, driver, device), and what is then in use."""
+    """Devices of a claim as (request or request/alternative, driver, device), and the use after it."""
 
     given: tuple[tuple[str, str, str], ...]
-    held: Held
+    in_use: NodeUse
 
 
 class Choices(NamedTuple):
-    """What a claim may get, depending on the order in which drivers publish their devices.
+    """Possible devices of a claim, depending on the order in which drivers publish them.
 
     Attributes:
         placed: One of each sort; none where it does not fit.
@@ -232,7 +231,7 @@ class Choices(NamedTuple):
 
 
 def steps_for(clusters: Sequence[ClusterPlan]) -> Steps:
-    """The steps that the proof of some clusters may take, all together."""
+    """Return the limit of steps for the proof of some clusters together."""
     parts = sum(
         len(part)
         for cluster in clusters
@@ -256,8 +255,8 @@ class Placements:
         self._steps = steps or Steps(MOST_STEPS_OF_ALL)
         self.minor = minor
         self.classes = classes
-        self._known: dict[tuple[str, tuple[NodeDevice, ...], Held], Placed | Undecidable | None] = {}
-        self._choices: dict[tuple[str, Likeness, Held], Choices] = {}
+        self._known: dict[tuple[str, tuple[NodeDevice, ...], NodeUse], Placed | Undecidable | None] = {}
+        self._choices: dict[tuple[str, Likeness, NodeUse], Choices] = {}
         self._plain: dict[tuple[str, tuple[NodeDevice, ...]], Sequence[DeviceId] | None] = {}
         self._matches: dict[tuple[object, ...], Match] = {}
         self._evaluated: defaultdict[str, set[str]] = defaultdict(set)
@@ -275,7 +274,7 @@ class Placements:
         self._steps.left -= steps
 
     def match(self, ask: Ask, shape: NodeShape) -> Match:
-        """What a request finds on a node whose devices are all free.
+        """Match a request on a node whose devices are all free.
 
         Raises:
             Undecidable: The steps of the proof are used up.
@@ -289,14 +288,14 @@ class Placements:
         return self._matches[key]
 
     def suitability(self, claim: ClaimAsk, shape: NodeShape) -> Suitability:
-        """What a node means to a claim, wherever its pod may go."""
+        """Evaluate a node for a claim, wherever its pod may be placed."""
         key = (claim, shape)
         if key not in self._suitability:
             self._suitability[key] = suitability_to(claim, shape, self.match)
         return self._suitability[key]
 
     def likeness(self, shape: NodeShape, claims: Sequence[ClaimAsk], *, first_only: bool = False) -> Likeness:
-        """Which devices of a node are alike to claims.
+        """Return the interchangeable devices of a node for claims.
 
         Raises:
             Undecidable: The steps of the proof are used up.
@@ -305,7 +304,7 @@ class Placements:
         return Likeness(shape, claims, self.match, first_only=first_only)
 
     def _evaluations(self, ask: Ask, shape: NodeShape) -> int:
-        """Steps for the expressions that are evaluated on such devices for the first time."""
+        """Return the steps for the expressions evaluated on such devices for the first time."""
         steps = 0
         devices = shape.subjects
         for selector in ask.selectors:
@@ -316,16 +315,16 @@ class Placements:
                 steps += len(fresh) * min(_cost(selector.expression, self.minor), DEAREST_EVALUATION)
         return steps
 
-    def place(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
-        """What a claim gets where some devices are in use, as they stand; None where it does not fit.
+    def place(self, claim: ClaimAsk, shape: NodeShape, in_use: NodeUse) -> Placed | None:
+        """Place a claim on a node with devices in use, in their order; return None if it does not fit.
 
         Raises:
-            Undecidable: It cannot be told.
+            Undecidable: It is unknown.
         """
-        key = (claim.likeness, shape.devices, held)
+        key = (claim.likeness, shape.devices, in_use)
         if key not in self._known:
             try:
-                self._known[key] = self._ask(claim, shape, held)
+                self._known[key] = self._ask(claim, shape, in_use)
             except Undecidable as problem:
                 self._known[key] = problem
         known = self._known[key]
@@ -333,19 +332,19 @@ class Placements:
             raise known
         return known
 
-    def choices(self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness) -> Choices:
-        """What a claim may get on a node where some devices are in use, in any order that they may come in.
+    def choices(self, claim: ClaimAsk, shape: NodeShape, in_use: NodeUse, likeness: Likeness) -> Choices:
+        """Return the possible placements of a claim on a node with devices in use, in any open order.
 
         Raises:
-            Undecidable: It cannot be told.
+            Undecidable: It is unknown.
         """
-        key = (claim.likeness, likeness, held)
+        key = (claim.likeness, likeness, in_use)
         if key not in self._choices:
-            self._choices[key] = self._ask_for_all(claim, shape, held, likeness)
+            self._choices[key] = self._ask_for_all(claim, shape, in_use, likeness)
         return self._choices[key]
 
-    def _wanted(self, claim: ClaimAsk, shape: NodeShape) -> Sequence[DeviceId] | None:
-        """The devices of which a claim gets the first free ones; None where that takes a search."""
+    def _requested(self, claim: ClaimAsk, shape: NodeShape) -> Sequence[DeviceId] | None:
+        """Return the devices of which a claim gets the first free ones; None if that takes a search."""
         key = (claim.likeness, shape.devices)
         if key not in self._plain:
             self._plain[key] = self._in_turn(claim, shape) if _is_plain(claim, shape) else None
@@ -364,39 +363,44 @@ class Placements:
         published = (device.id for part in inventory_of(shape).slices for device in part.devices)
         return [device for device in published if (device.driver, device.device) in found.certain]
 
-    def _ask_for_all(self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness) -> Choices:
-        wanted = self._wanted(claim, shape) if claim.fewest == 1 else None
-        if wanted is not None:
-            free = [device for device in wanted if device not in held.devices]
+    def _ask_for_all(self, claim: ClaimAsk, shape: NodeShape, in_use: NodeUse, likeness: Likeness) -> Choices:
+        requested = self._requested(claim, shape) if claim.fewest == 1 else None
+        if requested is not None:
+            free = [device for device in requested if device not in in_use.devices]
             of_pool = [device for device in free if device.driver == free[0].driver]
             if of_pool and of_pool[0].driver in likeness.drivers:
-                kind = likeness.after(held).kinds([])
+                kind = likeness.after(in_use).kinds([])
                 of_pool = {kind(device): device for device in reversed(of_pool)}.values()
-                of_pool = sorted(of_pool, key=wanted.index)
+                of_pool = sorted(of_pool, key=requested.index)
             else:
                 of_pool = of_pool[:1]
-            return Choices(tuple(_given(claim, [device], held) for device in of_pool), are_all=True)
-        outcomes = self._ask_alike(claim, shape, held, likeness)
+            return Choices(tuple(_given(claim, [device], in_use) for device in of_pool), are_all=True)
+        outcomes = self._ask_alike(claim, shape, in_use, likeness)
         if isinstance(outcomes[0], TimedOut):
-            one = self.place(claim, shape, held)
+            one = self.place(claim, shape, in_use)
             return Choices(() if one is None else (one,), are_all=one is None)
-        found = [placed for outcome in outcomes if (placed := _placed(outcome, held)) is not None]
+        found = [placed for outcome in outcomes if (placed := _placed(outcome, in_use)) is not None]
         return Choices(tuple(found), are_all=True)
 
-    def _ask(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
-        wanted = self._wanted(claim, shape)
-        if wanted is not None:
-            free = [device for device in wanted if device not in held.devices]
-            return None if len(free) < claim.fewest else _given(claim, free[: claim.fewest], held)
-        (outcome,) = self._ask_alike(claim, shape, held, None, SIMPLE_STEPS)
+    def _ask(self, claim: ClaimAsk, shape: NodeShape, in_use: NodeUse) -> Placed | None:
+        requested = self._requested(claim, shape)
+        if requested is not None:
+            free = [device for device in requested if device not in in_use.devices]
+            return None if len(free) < claim.fewest else _given(claim, free[: claim.fewest], in_use)
+        (outcome,) = self._ask_alike(claim, shape, in_use, None, SIMPLE_STEPS)
         if isinstance(outcome, TimedOut):
             freely = replace(shape, in_order=frozenset())
             likeness = self.likeness(freely, [claim], first_only=True)
-            (outcome,) = self._ask_alike(claim, shape, held, likeness)
-        return _placed(outcome, held)
+            (outcome,) = self._ask_alike(claim, shape, in_use, likeness)
+        return _placed(outcome, in_use)
 
     def _ask_alike(
-        self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness | None, most: int = MOST_STEPS
+        self,
+        claim: ClaimAsk,
+        shape: NodeShape,
+        in_use: NodeUse,
+        likeness: Likeness | None,
+        most: int = MOST_STEPS,
     ) -> list[Outcome]:
         self.spend(len(shape.devices) // 2)
         before = min(most, self._steps.left)
@@ -406,9 +410,9 @@ class Placements:
             self.classes,
             inventory_of(shape),
             CandidateNode(NODE, shape.labels),
-            in_use=held.in_use,
+            in_use=in_use.for_allocator,
             minor=self.minor,
-            alike=None if likeness is None else likeness.after(held),
+            alike=None if likeness is None else likeness.after(in_use),
             steps=steps,
         )
         self._steps.left -= before - max(steps.left, 0)
@@ -423,7 +427,7 @@ def _cost(expression: str, minor: str) -> int:
 
 
 def _is_plain(claim: ClaimAsk, shape: NodeShape) -> bool:
-    """Whether a claim only wants so many whole devices, each of a name of its own and held whole or free.
+    """Return whether a claim only requests whole devices, each with its own name.
 
     What devices must have in common leaves a claim of one device plain.
     """
@@ -439,12 +443,12 @@ def _is_plain(claim: ClaimAsk, shape: NodeShape) -> bool:
     )
 
 
-def _given(claim: ClaimAsk, devices: Sequence[DeviceId], held: Held) -> Placed:
+def _given(claim: ClaimAsk, devices: Sequence[DeviceId], in_use: NodeUse) -> Placed:
     given = tuple((claim.asks[0].name, device.driver, device.device) for device in devices)
-    return Placed(given, Held(held.devices.union(devices), held.shares))
+    return Placed(given, NodeUse(in_use.devices.union(devices), in_use.shares))
 
 
-def _placed(outcome: Outcome, held: Held) -> Placed | None:
+def _placed(outcome: Outcome, in_use: NodeUse) -> Placed | None:
     if isinstance(outcome, NoFit):
         return None
     if isinstance(outcome, TimedOut):
@@ -454,7 +458,7 @@ def _placed(outcome: Outcome, held: Held) -> Placed | None:
     given = tuple(
         (item.request, item.device.driver, item.device.device) for one in outcome.claims for item in one
     )
-    return Placed(given, after(held, outcome))
+    return Placed(given, after(in_use, outcome))
 
 
 def _attributes(constraint: Mapping[str, Any]) -> list[str]:
@@ -469,7 +473,6 @@ def _value(device: NodeDevice, attribute: str) -> str:
 
 
 def _divides(coarse: Mapping[tuple[str, str], str], fine: Mapping[tuple[str, str], str]) -> bool:
-    """Whether all devices of a finer value have one coarser value."""
     above: dict[str, str] = {}
     return all(above.setdefault(value, coarse[key]) == coarse[key] for key, value in fine.items() if value)
 

@@ -1,4 +1,4 @@
-"""What the nodes of each pool mean to pods that are alike: whether they may go there, and what matches."""
+"""Fit of each pool's nodes for a pod set: whether its pods may be placed there, and matching devices."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _STANDARD = {"kubernetes.io/os": "linux"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Suitability:
-    """What the nodes of one group mean to a pod set.
+    """Fit of one group's nodes for a pod set.
 
     Attributes:
         barrier: Why its pods may not go there at all; empty if they may.
-        doubt: Why it cannot be told whether they may, or which devices match; empty if it can.
+        doubt: Why it is unknown whether they may, or which devices match; empty if it can.
         matches: Per request and alternative what matches on a node.
-        has_more: Whether drivers may publish devices here that nobody can tell, beyond those that match.
+        has_more: Whether drivers may publish devices here that no one knows, beyond those that match.
     """
 
     barrier: str
@@ -66,7 +66,7 @@ def _union(parts: Sequence[frozenset[tuple[str, str]]]) -> frozenset[tuple[str, 
 def suitability_of(
     pod_set: PodSet, group: NodeGroup, to_claim: Callable[[ClaimAsk, NodeShape], Suitability]
 ) -> Suitability:
-    """What a group of nodes means to a pod set.
+    """Evaluate a group of nodes for a pod set.
 
     Args:
         pod_set: the pod set.
@@ -77,14 +77,14 @@ def suitability_of(
     if reason:
         return _barred(reason)
     found = to_claim(pod_set.claim, group.shape)
-    doubt = _doubtful_label(pod_set, group.shape) or found.doubt or _doubtful_room(pod_set, group.shape)
+    doubt = _doubtful_label(pod_set, group.shape) or found.doubt or _doubtful_resources(pod_set, group.shape)
     return found if doubt == found.doubt else replace(found, doubt=doubt)
 
 
 def suitability_to(
     claim: ClaimAsk, shape: NodeShape, match: Callable[[Ask, NodeShape], Match]
 ) -> Suitability:
-    """What a node means to a claim, wherever its pod may go.
+    """Evaluate a node for a claim, wherever its pod may be placed.
 
     Args:
         claim: the claim.
@@ -105,12 +105,12 @@ def suitability_to(
 
 @lru_cache(maxsize=4096)
 def _barred(reason: str) -> Suitability:
-    """One for all groups that pods are kept off for the same reason."""
+    """Return one shared value for all groups that are excluded for the same reason."""
     return Suitability(barrier=reason, doubt="", matches=())
 
 
 def barrier(pod_set: PodSet, shape: NodeShape) -> str:
-    """Why its pods may not go to such a node, whatever they ask of its devices; empty if they may."""
+    """Return why pods cannot be placed on such a node, apart from its devices; empty if they can."""
     if pod_set.node_selector:
         labels = labels_of(shape)
         for key, value in pod_set.node_selector.items():
@@ -127,7 +127,7 @@ def barrier(pod_set: PodSet, shape: NodeShape) -> str:
 
 @lru_cache(maxsize=4096)
 def labels_of(shape: NodeShape) -> Labels:
-    """The labels of a node, as far as they are known."""
+    """Return the labels of a node, as far as they are known."""
     known = {**_STANDARD, **shape.labels}
     return all_labels(known) if shape.knows_labels else some_labels(known, shape.lacks_labels)
 
@@ -140,19 +140,19 @@ def _doubtful_label(pod_set: PodSet, shape: NodeShape) -> str:
     return ""
 
 
-def _doubtful_room(pod_set: PodSet, shape: NodeShape) -> str:
+def _doubtful_resources(pod_set: PodSet, shape: NodeShape) -> str:
     if shape.sure_resources.holds(pod_set.resources):
         return ""
     return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
 
 
 def _unknown_devices(ask: Ask, shape: NodeShape) -> str:
-    """Why it cannot be told which devices the drivers publish that a request may mean."""
+    """Return why the devices are unknown that drivers publish for a request."""
     named = ask.drivers
     for driver, reason in shape.unpredictable.items():
         if not named or driver in named:
             return reason
-    strange = sorted(named - _familiar() - shape.told - shape.sizes.keys())
+    strange = sorted(named - _familiar() - shape.known_drivers - shape.sizes.keys())
     if strange and not shape.knows_labels:
         return f"what driver {strange[0]} publishes cannot be predicted; {GIVE_SLICES}"
     return ""
@@ -160,30 +160,29 @@ def _unknown_devices(ask: Ask, shape: NodeShape) -> str:
 
 @cache
 def _familiar() -> frozenset[str]:
-    """The names under which known drivers publish, and nobody else."""
     return frozenset(name for driver in drivers.known() if driver.owns_names for name in driver.publishers)
 
 
 def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: NodeShape) -> str:
-    """The clause or the part of a capacity that hangs on a value which nobody knows."""
+    """Return the clause or the part of a capacity that depends on an unknown value."""
     miss = one.first("unknown")
     if miss is not None:
         return f"clause `{miss.clause}` of {miss.place} depends on an unknown value: {miss.message}"
     for device in shape.devices if claim.parts else ():
-        for name, wanted in sorted(claim.parts) if device.key in one.maybe else ():
+        for name, requested in sorted(claim.parts) if device.key in one.maybe else ():
             shared = bool(device.seen.get("allowMultipleAllocations"))
-            doubt = _unknown_part(device.seen.get("capacity", {}).get(name, {}), wanted, shared=shared)
+            doubt = _unknown_part(device.seen.get("capacity", {}).get(name, {}), requested, shared=shared)
             if doubt:
                 return f"{ask.what} requests a part of {name}, {doubt}"
     return ""
 
 
-def _unknown_part(capacity: Mapping[str, Any], wanted: str, *, shared: bool) -> str:
-    """What is not known of a capacity, if it decides whether, or how often, the wanted part can be had."""
+def _unknown_part(capacity: Mapping[str, Any], requested: str, *, shared: bool) -> str:
+    """Return the unknown part of a capacity, if it decides whether or how often a request fits."""
     if capacity.get("value") is UNKNOWN:
-        return "of which nobody knows how much there is"
+        return "of which is unknown how much there is"
     amounts = sorted(Quantity.parse(value).amount for value in capacity.get(ONE_OF, ()))
-    part = Quantity.parse(wanted).amount
+    part = Quantity.parse(requested).amount
     often = {amount // part if shared else amount >= part for amount in amounts} if part > 0 else set[int]()
     if len(often) < 2:  # noqa: PLR2004 - one answer, whatever there is
         return ""
@@ -192,7 +191,7 @@ def _unknown_part(capacity: Mapping[str, Any], wanted: str, *, shared: bool) -> 
 
 
 def values_of(shape: NodeShape, attribute: str) -> dict[tuple[str, str], Any]:
-    """Per device its value of an attribute that a constraint names or its stand-in, where there is one."""
+    """Per device its value of an attribute that a constraint names, or its replacement."""
     domain, _, identity = attribute.partition("/")
     found: dict[tuple[str, str], Any] = {}
     for device in shape.devices:

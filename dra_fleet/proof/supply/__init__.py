@@ -1,1 +1,1 @@
-"""What pools publish: predicted, or recorded from nodes."""
+"""Published devices of pools: predicted, or recorded from nodes."""

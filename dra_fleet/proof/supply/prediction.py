@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.plugin_pods import PluginPods
-from dra_fleet.drivers.common.predicting import told_devices
+from dra_fleet.drivers.common.predicting import devices_text
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.minors import PARTITIONS, SHARES, is_on
@@ -49,7 +49,7 @@ _KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 """Domains of labels that kubelets and clouds set on every node."""
 
 _KEPT = 10
-"""One part of so many is taken to be the system's own."""
+"""Divisor of a machine's resources for the share that the system may keep."""
 
 _NOT_KNOWN = "whether the driver's plugin runs on the nodes is not known: {why}; {fix}or " + GIVE_SLICES
 
@@ -60,11 +60,11 @@ _ANY_MEMORY = "1Ei"
 
 
 def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGroup, ...]:
-    """The nodes of a cluster, one group per pool.
+    """Predict the nodes of a cluster, one group per pool.
 
     Args:
         cluster: The plan.
-        named: The drivers that the cluster's selectors name; they tell which drivers a cluster has that
+        named: The drivers that the cluster's selectors name; they report which drivers a cluster has that
             brings its own.
     """
     installed = drivers_of(cluster, named)
@@ -115,7 +115,7 @@ def _known_already(pool: PoolPlan, running: list[Installed], minor: str) -> Publ
 
 
 def resources_of(machine: Machine) -> tuple[ComputeResources, ComputeResources]:
-    """What pods may take of a machine at most, and what is left to them for certain.
+    """Return the most that pods may use of a machine, and the amount that is certain.
 
     The kubelet and DaemonSets keep some of it; how much is not known before the node runs.
     """
@@ -132,17 +132,16 @@ def resources_of(machine: Machine) -> tuple[ComputeResources, ComputeResources]:
 def _published(
     pool: PoolPlan, installed: Sequence[Installed], running: Sequence[Installed], minor: str
 ) -> Published:
-    """What the drivers publish on one node of a pool, as the API server of the minor stores it."""
-    told = [driver.driver.publishes(pool, driver, minor) for driver in running]
-    ours = {name for one in installed for name in one.driver.publishers}
-    theirs = {item.driver for item in pool.devices} - ours
+    known_drivers = [driver.driver.publishes(pool, driver, minor) for driver in running]
+    mine = {name for one in installed for name in one.driver.publishers}
+    theirs = {item.driver for item in pool.devices} - mine
     if theirs:
-        told.append(told_devices(pool, theirs))
+        known_drivers.append(devices_text(pool, theirs))
     return Published(
-        devices=stored((device for one in told for device in one.devices), minor),
-        unpredictable={name: why for one in told for name, why in one.unpredictable.items()},
-        counters={name: sets for one in told for name, sets in one.counters.items()},
-        told=frozenset(name for one in told for name in one.told),
+        devices=stored((device for one in known_drivers for device in one.devices), minor),
+        unpredictable={name: why for one in known_drivers for name, why in one.unpredictable.items()},
+        counters={name: sets for one in known_drivers for name, sets in one.counters.items()},
+        known_drivers=frozenset(name for one in known_drivers for name in one.known_drivers),
     )
 
 
@@ -158,13 +157,13 @@ def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> NodeS
         unpredictable=published.unpredictable,
         counters=published.counters,
         lacks_labels=lacks,
-        told=published.told,
+        known_drivers=published.known_drivers,
         in_order=in_order(published.devices, published.counters),
     )
 
 
 def in_order(devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Object]]) -> frozenset[str]:
-    """The drivers among those of some devices that always publish them in one order."""
+    """Return the drivers of these devices that always publish them in one order."""
     return frozenset(
         name
         for name in {device.driver for device in devices}
@@ -175,7 +174,7 @@ def in_order(devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Obje
 def _where_plugins_land(
     published: Published, lands: Mapping[Driver, Answer], doubts: Mapping[Driver, str]
 ) -> Published:
-    """What is published where plugins do not come, or may not."""
+    """Return the published devices without those of plugins that do not run on the node, or may not."""
     absent = {name for driver, answer in lands.items() if answer == "no" for name in driver.publishers}
     unsure = {
         name: _not_known(doubts[driver])
@@ -188,7 +187,7 @@ def _where_plugins_land(
     return published._replace(
         devices=tuple(device for device in published.devices if device.driver not in unsure),
         unpredictable={**published.unpredictable, **unsure},
-        told=published.told | absent,
+        known_drivers=published.known_drivers | absent,
     )
 
 
@@ -200,7 +199,7 @@ def _not_known(doubt: str) -> str:
 def plugin_lands(
     cluster: ClusterPlan, pool: PoolPlan, installed: Installed, holds: ComputeResources
 ) -> Answer:
-    """Whether the plugin's pods come to the nodes of a pool.
+    """Return whether the plugin's pods are placed on the nodes of a pool.
 
     What is demanded of nodes by the chart itself, or by this program, is taken to be met where no label says
     otherwise: whoever discovers hardware sets those labels. Of a stack's own demands that is not known.
@@ -237,7 +236,7 @@ def plugin_lands(
 
 
 def _set_by_kubelets(cluster: ClusterPlan, pool: PoolPlan) -> Mapping[str, str]:
-    """The labels that tell a node's machine: https://kubernetes.io/docs/reference/labels-annotations-taints/."""
+    """Return the labels for a machine: https://kubernetes.io/docs/reference/labels-annotations-taints/."""
     if not clouds.named(cluster.cloud).makes_nodes:
         return {}
     arch = {"kubernetes.io/arch": pool.machine.arch} if pool.machine.arch is not None else {}
@@ -249,25 +248,24 @@ def _unless_doubted(installed: Installed) -> Answer:
 
 
 def plugin_doubt(installed: Installed) -> str:
-    """Why it cannot be told of any node whether the plugin's pods run there; empty where it can."""
+    """Return why it is unknown of any node whether the plugin's pods run there; empty if it is known."""
     values, driver = installed.values, installed.driver
     priority = value_at(values, driver.plugin_key("priorityClassName")) or ""
     if priority not in _EVERYWHERE:
         return f"its pods need PriorityClass {priority}, which the stack does not make"
     if value_at(values, "serviceAccount.create") is False:
-        return "the chart makes no account for it, and nobody knows what another one may do"
+        return "the chart makes no account for it, and no one knows what another one may do"
     return ""
 
 
 def _asked_for(installed: Installed) -> ComputeResources:
-    """What the containers of one of the plugin's pods ask for."""
     containers = mapping(value_at(installed.values, installed.driver.plugin_key("containers")))
     asked = NOTHING
     for name, container in containers.items():
         if name == "init":
             continue
-        held = mapping(mapping(container).get("resources"))
-        amounts = {**mapping(held.get("limits")), **mapping(held.get("requests"))}
+        in_use = mapping(mapping(container).get("resources"))
+        amounts = {**mapping(in_use.get("limits")), **mapping(in_use.get("requests"))}
         asked = asked.plus(
             ComputeResources.of(str(amounts.get("cpu", 0)), str(amounts.get("memory", 0)), pods=0)
         )
@@ -275,14 +273,14 @@ def _asked_for(installed: Installed) -> ComputeResources:
 
 
 def given_elsewhere(cluster: ClusterPlan, pool: PoolPlan) -> frozenset[str]:
-    """The labels that other pools of the stack's own have and this one has not: nobody else sets them."""
+    """Return the labels that other pools of the stack set and this one does not: only the stack sets them."""
     if not clouds.named(cluster.cloud).makes_nodes:
         return frozenset()
     return frozenset(key for other in cluster.pools for key in other.labels) - frozenset(pool.labels)
 
 
 def stored(devices: Iterable[NodeDevice], minor: str) -> tuple[NodeDevice, ...]:
-    """The devices as a server of a minor keeps them.
+    """Return the devices as an API server of a Kubernetes version stores them.
 
     Args:
         devices: as the driver sends them.
@@ -317,7 +315,7 @@ def _kept(body: Object, *, partitions: bool, shares: bool) -> Object:
 
 @lru_cache(maxsize=4096)
 def inventory_of(shape: NodeShape) -> Inventory:
-    """The slices of a node, gathered once for all questions about it."""
+    """Return the inventory of a node, built once for all questions about it."""
     by_driver: dict[str, dict[str, list[Object]]] = {}
     for device in shape.devices:
         by_driver.setdefault(device.driver, {}).setdefault(device.group, []).append(device.placed)

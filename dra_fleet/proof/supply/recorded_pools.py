@@ -87,7 +87,7 @@ class RecordedNode:
         devices: All devices; those of one slice are of one group.
         counters: By driver the counter sets that its devices share.
         node: The Node itself, None where only slices were recorded.
-        left_open: Why it cannot be told what a driver offers the node, by driver.
+        left_open: Why it is unknown what a driver offers the node, by driver.
     """
 
     name: str
@@ -105,14 +105,14 @@ _EARLY = (
 
 
 def read_recordings(plan: FleetPlan, given: Sequence[str]) -> Mapping[str, Sequence[NodeGroup]]:
-    """The nodes of clusters as recorded.
+    """Read the recorded nodes of clusters.
 
     Args:
         plan: The plan whose clusters they are.
-        given: `CLUSTER=FILE` each; the cluster may be left out where there is only one.
+        given: `CLUSTER=FILE` each; the cluster may be omitted where there is only one.
 
     Raises:
-        RecordingInvalid: A file cannot be read, or does not tell which pool its nodes belong to.
+        RecordingInvalid: A file cannot be read, or does not report which pool its nodes belong to.
     """
     found: dict[str, Sequence[NodeGroup]] = {}
     clusters = {cluster.name: cluster for cluster in plan.clusters}
@@ -130,15 +130,15 @@ def read_recordings(plan: FleetPlan, given: Sequence[str]) -> Mapping[str, Seque
 
 
 def recorded_groups(cluster: ClusterPlan, items: Sequence[Object], origin: str) -> tuple[NodeGroup, ...]:
-    """The groups of alike nodes of a cluster.
+    """Group the equal nodes of a cluster.
 
     Args:
-        cluster: The plan, which tells the pools and how many nodes each has.
+        cluster: The plan, which reports the pools and how many nodes each has.
         items: Nodes and ResourceSlices.
         origin: The file, for messages.
 
     Raises:
-        RecordingInvalid: It cannot be told which pool a node belongs to.
+        RecordingInvalid: It is unknown which pool a node belongs to.
     """
     by_pool: dict[str, list[RecordedNode]] = defaultdict(list)
     for node in recorded_nodes(items, origin):
@@ -158,7 +158,6 @@ def recorded_groups(cluster: ClusterPlan, items: Sequence[Object], origin: str) 
 
 
 def _pool_of(cluster: ClusterPlan, node: RecordedNode, origin: str) -> PoolPlan | None:
-    """The pool of a node by its labels, None if it belongs to none; without labels only one can be meant."""
     if node.node is not None:
         labels = node.node.metadata.labels
         fitting = [pool for pool in cluster.pools if pool.labels.items() <= labels.items()]
@@ -166,7 +165,7 @@ def _pool_of(cluster: ClusterPlan, node: RecordedNode, origin: str) -> PoolPlan 
     if len(cluster.pools) == 1:
         return cluster.pools[0]
     raise RecordingInvalid(
-        f"{origin} does not tell which of the {len(cluster.pools)} pools of cluster {cluster.name} node "
+        f"{origin} does not report which of the {len(cluster.pools)} pools of cluster {cluster.name} node "
         f"{node.name} belongs to, for the node's labels are not in it; {RECORD}"
     )
 
@@ -225,7 +224,7 @@ def _shape(pool: PoolPlan, node: RecordedNode, minor: str) -> NodeShape:
 def _resources(
     allocatable: Mapping[str, str], otherwise: tuple[ComputeResources, ComputeResources]
 ) -> tuple[ComputeResources, ComputeResources]:
-    """What is left to pods of what a node says it has; other pods of the system keep a tenth at most."""
+    """Return a node's resources for pods; other system pods keep 10 % at most."""
     if not {"cpu", "memory"} <= set(allocatable):
         return otherwise
     pods = int(Quantity.parse(allocatable.get("pods", str(MOST_PODS))).amount)
@@ -260,7 +259,7 @@ def _labels(pool: PoolPlan) -> str:
 
 
 def read_items(path: Path) -> list[Object]:
-    """The objects of a recording.
+    """Read the objects of a recording.
 
     Args:
         path: The file.
@@ -281,10 +280,10 @@ def read_items(path: Path) -> list[Object]:
 
 
 def recorded_nodes(items: Sequence[Object], origin: str) -> list[RecordedNode]:
-    """The nodes of a recording, by name.
+    """Return the nodes of a recording, by name.
 
     Args:
-        items: Nodes and ResourceSlices; other objects are passed over.
+        items: Nodes and ResourceSlices; other objects are skipped.
         origin: The file, for messages.
 
     Raises:
@@ -345,16 +344,16 @@ def _slice(item: Object, origin: str) -> Object:
 
 
 def _left_open(spec: Object, name: str) -> str:
-    """Why it cannot be told what a slice offers a node that is not the only one it serves."""
+    """Return why the offer of a slice that serves several nodes is unknown for one node."""
     by = next(key for key in ("nodeSelector", "allNodes", "perDeviceNodeSelection") if spec.get(key))
     return (
         f"ResourceSlice {name} of driver {spec['driver']} serves several nodes ({by}): what is left of it "
-        "for a pod depends on the pods of all of them, while this proof judges each node by itself"
+        "for a pod depends on the pods of all of them, while this proof checks each node by itself"
     )
 
 
 def _parts(spec: Any) -> list[Any]:  # noqa: ANN401 - any JSON
-    """A slice as later servers take it: 1.34 let devices and the counters that they share be in one slice."""
+    """Split a slice as later servers require it: in 1.34 devices and shared counters may be in one slice."""
     if not isinstance(spec, dict) or not {"devices", "sharedCounters"} <= cast("Object", spec).keys():
         return [spec]
     body = cast("Object", spec)
@@ -374,7 +373,6 @@ def _first(invalid: ValidationError) -> str:
 
 
 def _newest(slices: Sequence[Object], origin: str) -> list[Object]:
-    """The slices of each pool's newest generation, in their order; the scheduler looks at no others."""
     pools: dict[tuple[str, str], list[Object]] = defaultdict(list)
     for spec in slices:
         pools[str(spec["driver"]), str(spec["pool"]["name"])].append(spec)
@@ -382,10 +380,10 @@ def _newest(slices: Sequence[Object], origin: str) -> list[Object]:
     for (driver, pool), specs in pools.items():
         generation = max(int(spec["pool"].get("generation", 0)) for spec in specs)
         newest = [spec for spec in specs if int(spec["pool"].get("generation", 0)) == generation]
-        wanted = int(newest[0]["pool"]["resourceSliceCount"])
-        if len(newest) != wanted:
+        requested = int(newest[0]["pool"]["resourceSliceCount"])
+        if len(newest) != requested:
             raise RecordingInvalid(
-                f"{origin} holds {len(newest)} of the {wanted} ResourceSlices of pool {pool} of driver "
+                f"{origin} holds {len(newest)} of the {requested} ResourceSlices of pool {pool} of driver "
                 f"{driver}; a scheduler takes no device of an incomplete pool; {RECORD} once all are there"
             )
         found += newest

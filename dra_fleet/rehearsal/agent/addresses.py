@@ -1,4 +1,4 @@
-"""Addresses of pods, of which no two that exist at the same time have one; nobody answers on them."""
+"""Addresses of pods, of which no two that exist at the same time have one; no one answers on them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.view import ClusterView
 
@@ -16,7 +14,7 @@ POD_RANGE: Final = "10.244.0.0/16"
 
 
 class PodAddresses:
-    """Gives each pod of a cluster its address, once; `view` tells which are taken."""
+    """Gives each pod of a cluster its address, once; `view` reports which are taken."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
@@ -25,7 +23,7 @@ class PodAddresses:
         self._taken: set[str] = set()
 
     def of(self, pod: Object) -> Object:
-        """The fields of a pod's status that hold its own address and its node's."""
+        """Return the status fields of a pod that contain its own address and its node's."""
         node = self._view.nodes.objects.get(pod["spec"]["nodeName"], {})
         at: list[Object] = node.get("status", {}).get("addresses", [])
         host = next((item["address"] for item in at if item["type"] == "InternalIP"), None)
@@ -37,7 +35,7 @@ class PodAddresses:
         }
 
     def forget(self, pod: Object) -> None:
-        """A pod is gone."""
+        """Forget a deleted pod."""
         self._taken.discard(self._given.pop(pod["metadata"]["uid"], ""))
 
     def _own(self, pod: Object) -> str:
@@ -46,10 +44,8 @@ class PodAddresses:
                 if address := item["status"].get("podIP"):
                     self._give(item, address)
         present: str | None = pod["status"].get("podIP") or self._given.get(pod["metadata"]["uid"])
-        return self._give(pod, present or next(self._free_addresses()))
-
-    def _free_addresses(self) -> Iterator[str]:
-        return (found for address in self._all if (found := str(address)) not in self._taken)
+        free = (found for address in self._all if (found := str(address)) not in self._taken)
+        return self._give(pod, present or next(free))
 
     def _give(self, pod: Object, address: str) -> str:
         self._given[pod["metadata"]["uid"]] = address

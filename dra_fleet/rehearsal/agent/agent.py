@@ -1,4 +1,4 @@
-"""One cluster's agent: starts the informers and the workers, and stops them."""
+"""Agent of one cluster: starts and stops the informers and the workers."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from dra_fleet.rehearsal.agent.view import (
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
 from dra_fleet.rehearsal.drivers import node_sides, plugins_of
 from dra_fleet.rehearsal.queueing.controller import QueueController
-from dra_fleet.rehearsal.world.controlplane.components import SERVICE_SOCKET
-from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
+from dra_fleet.rehearsal.simulator.controlplane.components import SERVICE_SOCKET
+from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
-    from dra_fleet.rehearsal.world.node import Host, NodeTaint
-    from dra_fleet.rehearsal.world.served_by import OwnPlace
+    from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
+    from dra_fleet.rehearsal.simulator.node import Host, NodeTaint
+    from dra_fleet.rehearsal.simulator.served_by import OwnPlace
 
 
 # Names all claims of a pod at once, where Kubernetes' own controller names one and forgets another for ever.
 #
 # Up to 1.36 that controller may replace the names of a pod's claims in its status by those it looked at
 # last, when its view of claims is behind its view of pods, as on a busy machine. Such a pod never starts. A
-# name that a second field manager gives too stays. Mended in 1.37:
+# name that a second field manager gives too stays. Fixed in 1.37:
 # https://github.com/kubernetes/kubernetes/issues/138407
 
 FIELD_MANAGER = "rehearsal.dra-fleet"
@@ -93,7 +93,7 @@ def _owned(claim: Object, pod: str) -> bool:
     return any(owner["uid"] == pod for owner in claim["metadata"].get("ownerReferences", []))
 
 
-# Machines join the cluster: a Node object each, registered again when somebody deletes it.
+# Machines join the cluster: a Node object each, registered again when someone deletes it.
 #
 # kwok keeps their heartbeats; what makes a node NotReady for a while is in `machines`.
 
@@ -166,7 +166,6 @@ class NodeJoiner:
         await self._admin.merge("v1", "Node", host.name, patch)
 
     async def _end_pods(self, node: str) -> None:
-        """End the pods of a machine that is gone, as the clouds' node controllers do."""
         for pod in list(self._pods_on(node)):
             meta = pod["metadata"]
             at_once = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
@@ -226,7 +225,7 @@ def _is_one_of(taint: Object, taints: Iterable[NodeTaint]) -> bool:
 # How the API server reaches Services: it asks here for a connection, as real ones ask a network proxy.
 #
 # Webhooks and aggregated APIs are reached so; no object is changed for it.
-# https://kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity/ tells the protocol: HTTP CONNECT.
+# https://kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity/ reports the protocol: HTTP CONNECT.
 
 CHUNK: Final = 65536
 
@@ -294,7 +293,7 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write_eof()
 
 
-# Slices of a driver that left a node: the kubelet removes them after a while, unless the driver comes back.
+# Slices of a driver that left a node: the kubelet removes them after a while, unless the driver returns.
 #
 # How the real one does it: https://github.com/kubernetes/kubernetes, `pkg/kubelet/cm/dra/plugin`
 # (wiping delay 30 s).

@@ -1,4 +1,4 @@
-"""What becomes of a pod on its node, in its kubelet's words: running, waiting, crashing or done.
+"""Status of a pod on its node, as its kubelet reports it: running, waiting, crashing or done.
 
 Of a driver's pod that is decided from its own specification and the host, never from what a stack wanted.
 """
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 REFUSED: Final = "rehearsal.dra-fleet/refused-slices"
-"""What a driver's pod logs of slices that the API server refuses: an annotation, for there are no logs."""
+"""Annotation of a driver's pod with the ResourceSlices that the API server rejects: pods have no logs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """How starting a driver's pod went.
+    """Result of starting a driver's pod.
 
     Args:
         waiting: what the init container keeps logging; None once it passed.
@@ -44,11 +44,11 @@ class Start:
 
     @property
     def problem(self) -> str | None:
-        """One line about what is wrong, if something is."""
+        """Problem of the pod in one line; None without one."""
         if self.waiting:
             return self.waiting
-        told = {**self.unready, **self.failed}
-        return "; ".join(f"{name}: {text}" for name, text in told.items()) or None
+        reported = {**self.unready, **self.failed}
+        return "; ".join(f"{name}: {text}" for name, text in reported.items()) or None
 
 
 def start(pod: Object, host: Host, but: Container[str] = ()) -> Start:
@@ -75,7 +75,7 @@ def start(pod: Object, host: Host, but: Container[str] = ()) -> Start:
 
 
 def status_of(pod: Object, outcome: Start, addresses: Object | None = None) -> Object:
-    """The pod status a kubelet would report; a JSON merge patch.
+    """Return the pod status that a kubelet would report, as a JSON merge patch.
 
     Args:
         pod: as it is.
@@ -109,7 +109,7 @@ def status_of(pod: Object, outcome: Start, addresses: Object | None = None) -> O
 
 
 def creating(pod: Object) -> Object:
-    """The status of a pod whose kubelet still prepares it; a JSON merge patch."""
+    """Return the status of a pod whose kubelet still prepares it, as a JSON merge patch."""
     reason = "PodInitializing" if pod["spec"].get("initContainers") else "ContainerCreating"
     containers = [
         _container(item, {"waiting": {"reason": reason}}, ready=False) for item in pod["spec"]["containers"]
@@ -118,7 +118,7 @@ def creating(pod: Object) -> Object:
 
 
 def succeeded(pod: Object) -> Object:
-    """The status of a running pod whose containers have ended well; a JSON merge patch."""
+    """Return the status of a running pod whose containers ended well, as a JSON merge patch."""
     now, status = _now(), pod["status"]
     ended = {"exitCode": 0, "reason": "Completed", "startedAt": status["startTime"], "finishedAt": now}
     unready = {"status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
@@ -179,7 +179,7 @@ def _container(container: Object, state: Object, *, ready: bool) -> Object:
 
 
 def shows(pod: Object, status: Object) -> bool:
-    """Whether a pod's status already says this, apart from times."""
+    """Return whether a pod already has this status, apart from times."""
     return _essence(pod.get("status", {})) == _essence(status)
 
 
@@ -199,7 +199,7 @@ def _state(item: Object) -> object:
 
 
 def is_ready(pod: Object) -> bool:
-    """Whether a pod is up and stays: Ready and not being deleted."""
+    """Return whether a pod is Ready and not being deleted."""
     if "deletionTimestamp" in pod["metadata"]:
         return False
     conditions = pod.get("status", {}).get("conditions", [])

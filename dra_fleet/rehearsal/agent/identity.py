@@ -36,17 +36,17 @@ class Identities:
 
     Args:
         admin: a connection that may impersonate.
-        kubeconfig: tells the server's address and CA; its user is not used.
+        kubeconfig: reports the server's address and CA; its user is not used.
     """
 
     def __init__(self, admin: KubeApi, kubeconfig: Path) -> None:
         self._admin = admin
-        self._nobody = KubeApi.connect(read_kubeconfig(str(kubeconfig))._replace(user=User()))
+        self._anonymous = KubeApi.connect(read_kubeconfig(str(kubeconfig))._replace(user=User()))
         self._tokens: dict[str, _Token] = {}
 
     async def close(self) -> None:
         """Close the pods' connection."""
-        await self._nobody.close()
+        await self._anonymous.close()
 
     def kubelet(self, node: str) -> KubeApi:
         """Act as a node's kubelet."""
@@ -81,10 +81,10 @@ class Identities:
         Raises:
             ApiError: the kubelet may not have the token (no such ServiceAccount, pod not on its node).
         """
-        return self._nobody.acting_as({"Authorization": f"Bearer {await self.token(pod)}"})
+        return self._anonymous.acting_as({"Authorization": f"Bearer {await self.token(pod)}"})
 
     async def token(self, pod: Object) -> str:
-        """A pod's ServiceAccount token; errors are those of `pod`."""
+        """Return a pod's ServiceAccount token; errors are those of `pod`."""
         uid = pod["metadata"]["uid"]
         now = asyncio.get_running_loop().time()
         token = self._tokens.get(uid)

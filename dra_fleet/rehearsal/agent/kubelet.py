@@ -57,7 +57,7 @@ def in_published_order(devices: list[Object], driver: str, *, seed: str) -> list
     Args:
         devices: resource.k8s.io/v1 device objects.
         driver: the driver's name; some publish in another order each time they start.
-        seed: tells one start from another; it is logged, and gives the same order again.
+        seed: distinguishes one start from another; it is logged, and gives the same order again.
     """
     if keeps_order(driver, with_counters=any(device.get("consumesCounters") for device in devices)):
         return devices
@@ -84,7 +84,7 @@ class SlicePublisher:
         devices: list[Object],
         counters: Sequence[Object] = (),
     ) -> bool:
-        """Whether a driver's slices on a node hold these devices already, as far as its informer has them."""
+        """Return whether a driver's ResourceSlices on a node already have these devices, by its informer."""
         specs = slice_specs(driver, node["metadata"]["name"], devices, 0, counters)
         return self._same(present, specs) and all(_owned_by(item, node) for item in present)
 
@@ -96,7 +96,7 @@ class SlicePublisher:
         devices: list[Object],
         counters: Sequence[Object] = (),
     ) -> None:
-        """Bring the slices of one driver on one node in line with its devices.
+        """Update the ResourceSlices of one driver on one node to its devices.
 
         Args:
             api: acts as the driver's pod.
@@ -123,22 +123,22 @@ class SlicePublisher:
         for surplus in present[len(specs) :]:
             await api.delete(SLICE_API, SLICE, surplus["metadata"]["name"])
         for index, (sent, kept) in enumerate(zip(specs, stored, strict=True)):
-            self._tell_dropped(node_name, index, sent, kept["spec"])
+            self._report_dropped(node_name, index, sent, kept["spec"])
 
-    def _same(self, present: list[Object], wanted: list[Object]) -> bool:
-        if len(present) != len(wanted):
+    def _same(self, present: list[Object], requested: list[Object]) -> bool:
+        if len(present) != len(requested):
             return False
         pools = [{**item["spec"]["pool"], "generation": 0} for item in present]
         kept = [_content(item["spec"]) for item in present]
-        sent = [_content(spec) for spec in wanted]
+        sent = [_content(spec) for spec in requested]
         generations = {item["spec"]["pool"]["generation"] for item in present}
         return (
             len(generations) == 1
             and sorted(kept) == sorted(self._kept.get(content, content) for content in sent)
-            and all(pool == {**wanted[0]["pool"], "generation": 0} for pool in pools)
+            and all(pool == {**requested[0]["pool"], "generation": 0} for pool in pools)
         )
 
-    def _tell_dropped(self, pool: str, index: int, sent: Object, stored: Object) -> None:
+    def _report_dropped(self, pool: str, index: int, sent: Object, stored: Object) -> None:
         missing = sorted(_missing(sent, stored, "spec"))
         if missing:
             self._kept[_content(sent)] = _content(stored)
@@ -199,7 +199,7 @@ def _missing(sent: object, stored: object, path: str) -> set[str]:
 RETRY_SECONDS = 5.0
 
 _TRY_AGAIN = (404, 409)
-"""What becomes of the API server's answers as soon as the view is not behind any more."""
+"""Answers of the API server that end as soon as the view is up to date."""
 
 
 class DriverPods:
@@ -212,7 +212,7 @@ class DriverPods:
         own: the drivers' own programs.
         discovered: the machines as a driver finds them when it starts.
         addresses: of the pods.
-        events: what is told of pods.
+        events: what is reported of pods.
     """
 
     def __init__(
@@ -310,11 +310,11 @@ class DriverPods:
     async def _label(self, pod: Object, plugin: NodePlugin) -> None:
         """Put the labels on the node that a plugin sets when it starts."""
         node = pod["spec"]["nodeName"]
-        wanted = plugin.node_labels(self._discovered.host(pod))
+        requested = plugin.node_labels(self._discovered.host(pod))
         present = self._view.nodes.objects.get(node, {}).get("metadata", {}).get("labels", {})
-        if not wanted.items() <= present.items():
+        if not requested.items() <= present.items():
             await (await self._identities.pod(pod)).merge(
-                "v1", "Node", node, {"metadata": {"labels": wanted}}
+                "v1", "Node", node, {"metadata": {"labels": requested}}
             )
 
 
@@ -328,7 +328,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 class Kubelets:
-    """Brings the pods on simulated nodes in order.
+    """Reconciles the pods on simulated nodes.
 
     Args:
         identities: all is done as the node's kubelet or as the driver's pod.
@@ -373,7 +373,7 @@ class Kubelets:
         view.when_gone += [part.forget for part in parts]
 
     async def reconcile(self, key: str) -> None:
-        """Bring one pod in order."""
+        """Reconcile one pod."""
         pod = self._view.pods.objects.get(key)
         if pod is None or pod["spec"].get("nodeName") not in self._machines:
             return
@@ -402,7 +402,7 @@ class Kubelets:
             await kubelet.delete("v1", "Pod", meta["name"], meta["namespace"], options=at_once)
 
     async def _keep(self, pod: Object) -> None:
-        """A pod that runs: ready again after its node was not, until it ends."""
+        """Keep a pod running until it ends, and make it ready again when its node is."""
         if ends_by_itself(pod) or pod["metadata"]["annotations"].get(FINISH) == "true":
             await self._report(pod, driver_pod.succeeded(pod))
             return
@@ -443,7 +443,6 @@ class Kubelets:
         await self._report(pod, {"conditions": ready})
 
     async def _report(self, pod: Object, status: Object, *annotations: str) -> None:
-        """Write a part of a pod's status as its kubelet, and annotations of its own with it."""
         await self._identities.report(pod, status, dict.fromkeys(annotations, "true"))
 
     async def _wait(self, pod: Object, outcome: driver_pod.Start) -> None:

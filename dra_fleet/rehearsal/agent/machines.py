@@ -1,6 +1,6 @@
-"""What machines hold beyond the hardware file: what drivers changed since, reboots, a pod's driver.
+"""State of machines beyond the hardware file: changes by drivers, reboots, a pod's driver.
 
-A machine's own memory is an annotation of its node, so it outlives the agent; it goes with the machine.
+A machine's own memory is an annotation of its node, so it outlives the agent, but not the machine.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 MEMORY: Final = "rehearsal.dra-fleet/machine"
 DOWN: Final = "rehearsal.dra-fleet/down"
-"""Annotation that keeps kwok from reporting a node as ready; see `dra_fleet/rehearsal/world/stages.yaml`."""
+"""Annotation that keeps kwok from reporting a node as ready; see `rehearsal/simulator/stages.yaml`."""
 REBOOT_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """What a machine remembers.
+    """Memory of a machine.
 
     Args:
         kept: by driver, what its node side remembers of changes it made to the machine, in its own words.
@@ -59,7 +59,7 @@ class Machines:
 
     Args:
         admin: writes the memory's annotation, which no real machine needs.
-        identities: a node says itself that it goes down.
+        identities: a node reports its own shutdown.
         view: what pods run on them.
         queue: where to ask for the end of a reboot.
         hosts: the machines of the hardware file by name.
@@ -82,29 +82,29 @@ class Machines:
         self._up_at: dict[str, float] = {}
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is such a machine."""
+        """Return whether the machine exists."""
         return name in self._hosts
 
     def delivered(self, name: str) -> Host:
-        """A machine's entry in the hardware file."""
+        """Return a machine's entry in the hardware file."""
         return self._hosts[name]
 
     def installed(self, name: str) -> Host:
-        """A machine with what its image or a cloud's installer put on it, changed as it was since."""
+        """Return a machine with the installations of its image or its cloud, and all changes since."""
         host, kept, pods = self._hosts[name], self.memory(name).kept, list(self._view.pods_on(name))
         for driver, side in node_sides().items():
             host = side.installed(host, pods, kept.get(driver, ""))
         return host
 
     def host(self, name: str) -> Host:
-        """A machine with everything on it, also the driver that a pod installed."""
+        """Return a machine with everything on it, also the driver that a pod installed."""
         host, pods = self.installed(name), list(self._view.pods_on(name))
         for side in node_sides().values():
             host = side.with_pods(host, pods)
         return host
 
     def memory(self, name: str) -> Memory:
-        """What a machine remembers; the agent that starts anew finds it at the machine's node."""
+        """Return a machine's memory; a restarted agent reads it from the machine's node."""
         if name not in self._memories:
             node = self._view.nodes.objects.get(name, {})
             text = node.get("metadata", {}).get("annotations", {}).get(MEMORY)
@@ -114,18 +114,21 @@ class Machines:
         return self._memories[name]
 
     def is_down(self, name: str) -> bool:
-        """Whether a machine is rebooting now."""
+        """Return whether a machine is rebooting now."""
         return self.memory(name).down
 
     def annotations(self, name: str) -> dict[str, str]:
-        """What a node that registers anew carries of its machine's memory."""
+        """Return the annotations with the machine's memory for a node that registers again."""
         memory = self._memories.get(name)
         if memory is None:
             return {}
         return {MEMORY: memory.text(), **({DOWN: "true"} if memory.down else {})}
 
     def resources(self, name: str) -> dict[str, str]:
-        """The extended resources that device plugins registered with the kubelet; 0 after they left."""
+        """Return the extended resources that device plugins registered with the kubelet.
+
+        0 after they left.
+        """
         node = self._view.nodes.objects.get(name, {})
         before: dict[str, str] = node.get("status", {}).get("capacity", {})
         host, pods = self.host(name), list(self._view.pods_on(name))
@@ -145,7 +148,7 @@ class Machines:
         await self._remember(name, self._changed(name, driver, kept))
 
     async def reboot(self, name: str, driver: str, kept: str) -> None:
-        """Reboot a machine, which comes back changed; the arguments are those of `change`."""
+        """Reboot a machine, which returns changed; the arguments are those of `change`."""
         loop = asyncio.get_running_loop()
         self._up_at[name] = loop.time() + REBOOT_SECONDS
         await self._remember(name, dataclasses.replace(self._changed(name, driver, kept), down=True))
@@ -181,7 +184,6 @@ class Machines:
 
 
 def _not_ready(node: Object) -> list[Object]:
-    """What a kubelet that shuts down with its machine says last."""
     return [
         {**item, "status": "False", "reason": "KubeletNotReady", "message": "node is shutting down"}
         if item["type"] == "Ready"

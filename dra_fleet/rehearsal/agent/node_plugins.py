@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 # A driver's node plugin looks at its machine when it starts, and never again: new partitions need a restart.
@@ -45,7 +45,7 @@ class Discovered:
         self._found: dict[str, tuple[int, Host, Host]] = {}
 
     def host(self, pod: Object) -> Host:
-        """The machine as a driver's pod knows it."""
+        """Return the machine as a driver's pod sees it."""
         uid, name = pod["metadata"]["uid"], pod["spec"]["nodeName"]
         boots, delivered = self._machines.memory(name).boots, self._machines.delivered(name)
         known = self._found.get(uid)
@@ -56,12 +56,12 @@ class Discovered:
         return now
 
     def forget(self, pod: Object) -> None:
-        """A pod is gone."""
+        """Forget a deleted pod."""
         self._found.pop(pod["metadata"]["uid"], None)
 
 
 def is_reserved_for(claim: Object, pod: Object) -> bool:
-    """Whether a claim is a pod's to use."""
+    """Return whether a claim is reserved for a pod."""
     users: list[Object] = claim.get("status", {}).get("reservedFor", [])
     return any(user.get("uid") == pod["metadata"]["uid"] for user in users)
 
@@ -83,7 +83,7 @@ class PreparedShares:
         self._read: set[str] = set()
 
     async def beside(self, claim: Object, node: str) -> Sequence[Object]:
-        """The other prepared claims of a node; none for a claim that has its devices alone."""
+        """Return the other prepared claims of a node; none if the claim shares no device."""
         if not holds_parts(claim):
             return ()
         if node not in self._read:
@@ -91,12 +91,12 @@ class PreparedShares:
         return [item for uid, item in self._known[node].items() if uid != claim["metadata"]["uid"]]
 
     def add(self, claim: Object, node: str) -> None:
-        """A claim was prepared."""
+        """Record a prepared claim."""
         if holds_parts(claim):
             self._known[node][claim["metadata"]["uid"]] = claim
 
     def remove(self, claim: Object, node: str) -> None:
-        """A claim was unprepared."""
+        """Record an unprepared claim."""
         self._known[node].pop(claim["metadata"]["uid"], None)
 
     async def _recall(self, node: str) -> None:
@@ -113,12 +113,12 @@ class PreparedShares:
 
 
 def drivers_of(claim: Object) -> list[str]:
-    """The drivers whose devices a claim was given."""
+    """Return the drivers of a claim's allocated devices."""
     return sorted({item["driver"] for item in _results(claim)})
 
 
 def holds_parts(claim: Object) -> bool:
-    """Whether a claim has only a part of a device, beside which others may have theirs."""
+    """Return whether a claim has only a part of a device, so that other claims can have the rest."""
     return any("shareID" in result for result in _results(claim))
 
 
@@ -179,7 +179,6 @@ class NodePlugins:
                 ) from error
 
     async def _at_work(self, holder: Object) -> AtWork:
-        """A driver's pod at work in the cluster."""
         return AtWork(
             api=await self._identities.pod(holder),
             namespace=holder["metadata"]["namespace"],
@@ -187,7 +186,7 @@ class NodePlugins:
         )
 
     async def _fetch_as_driver(self, holder: Object, claim: Object) -> None:
-        """The plugin's library reads the claim with the driver's own rights before it prepares anything."""
+        """Read the claim with the driver's permissions, as the plugin's library does before it prepares."""
         meta = claim["metadata"]
         try:
             api = await self._identities.pod(holder)
@@ -196,7 +195,7 @@ class NodePlugins:
             raise PrepareFailed(f"retrieve claim {meta['namespace']}/{meta['name']}: {error}") from error
 
     def _registered(self, node: str, driver: str) -> tuple[Object, NodePlugin]:
-        """The pod and plugin that serve a driver on a node.
+        """Return the pod and plugin that serve a driver on a node.
 
         Raises:
             PrepareFailed: there is none, in the kubelet's words.
@@ -227,7 +226,7 @@ def _results(claim: Object) -> list[Object]:
 
 
 def claims_to_prepare(pod: Object) -> list[str]:
-    """The pod's claims.
+    """Return the pod's claims.
 
     Raises:
         PrepareFailed: some are not made yet.

@@ -1,4 +1,4 @@
-"""What the agent sees of its cluster: pods, nodes and slices, and the questions asked about them."""
+"""The agent's view of its cluster: pods, nodes and ResourceSlices, and queries about them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ HOOK = "helm.sh/hook"
 class ClusterView:
     """Current objects of one cluster; changes put the keys they concern on the queue.
 
-    `nodes` holds the names of the simulated machines at any time. What is in `when_gone` is told each pod
+    `nodes` holds the names of the simulated machines at any time. What is in `when_gone` is reported each pod
     that is gone, however it went.
     """
 
     def __init__(self, admin: KubeApi, queue: WorkQueue, nodes: Container[str]) -> None:
         self._queue = queue
-        self._ours = nodes
+        self._machine_names = nodes
         self.when_gone: list[Callable[[Object], None]] = []
         self.nodes = Informer(admin, "v1", "Node", self._node_changed)
         self.pods = Informer(admin, "v1", "Pod", self._pod_changed, node_of)
@@ -49,15 +49,15 @@ class ClusterView:
         return (self.nodes, self.pods, self.slices, self.claims)
 
     def pods_on(self, node: str) -> list[Object]:
-        """The pods bound to a node."""
+        """Return the pods bound to a node."""
         return self.pods.at(node)
 
     def slices_of(self, node: str, driver: str) -> list[Object]:
-        """The slices a driver published for a node."""
+        """Return the ResourceSlices that a driver published for a node."""
         return [item for item in self.slices.at(node) if item["spec"]["driver"] == driver]
 
     def devices_of(self, node: str, driver: str) -> dict[str, Object]:
-        """The devices a driver published for a node, by name."""
+        """Return the devices that a driver published for a node, by name."""
         return {
             device["name"]: device
             for item in self.slices_of(node, driver)
@@ -71,9 +71,9 @@ class ClusterView:
             node: its name.
             but: a pod that needs no look.
         """
-        passed_over = key_of(but) if but else ""
+        skipped = key_of(but) if but else ""
         for pod in self.pods_on(node):
-            if key_of(pod) == passed_over:
+            if key_of(pod) == skipped:
                 continue
             if claim_names(pod) or plugins_of(pod) or reach_of(pod):
                 self._queue.add(Key(POD, key_of(pod)))
@@ -114,13 +114,13 @@ class ClusterView:
         if partly_named(pod):
             self._queue.add(Key(CLAIM_NAMES, key_of(pod)))
         node = pod["spec"].get("nodeName")
-        if node in self._ours:
+        if node in self._machine_names:
             self._queue.add(Key(POD, key_of(pod)))
             self._queue.add(Key(SLICES, node))
             self._wake_neighbours(pod, node)
 
     def _wake_neighbours(self, pod: Object, node: str) -> None:
-        """A part of a driver that came or went is what others on the node wait for."""
+        """Wake the other pods on the node when a part of a driver starts or ends."""
         if reach_of(pod) is not Reach.NODE:
             return
         self.wake_pods_on(node)
@@ -129,26 +129,26 @@ class ClusterView:
 
     def _slice_changed(self, item: Object) -> None:
         node = item["spec"].get("nodeName")
-        if node in self._ours:
+        if node in self._machine_names:
             self._queue.add(Key(SLICES, node))
             self.wake_pods_on(node)
 
 
 def node_of(item: Object) -> str | None:
-    """The node that a pod is bound to, or whose devices a slice has."""
+    """Return the node that a pod is bound to, or whose devices a ResourceSlice has."""
     return item["spec"].get("nodeName")
 
 
 def has_claims(pod: Object) -> bool:
-    """Whether a pod uses claims at all, made already or not."""
+    """Return whether a pod uses claims, created or not."""
     return bool(pod["spec"].get("resourceClaims") or pod.get("status", {}).get("extendedResourceClaimStatus"))
 
 
 def ends_by_itself(pod: Object) -> bool:
-    """Whether a pod's work is done as soon as it runs: a Job's or Helm hook's that holds no device.
+    """Return whether a pod is done as soon as it runs: a Job's or Helm hook's pod without devices.
 
-    Helm waits for its hooks, Jobs and bare Pods, before it goes on (https://helm.sh/docs/topics/charts_hooks/).
-    Pods with devices are workloads and hold them until they are told to finish.
+    Helm waits for its hooks, Jobs and bare Pods, before it continues (https://helm.sh/docs/topics/charts_hooks/).
+    Pods with devices are workloads and hold them until they are reported to finish.
     """
     meta, spec = pod["metadata"], pod["spec"]
     limits: list[Object] = [item.get("resources", {}).get("limits", {}) for item in spec["containers"]]
@@ -159,13 +159,13 @@ def ends_by_itself(pod: Object) -> bool:
 
 
 def templated_claims(pod: Object) -> set[str]:
-    """The names, within a pod, of the claims that are made from templates."""
+    """Return the names, within a pod, of the claims that are created from templates."""
     claims: list[Object] = pod["spec"].get("resourceClaims", [])
     return {claim["name"] for claim in claims if "resourceClaimTemplateName" in claim}
 
 
 def partly_named(pod: Object) -> bool:
-    """Whether a pod's status names some claims made from templates, but not all."""
+    """Return whether a pod's status names some claims created from templates, but not all."""
     statuses: list[Object] = pod.get("status", {}).get("resourceClaimStatuses", [])
     named = {item["name"] for item in statuses}
     return bool(named) and not templated_claims(pod) <= named

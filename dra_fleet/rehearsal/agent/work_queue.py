@@ -1,4 +1,4 @@
-"""A queue of keys to bring in order: each key once, never twice at the same time, retried when it fails."""
+"""A queue of keys to reconcile: each key once, never twice at the same time, retried when it fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUIET_FAILURES = 3
 
 @dataclass(frozen=True)
 class Key:
-    """What to bring in order: the kind of work and the name of its object."""
+    """Key of work: its kind and the name of its object."""
 
     work: str
     name: str
@@ -44,7 +44,7 @@ class WorkQueue:
         self._timers: dict[Key, asyncio.TimerHandle] = {}
 
     def add(self, key: Key) -> None:
-        """Bring `key` in order soon; once if it is asked several times before that."""
+        """Reconcile `key` soon; once if it is asked several times before that."""
         if key in self._running:
             self._again.add(key)
         elif key not in self._waiting:
@@ -52,7 +52,7 @@ class WorkQueue:
             self._queue.put_nowait(key)
 
     def add_later(self, key: Key, seconds: float) -> None:
-        """Bring `key` in order after that many seconds; the earlier of two times counts."""
+        """Reconcile `key` after that many seconds; the earlier of two times counts."""
         loop = asyncio.get_running_loop()
         present = self._timers.get(key)
         if present and present.when() <= loop.time() + seconds:

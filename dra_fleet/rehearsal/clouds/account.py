@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Type
 
 from pydantic import BaseModel, Field, ValidationError
 
-from dra_fleet.rehearsal.world.errors import InvalidRequestError
-from dra_fleet.rehearsal.world.node import HardwareModel
+from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
+from dra_fleet.rehearsal.simulator.node import HardwareModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 class AccountLimits(HardwareModel):
-    """Whose the rehearsal's login is, and what the account lacks that `dra-fleet doctor` asks for.
+    """Owner of the rehearsal's login, and gaps of the account that `dra-fleet doctor` looks for.
 
     `login`: the account of this name alone, or, without it, any that is asked for. What an account is called
     differs: AWS and Alibaba Cloud have accounts, Azure has subscriptions, Google Cloud has projects.
@@ -38,24 +38,24 @@ class AccountLimits(HardwareModel):
     denied: tuple[str, ...] = ()
 
     def is_offered(self, machine: str, zone: str) -> bool:
-        """Whether the account can have a machine type in a zone."""
+        """Return whether the account can have a machine type in a zone."""
         return not {machine, f"{machine}/{zone}"} & set(self.not_offered)
 
     def reaches(self, account: str) -> bool:
-        """Whether the login is that account's."""
+        """Return whether the login belongs to that account."""
         return self.login in (None, account)
 
 
 LONGEST_NAME = 40
 
 
-def world_name(name: str) -> str:
-    """What a cloud's cluster is called in the world, whose names are short, lower-case and plain."""
+def simulator_name(name: str) -> str:
+    """Return the simulator's name for a cloud's cluster: short, lower-case and plain."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
 
 
 def free_name(name: str, planes: ManagedControlPlanes, refuse: Callable[[str], CloudRefusal]) -> str:
-    """What a cloud's cluster to be made is called in the world: by that name all else finds it.
+    """Return the simulator's name for a new cluster of a cloud.
 
     Args:
         name: the cluster's in its cloud.
@@ -65,7 +65,7 @@ def free_name(name: str, planes: ManagedControlPlanes, refuse: Callable[[str], C
     Raises:
         CloudRefusal: it is taken.
     """
-    found = world_name(name)
+    found = simulator_name(name)
     if found in planes.names():
         raise refuse(
             f"(rehearsal) this rehearsal has a cluster {found} already, and a simulated cluster's name is "
@@ -83,7 +83,7 @@ _CREDENTIAL: Final = "credential"
 
 
 class CloudAccount(ABC, Generic[Limits]):
-    """One cloud's account. `cloud` is its name in the store, `title` what people call the cloud.
+    """Account of one cloud. `cloud` is its name in the store, `title` its usual name.
 
     `model`: of its limits. `token_prefix`: what its tokens begin with.
     """
@@ -103,7 +103,7 @@ class CloudAccount(ABC, Generic[Limits]):
 
     @abstractmethod
     def token_lines(self) -> str:
-        """The API servers' token file."""
+        """Return the API servers' token file."""
 
     @property
     def releases(self) -> Mapping[str, str]:
@@ -114,7 +114,7 @@ class CloudAccount(ABC, Generic[Limits]):
         return {}
 
     def find(self, kind: str, identifier: str) -> Record | None:
-        """A resource's record, None where there is none."""
+        """Return a resource's record; None if it does not exist."""
         return self._store.cloud_resource(self.cloud, self.key(kind, identifier))
 
     def records(self) -> dict[str, Record]:
@@ -122,7 +122,7 @@ class CloudAccount(ABC, Generic[Limits]):
         return self._store.cloud_resources(self.cloud)
 
     def all(self, kind: str, below: str = "") -> list[Record]:
-        """The records of one type, of all or below an id."""
+        """Return the records of one type, of all or below an id."""
         start = self.key(kind, below)
         found = self.records().items()
         return [record for key, record in found if record["type"] == kind and key.startswith(start)]
@@ -138,7 +138,7 @@ class CloudAccount(ABC, Generic[Limits]):
     @property
     def limits(self) -> Limits:
         """Quotas and shortages."""
-        return self.model.model_validate(self._settings().get("limits", {}))
+        return self.model.model_validate(self._store.cloud_setting(self.cloud, _SETTINGS).get("limits", {}))
 
     def configure(self, settings: Mapping[str, object]) -> None:
         """Take the rehearsal's settings: `limits` (see `model`).
@@ -158,7 +158,7 @@ class CloudAccount(ABC, Generic[Limits]):
         """Start a cluster's control plane without nodes, or wait for the one that is there.
 
         Args:
-            name: the cluster's in the world.
+            name: the cluster's in the simulator.
             release: such as "1.35.8-gke.1036000".
             known_as: the id by which stacks adopt it, where that is not its name.
         """
@@ -173,24 +173,21 @@ class CloudAccount(ABC, Generic[Limits]):
         """
         if release := self.releases.get(minor):
             tokens = self.token_lines()
-            await self.planes.start_ahead(world_name(name), version=f"v{release}", tokens=tokens)
+            await self.planes.start_ahead(simulator_name(name), version=f"v{release}", tokens=tokens)
 
     async def upgrade_plane(self, name: str, release: str) -> None:
         """Let a cluster's control plane run another release."""
         await self.planes.upgrade(name, version=f"v{release}")
 
     def credential(self, valid: timedelta) -> dict[str, str]:
-        """The token as a credential helper gets it, and until when it is said to be good."""
+        """Return the token and its expiry time for a credential helper."""
         expires = (datetime.now(UTC) + valid).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {"token": self.token(), "expirationTimestamp": expires}
 
     def token(self) -> str:
-        """The token of the rehearsal's user, the same for all clusters of the account, as in reality."""
+        """Return the token of the rehearsal's user, the same for all clusters of the account."""
         recorded = self._store.cloud_setting(self.cloud, _CREDENTIAL)
         if not recorded:
             recorded = {"token": f"{self.token_prefix}{secrets.token_urlsafe(32)}"}
             self._store.set_cloud_setting(self.cloud, _CREDENTIAL, recorded)
         return str(recorded["token"])
-
-    def _settings(self) -> dict[str, Any]:
-        return self._store.cloud_setting(self.cloud, _SETTINGS)

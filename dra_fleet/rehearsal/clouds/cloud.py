@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from dra_fleet.rehearsal.world.errors import WorldError
+from dra_fleet.rehearsal.simulator.errors import SimulatorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ UNKNOWN_TEXT: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 def is_unknown(value: object) -> bool:
-    """Whether this value becomes known only when something is created."""
+    """Return whether this value becomes known only when something is created."""
     return value == UNKNOWN_TEXT
 
 
 def has_unknown(value: object) -> bool:
-    """Whether a value that is not yet known is anywhere inside."""
+    """Return whether a value contains an unknown value at any depth."""
     if isinstance(value, dict):
         return any(has_unknown(item) for item in cast("Properties", value).values())
     if isinstance(value, list):
@@ -30,7 +30,7 @@ def has_unknown(value: object) -> bool:
 
 
 def at(value: Any, path: str) -> Any:  # noqa: ANN401 - any JSON value
-    """The value at a dotted path, None where there is none; UNKNOWN_TEXT below something unknown."""
+    """Return the value at a dotted path; None if there is none, UNKNOWN_TEXT below an unknown value."""
     for key in path.split("."):
         if is_unknown(value):
             return UNKNOWN_TEXT
@@ -41,7 +41,10 @@ def at(value: Any, path: str) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def changed_paths(old: object, new: object, path: str = "") -> list[str]:
-    """The dotted paths at which two values differ; lists count as a whole, absent and null are the same."""
+    """Return the dotted paths at which two values differ.
+
+    Lists count as a whole, absent and null are the same.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         olds, news = cast("Properties", old), cast("Properties", new)
         return [
@@ -52,13 +55,13 @@ def changed_paths(old: object, new: object, path: str = "") -> list[str]:
     return [] if old == new and not has_unknown(new) else [path]
 
 
-class CloudRefusal(WorldError):  # noqa: N818 - the cloud is right, the request is not
+class CloudRefusal(SimulatorError):  # noqa: N818 - the cloud is right, the request is not
     """The cloud refuses a request; the text is what the user reads."""
 
     status = 422
 
 
-class TypeNotCoveredError(WorldError):
+class TypeNotCoveredError(SimulatorError):
     """The simulated cloud has no such resource type or function."""
 
     status = 501
@@ -91,7 +94,7 @@ class PluginResource:
 
 @dataclass(frozen=True, kw_only=True)
 class WrongInput:
-    """One input that is wrong; `path` is empty where it concerns all."""
+    """A wrong input; `path` is empty if the problem concerns all inputs."""
 
     path: str
     reason: str
@@ -107,7 +110,7 @@ class CheckedInputs:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateDiff:
-    """What an update would do.
+    """Effects of an update.
 
     Attributes:
         changed: the changed paths.
@@ -130,7 +133,7 @@ class Found:
 
 
 class SimulatedCloud(Protocol):
-    """One simulated cloud. Every method raises `WorldError` with what the user must read."""
+    """A simulated cloud. Every method raises `SimulatorError` with a message for the user."""
 
     def check(
         self, resource: PluginResource, olds: Properties, news: Properties, digits: str
@@ -147,7 +150,7 @@ class SimulatedCloud(Protocol):
         ...
 
     async def read(self, resource: PluginResource) -> Found | None:
-        """A resource as it is, None where it is gone."""
+        """Read a resource; return None if it was deleted."""
         ...
 
     async def update(
@@ -173,9 +176,9 @@ class SimulatedCloud(Protocol):
         ...
 
     def command(self, words: Sequence[str]) -> object:
-        """What the cloud's command line prints, as JSON."""
+        """Return the output of the cloud's command line, as JSON."""
         ...
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
-        """A token for the credential helper: `token` and `expirationTimestamp`."""
+        """Return a token for the credential helper: `token` and `expirationTimestamp`."""
         ...

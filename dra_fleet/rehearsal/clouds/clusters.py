@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from dra_fleet.clusters.informer import Informer
-from dra_fleet.rehearsal.world.errors import ComponentFailedError, NoSuchClusterError
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.errors import ComponentFailedError, NoSuchClusterError
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.model.hardware import Machine
     from dra_fleet.rehearsal.home import Home
-    from dra_fleet.rehearsal.world.node import NodeHardware
-    from dra_fleet.rehearsal.world.world import World
+    from dra_fleet.rehearsal.simulator.node import NodeHardware
+    from dra_fleet.rehearsal.simulator.simulator import Simulator
 
 
 _CPUS: Final = {"medium": 1, "large": 2, "xlarge": 4}
@@ -28,7 +28,7 @@ _CPUS: Final = {"medium": 1, "large": 2, "xlarge": 4}
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceType:
-    """One machine type. `machine` is its name in the catalogue, None for a general one; memory in GiB."""
+    """A machine type. `machine` is its catalogue name, None for a general one; memory in GiB."""
 
     name: str
     cpus: int
@@ -40,7 +40,7 @@ class InstanceType:
 
     @classmethod
     def of(cls, machine: Machine) -> Self:
-        """A machine of the catalogue; one of unknown memory has what general ones have."""
+        """Build the type of a catalogue machine; unknown memory becomes that of general machines."""
         return cls(
             name=machine.name,
             cpus=machine.cpus,
@@ -57,10 +57,10 @@ NODES_WITHIN = 120.0
 
 
 class ManagedControlPlanes(Protocol):
-    """What a cloud needs of the world."""
+    """The simulator's control planes, as clouds use them."""
 
     def names(self) -> set[str]:
-        """The names that are taken."""
+        """Return the names in use."""
         ...
 
     async def start(self, name: str, *, version: str, tokens: str, known_as: str = "") -> None:
@@ -88,7 +88,7 @@ class ManagedControlPlanes(Protocol):
         ...
 
     async def apply(self, name: str, objects: Sequence[Object]) -> None:
-        """Put what a cloud brings into a cluster; harmless where it is there."""
+        """Create a cloud's own objects in a cluster; existing ones are kept."""
         ...
 
     async def stop(self, name: str) -> None:
@@ -96,41 +96,41 @@ class ManagedControlPlanes(Protocol):
         ...
 
     def address(self, name: str) -> tuple[str, bytes]:
-        """The API server's URL and the authority's certificate."""
+        """Return the API server's URL and the authority's certificate."""
         ...
 
     def admin_kubeconfig(self, name: str) -> str:
-        """The administrator's kubeconfig with its client certificate: secret."""
+        """Return the administrator's kubeconfig with its client certificate (secret)."""
         ...
 
 
-class WorldControlPlanes:
-    """Control planes of the world's own."""
+class SimulatorControlPlanes:
+    """Control planes of the simulator's own."""
 
-    def __init__(self, world: World, home: Home) -> None:
-        self._world = world
+    def __init__(self, simulator: Simulator, home: Home) -> None:
+        self._simulator = simulator
         self._home = home
 
     def names(self) -> set[str]:
-        """The names that are taken."""
-        return {cluster.name for cluster in self._world.all()}
+        """Return the names in use."""
+        return {cluster.name for cluster in self._simulator.all()}
 
     async def start(self, name: str, *, version: str, tokens: str, known_as: str = "") -> None:
         """Start a control plane without nodes, or wait for the one that is there."""
         if known_as and not (self._home.clusters / known_as).is_symlink():
             (self._home.clusters / known_as).symlink_to(name)
         if name in self.names():
-            await self._world.get(name).ready()
+            await self._simulator.get(name).ready()
             return
-        await self._world.put(name, version=version, hardware={"kubernetes": version}, tokens=tokens)
+        await self._simulator.put(name, version=version, hardware={"kubernetes": version}, tokens=tokens)
 
     async def start_ahead(self, name: str, *, version: str, tokens: str) -> None:
         """Start a control plane that the cloud will be asked for; returns at once."""
-        await self._world.start_ahead(name, version=version, tokens=tokens)
+        await self._simulator.start_ahead(name, version=version, tokens=tokens)
 
     async def upgrade(self, name: str, *, version: str) -> None:
         """Let a control plane run another release; its nodes and data stay."""
-        await self._world.upgrade(name, version)
+        await self._simulator.upgrade(name, version)
 
     async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
         """Give a cluster exactly these machines; returns when all are Ready and no other is left.
@@ -139,12 +139,12 @@ class WorldControlPlanes:
             ComponentFailedError: they are not within the time.
         """
         hardware = ClusterHardware(kubernetes=version, nodes=tuple(nodes))
-        cluster = self._world.get(name)
+        cluster = self._simulator.get(name)
         cluster.set_hardware(hardware)
-        wanted = {host.name for host in hardware.hosts()}
+        requested = {host.name for host in hardware.hosts()}
         try:
             async with asyncio.timeout(NODES_WITHIN), cluster.plane.connect() as api:
-                await until_all_ready(api, wanted)
+                await until_all_ready(api, requested)
         except TimeoutError:
             raise ComponentFailedError(
                 f"the nodes of cluster {name!r} did not become Ready within {NODES_WITHIN:.0f} s; "
@@ -152,8 +152,8 @@ class WorldControlPlanes:
             ) from None
 
     async def apply(self, name: str, objects: Sequence[Object]) -> None:
-        """Put what a cloud brings into a cluster; harmless where it is there."""
-        async with self._world.get(name).plane.connect() as api:
+        """Create a cloud's own objects in a cluster; existing ones are kept."""
+        async with self._simulator.get(name).plane.connect() as api:
             for item in objects:
                 if await api.find(item["apiVersion"], item["kind"], item["metadata"]["name"]) is None:
                     await api.create(item)
@@ -164,28 +164,28 @@ class WorldControlPlanes:
             if entry.is_symlink() and entry.readlink().name == name:
                 entry.unlink()
         try:
-            await self._world.remove(name)
+            await self._simulator.remove(name)
         except NoSuchClusterError:
             return
 
     def address(self, name: str) -> tuple[str, bytes]:
-        """The API server's URL and the authority's certificate."""
-        cluster = self._world.get(name)
+        """Return the API server's URL and the authority's certificate."""
+        cluster = self._simulator.get(name)
         return cluster.plane.server or "", cluster.authority or b""
 
     def admin_kubeconfig(self, name: str) -> str:
-        """The administrator's kubeconfig with its client certificate: secret."""
+        """Return the administrator's kubeconfig with its client certificate (secret)."""
         return (self._home.clusters / name / "admin.kubeconfig").read_text()
 
 
-async def until_all_ready(api: KubeApi, wanted: set[str]) -> None:
+async def until_all_ready(api: KubeApi, requested: set[str]) -> None:
     """Return once these nodes, and no others, are there and Ready."""
     changed = asyncio.Event()
     nodes = Informer(api, "v1", "Node", lambda _: changed.set())
     async with asyncio.TaskGroup() as group:
         following = group.create_task(nodes.run())
         await nodes.synced.wait()
-        while nodes.objects.keys() != wanted or not all(map(_is_ready, nodes.objects.values())):
+        while nodes.objects.keys() != requested or not all(map(_is_ready, nodes.objects.values())):
             await changed.wait()
             changed.clear()
         following.cancel()
@@ -197,11 +197,11 @@ def _is_ready(node: Object) -> bool:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """The known names most like this one, in a row."""
+    """List the known names most like this one, joined by commas."""
     return ", ".join(difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.3)) or "none"
 
 
 def cpus_of(size: str) -> int | None:
-    """The processors of a size such as "large" or "2xlarge"; None where it is no size."""
+    """Return the CPU count of a size such as "large" or "2xlarge"; None for other words."""
     many = re.fullmatch(r"(\d+)xlarge", size)
     return 4 * int(many[1]) if many else _CPUS.get(size)

@@ -1,4 +1,4 @@
-"""What a simulated account answers to its cloud's command line: which command, with which right, and what."""
+"""Simulated commands of a cloud's command line: words, required permission and answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WrittenCommand:
     options: Mapping[str, tuple[str, ...]]
 
     def one(self, option: str) -> str:
-        """The first value of an option; empty without it."""
+        """Return the first value of an option; empty without it."""
         return next(iter(self.options.get(option, ())), "")
 
 
@@ -30,7 +30,7 @@ class SimulatedCommand:
 
     Attributes:
         words: its own, such as ("vm", "list-usage").
-        action: what it is for the cloud, such as an action of IAM; empty where nobody needs a right.
+        action: what it is for the cloud, such as an action of IAM; empty where no one needs a right.
         answer: what it prints.
     """
 
@@ -45,7 +45,7 @@ def answer(
     denied: Iterable[str],
     deny: Callable[[str], CloudRefusal],
 ) -> object:
-    """What a command prints, as JSON.
+    """Return the output of a command, as JSON.
 
     Args:
         words: of the command, without the name of the program.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Neighbour(BaseModel):
-    """One type. In `id` and `outputs`, names in braces stand for inputs.
+    """A resource type. In `id` and `outputs`, names in braces are replaced by inputs.
 
     Beside inputs, `scope` stands for the project or subscription, `id` for the id, `number` and `uuid` for
     values that are always the same for an id.
@@ -97,11 +97,11 @@ class NeighbourType:
         return []
 
     def identifier(self, scope: str, inputs: Properties) -> str:
-        """The id the inputs lead to."""
+        """Return the id for these inputs."""
         return self.facts.id.format_map({"scope": scope, **inputs})
 
     async def create(self, record: Record) -> None:
-        """It is there at once."""
+        """Create the resource at once."""
         self.needs(record)
         identifier, inputs = str(record["id"]), record["inputs"]
         made = uuid.uuid5(uuid.NAMESPACE_URL, identifier)
@@ -116,4 +116,4 @@ class NeighbourType:
         await self.create(record)
 
     async def delete(self, record: Record) -> None:
-        """It goes at once."""
+        """Delete the resource at once."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dra_fleet import clouds
 from dra_fleet.core.findings.errors import ExpectedError
-from dra_fleet.rehearsal.world.errors import InvalidRequestError
+from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloudPlugin:
     """The resource plugin of a simulated cloud.
 
-    It stands in for the published one of that name and version always, because only the stand-in knows the
+    It replaces the published one of that name and version always, because only the simulated one knows the
     simulated cloud.
 
     Attributes:
@@ -53,7 +53,7 @@ class CloudSimulation(ABC):
 
     @abstractmethod
     def start(self, store: Store, planes: ManagedControlPlanes) -> SimulatedCloud:
-        """Return the simulated cloud in one world."""
+        """Return the simulated cloud in one simulator."""
 
     @abstractmethod
     def limits_model(self) -> type[BaseModel]:
@@ -63,12 +63,12 @@ class CloudSimulation(ABC):
     def helper_module(self) -> ModuleType:
         """Return the module of the credential helper that the kubeconfigs of its clusters call.
 
-        Its `main` gets the world's socket and the command's arguments. It uses the standard library only.
+        Its `main` gets the simulator's socket and the command's arguments. It uses the standard library only.
         """
 
 
 class SimulatedClouds:
-    """The simulated clouds of one world."""
+    """The simulated clouds of one simulator."""
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
         self._store = store
@@ -76,10 +76,10 @@ class SimulatedClouds:
         self._loaded: dict[str, SimulatedCloud] = {}
 
     def get(self, name: str) -> SimulatedCloud:
-        """The cloud of that name.
+        """Return the cloud of that name.
 
         Raises:
-            InvalidRequestError: there is none, or nobody simulates it.
+            InvalidRequestError: there is none, or no one simulates it.
         """
         if name not in self._loaded:
             self._loaded[name] = simulation_of(name).start(self._store, self._planes)

@@ -1,4 +1,4 @@
-"""What the simulated clouds do alike: each hands a resource to its type, and remembers it in its account."""
+"""Base of the simulated clouds: passes each resource to its type, and records it in the account."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ResourceType(Protocol):
-    """One type. `replacing` are paths that need a new resource."""
+    """A resource type. `replacing` are paths that require a new resource."""
 
     @property
     def required(self) -> tuple[str, ...]: ...
@@ -33,7 +33,7 @@ class ResourceType(Protocol):
     def replacing(self) -> frozenset[str]: ...
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What in the inputs does not fit the type's model."""
+        """List the inputs that do not fit the type's model."""
         ...
 
     async def create(self, record: Record) -> None:
@@ -62,22 +62,22 @@ class TypedCloud(ABC, Generic[Account, Kind]):
 
     @abstractmethod
     def identify(self, resource: PluginResource, inputs: Properties) -> str:
-        """The id that a resource to be created gets."""
+        """Return the id for a resource to be created."""
 
     @abstractmethod
     def begun(self, resource: PluginResource) -> Record:
-        """What the record of a resource to be created has beside its id, type, URN and inputs."""
+        """Return the additional fields in the record of a resource to be created."""
 
     @abstractmethod
     def taken(self, identifier: str) -> CloudRefusal:
-        """The refusal where another declaration's resource has this id."""
+        """Build the refusal for an id that another declaration's resource has."""
 
     @abstractmethod
     def absent(self, identifier: str) -> CloudRefusal:
-        """The refusal where a resource is not there."""
+        """Build the refusal for a resource that does not exist."""
 
     def foreseen(self, resource: PluginResource, inputs: Properties) -> Properties:
-        """Outputs of a preview: inputs that are known."""
+        """Return the outputs of a preview: the known inputs."""
         del resource
         return {key: value for key, value in inputs.items() if not has_unknown(value)}
 
@@ -91,7 +91,7 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         """Make a resource.
 
         The same declaration may create its resource again: an engine that was killed does. The real provider
-        refuses that and wants an import; a rehearsal goes on.
+        refuses that and requires an import; a rehearsal continues.
 
         Raises:
             CloudRefusal: another declaration's resource has its id, or its type says no.
@@ -109,7 +109,7 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         return _found(record)
 
     async def read(self, resource: PluginResource) -> Found | None:
-        """A resource as it is, None where it is gone."""
+        """Read a resource; return None if it was deleted."""
         self.kind_of(resource)
         record = self.account.find(resource.type, resource.identifier)
         return _found(record) if record else None
@@ -139,7 +139,7 @@ class TypedCloud(ABC, Generic[Account, Kind]):
             self.account.remove(record)
 
     def command(self, words: Sequence[str]) -> object:
-        """What the cloud's command line prints; of most clouds none is simulated."""
+        """Return the output of the cloud's command line; most clouds simulate no command."""
         raise CloudRefusal(
             f"(rehearsal) of {self.account.title} no command line is simulated: {' '.join(words)}"
         )
@@ -153,7 +153,7 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         self.account.configure(settings)
 
     def require(self, kind: str, identifier: str) -> Record:
-        """The record of a resource.
+        """Return the record of a resource.
 
         Raises:
             CloudRefusal: there is none.
@@ -164,7 +164,7 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         return record
 
     def kind_of(self, resource: PluginResource) -> Kind:
-        """A resource's type.
+        """Return a resource's type.
 
         Raises:
             TypeNotCoveredError: this cloud does not simulate it.
@@ -177,12 +177,12 @@ class TypedCloud(ABC, Generic[Account, Kind]):
 
 
 def made_of(resource: PluginResource, region: str, inputs: Properties) -> str:
-    """What an id that a cloud makes up hangs on: another declaration, region or input has another id."""
+    """Return the input of a generated id: another declaration, region or input gets another id."""
     return f"{resource.urn} {region} {json.dumps(inputs, sort_keys=True)}"
 
 
 def missing_faults(kind: ResourceType, inputs: Properties) -> list[WrongInput]:
-    """A failure for each required input that is not given."""
+    """List a failure for each required input that is missing."""
     missing = [key for key in kind.required if inputs.get(key) is None]
     return [WrongInput(path=key, reason=f"missing required property '{key}'") for key in missing]
 

@@ -1,1 +1,1 @@
-"""Stand-ins for the clouds' credential helpers: they answer kubeconfigs' exec plugins from the world."""
+"""Simulated credential helpers of the clouds: they answer kubeconfigs' exec plugins from the simulator."""

@@ -1,7 +1,7 @@
-"""Stands in for a cloud's own command line, as far as `dra-fleet doctor` asks an account by it.
+"""Simulates a cloud's own command line, as far as `dra-fleet doctor` asks an account by it.
 
 Prints what the simulated account answers. Standard library only; the installed script calls it with the
-world's socket and the cloud's name before the command's own words.
+simulator's socket and the cloud's name before the command's own words.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ def main(arguments: list[str]) -> int:
     """Print an answer for `[socket, cloud, word, …]`; the exit code is 1 where there is none."""
     socket, cloud, *words = arguments
     try:
-        told = post(socket, f"/v1/clouds/{cloud}/command", {"words": words})
+        answer = post(socket, f"/v1/clouds/{cloud}/command", {"words": words})
     except HelperError as error:
         sys.stderr.write(f"ERROR: {error}\n")
         return 1
-    json.dump(told["printed"], sys.stdout)
+    json.dump(answer["printed"], sys.stdout)
     return 0

@@ -1,8 +1,9 @@
 """`dra-fleet-token CLUSTER`: the credential helper of the rehearsal's kubeconfig.
 
-Asks the world for a token and prints an ExecCredential. Standard library only and little of it, because it
-starts for every new connection; the installed script calls it with the world's socket as first argument.
-Protocol: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+Asks the simulator for a token and prints an ExecCredential. Standard library only and little of it, because
+it starts for every new connection; the installed script calls it with the simulator's socket as first
+argument. Protocol:
+https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
 NAME = "dra-fleet-token"
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 TIMEOUT = 120.0
-"""Seconds; the world loads a cloud's models when it first needs them, which takes long on few cores."""
+"""Seconds; the simulator loads a cloud's models when it first needs them, which takes long on few cores."""
 OK = 200
 
 
 class HelperError(Exception):
-    """Why there is no token, in one line."""
+    """Reason why there is no token, in one line."""
 
 
 class _UnixConnection(HTTPConnection):
     def __init__(self, path: str) -> None:
-        super().__init__("world", timeout=TIMEOUT)
+        super().__init__("simulator", timeout=TIMEOUT)
         self._path = path
 
     def connect(self) -> None:
@@ -40,7 +41,7 @@ class _UnixConnection(HTTPConnection):
 
 
 def asked_version(exec_info: str | None) -> str:
-    """The protocol version that `$KUBERNETES_EXEC_INFO` asks for; v1 where nobody asks.
+    """Return the protocol version that `$KUBERNETES_EXEC_INFO` requests; v1 without the variable.
 
     Raises:
         HelperError: it asks for one that is not known, or is not JSON.
@@ -57,29 +58,29 @@ def asked_version(exec_info: str | None) -> str:
 
 
 def fetch(path: str, cluster: str) -> dict[str, str]:
-    """Ask the world for a cluster's token: `token` and `expirationTimestamp`.
+    """Ask the simulator for a cluster's token: `token` and `expirationTimestamp`.
 
     Raises:
-        HelperError: the world is not there or refuses.
+        HelperError: the simulator is not there or refuses.
     """
     return ask(path, f"/v1/clusters/{cluster}/tokens", {})
 
 
 def ask(path: str, route: str, body: dict[str, str]) -> dict[str, str]:
-    """Ask the world for a token at one of its routes.
+    """Ask the simulator for a token at one of its routes.
 
     Raises:
-        HelperError: the world is not there or refuses.
+        HelperError: the simulator is not there or refuses.
     """
     answer = post(path, route, body)
     return {"token": answer["token"], "expirationTimestamp": answer["expirationTimestamp"]}
 
 
 def post(path: str, route: str, body: dict[str, str] | dict[str, list[str]]) -> dict[str, str]:
-    """What the world answers at one of its routes.
+    """Return the simulator's answer at a route.
 
     Raises:
-        HelperError: the world is not there or refuses.
+        HelperError: the simulator is not there or refuses.
     """
     connection = _UnixConnection(path)
     try:
@@ -88,7 +89,7 @@ def post(path: str, route: str, body: dict[str, str] | dict[str, list[str]]) -> 
         answer = json.loads(response.read())
     except (OSError, HTTPException, ValueError) as error:
         raise HelperError(
-            f"no world answers on {path} ({error}); start it with `dra-fleet rehearse up`"
+            f"no simulator answers on {path} ({error}); start it with `dra-fleet rehearse up`"
         ) from error
     finally:
         connection.close()

@@ -11,7 +11,7 @@ from dra_fleet import clouds
 from dra_fleet.core.places import ROOT
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.credentials import account_command, dra_fleet_token
-from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.simulator.files import write_private
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -34,7 +34,7 @@ def install_helper_of(home: Home, cloud: str) -> None:
     """Write the helper that kubeconfigs of a cloud call, and its command line, where it has them.
 
     Raises:
-        InvalidRequestError: nobody has written the cloud's simulation.
+        InvalidRequestError: no one has written the cloud's simulation.
     """
     command = clouds.named(cloud).credential_helper
     if command:
@@ -50,7 +50,7 @@ def install_helper(home: Home, command: str, helper: ModuleType, *first: str) ->
     It runs without site packages and environment, which makes it start three times as fast.
 
     Args:
-        home: where the world's socket is.
+        home: where the simulator's socket is.
         command: its name.
         helper: its `main` takes the socket and the command's arguments. It may import the standard library
             and `dra_fleet.rehearsal.credentials`.

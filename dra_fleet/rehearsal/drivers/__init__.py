@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.driver_pod import Start
     from dra_fleet.rehearsal.drivers.node_side import OwnProgram, Reach
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
-    from dra_fleet.rehearsal.world.node import Host, NodeHardware
+    from dra_fleet.rehearsal.simulator.node import Host, NodeHardware
 
 
 DESCRIBED: Final = "described"
@@ -68,7 +68,7 @@ def chart_folders() -> tuple[Path, ...]:
 
 
 def plugins_of(pod: Object) -> list[NodePlugin]:
-    """The node plugins that a pod's containers would run; empty for a pod that is no driver."""
+    """Return the node plugins that a pod's containers would run; empty for other pods."""
     return [
         plugin(container)
         for container in pod["spec"]["containers"]
@@ -79,7 +79,7 @@ def plugins_of(pod: Object) -> list[NodePlugin]:
 
 
 def own_of(plugin: NodePlugin) -> tuple[str, OwnProgram | None]:
-    """A plugin's driver by its name in stack files, and the program of its own that may serve for it."""
+    """Return a plugin's driver by its name in stack files, and the real program that may serve for it."""
     return next(
         (name, side.own if side.own and side.own.plugin is type(plugin) else None)
         for name, side in node_sides().items()
@@ -88,15 +88,15 @@ def own_of(plugin: NodePlugin) -> tuple[str, OwnProgram | None]:
 
 
 def reach_of(pod: Object) -> Reach | None:
-    """Who must look again when a pod changes; None for a pod of no driver."""
+    """Return the scope of a pod's changes; None for a pod of no driver."""
     return next((reach for side in node_sides().values() if (reach := side.reach(pod))), None)
 
 
 def waits_for(container: Object, host: Host) -> str | None:
-    """What an init container of a driver's pod keeps waiting for on a machine; None once it passes."""
+    """Return the condition that a driver's init container waits for on a machine; None once it passes."""
     return next((text for side in node_sides().values() if (text := side.waits_for(container, host))), None)
 
 
 def start_problem(pod: Object, host: Host) -> Start | None:
-    """How a pod that is neither plugin nor program of a driver fails on a machine; None where it starts."""
+    """Return the failure of a driver's pod that is neither plugin nor program; None if it starts."""
     return next((start for side in node_sides().values() if (start := side.start_problem(pod, host))), None)

@@ -38,13 +38,13 @@ class Go:
     whole: range = range(-(2**63), 2**63)
 
     def reads(self, value: object) -> bool:
-        """Whether a value of JSON is read into it."""
+        """Return whether the type accepts a JSON value."""
         if self.takes is not int:
             return isinstance(value, self.takes)
         return isinstance(value, int) and not isinstance(value, bool) and value in self.whole
 
     def without(self, paths: Sequence[Sequence[str]]) -> Go:
-        """The type without fields below it; a structure that keeps none is gone with them."""
+        """Return the type without fields below it; a structure without any field left is removed."""
         kept: dict[str, Go] = {}
         for name, below in self.fields.items():
             gone = [path[1:] for path in paths if path[0] == name]
@@ -63,13 +63,13 @@ QUANTITY = Go("resource.Quantity", Quantity)
 ANYTHING = Go("any", object)
 _HEAD: Mapping[str, Go] = {"apiVersion": STRING, "kind": STRING}
 _MISSING: Mapping[str, str] = {"kind": "Kind", "apiVersion": "apiVersion"}
-_WANTED = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+_QUANTITY_PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _NO_QUANTITY = "quantities must match the regular expression"
 _SHAPE = re.compile(r"[+-]?[0-9]*[.]?[0-9]*[eEinumkKMGTP]+[-+]?[0-9]*", re.ASCII)
 
 
 class _Wrong(Enum):
-    """What is wrong with a field; the lower is told before the higher."""
+    """Kind of error in a field; the lower is reported before the higher."""
 
     QUANTITY = 0
     TYPE = 1
@@ -80,7 +80,7 @@ def decode(parameters: Object, api_version: str, kinds: Mapping[str, Mapping[str
     """Decode parameters strictly; returns their kind.
 
     Args:
-        parameters: as they stand in the claim.
+        parameters: as in the claim.
         api_version: the only one that is decoded.
         kinds: the fields of each kind.
 
@@ -100,7 +100,7 @@ def decode(parameters: Object, api_version: str, kinds: Mapping[str, Mapping[str
 
 
 def _unnamed(parameters: Object) -> str:
-    """Why the kind of parameters cannot be told; empty where it can."""
+    """Return why the kind of parameters is unknown; empty if it is known."""
     for name in _HEAD:
         value = parameters.get(name)
         if value is not None and not isinstance(value, str):
@@ -110,21 +110,21 @@ def _unnamed(parameters: Object) -> str:
             return f"couldn't get version/kind; json parse error: json: {wrong}"
     if (version := parameters.get("apiVersion") or "").count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
-    missing = next((told for name, told in _MISSING.items() if not parameters.get(name)), None)
+    missing = next((reported for name, reported in _MISSING.items() if not parameters.get(name)), None)
     body = json.dumps(parameters, separators=(",", ":"), ensure_ascii=False)
     return f"Object '{missing}' is missing in '{body}'" if missing else ""
 
 
 def section(value: Object, key: str) -> Object:
-    """A mapping below a key; empty where it is not there, or null."""
+    """Return a mapping below a key; empty if it is missing or null."""
     return cast("Object", value.get(key) or {})
 
 
 def _unread(parameters: Object, structure: Go) -> str:
-    """What the driver says of fields that it does not read; empty where it reads them all.
+    """Return the driver's message about fields that it cannot read; empty if it reads them all.
 
-    A wrong quantity ends the decoding, a wrong type is told at its end, and unknown fields all together where
-    nothing else is wrong.
+    A wrong quantity ends the decoding, a wrong type is reported at its end, and unknown fields all together
+    where nothing else is wrong.
     """
     found = list(_problems(parameters, _Place(structure)))
     unknown = [text for wrong, text in found if wrong is _Wrong.FIELD]
@@ -134,13 +134,13 @@ def _unread(parameters: Object, structure: Go) -> str:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a value is read into, as errors name it.
+    """Target of a value, as errors name it.
 
     Attributes:
         type: What it is read into.
-        owner: The structure it belongs to; a map's key or a list's item is told as the map or list.
-        fields: The way to it by names of fields, which wrong types are told with.
-        path: The way to it with keys and indexes, which unknown fields are told with.
+        owner: The structure it belongs to; a map's key or a list's item is reported as the map or list.
+        fields: The way to it by names of fields, which wrong types are reported with.
+        path: The way to it with keys and indexes, which unknown fields are reported with.
     """
 
     type: Go
@@ -149,7 +149,6 @@ class _Place:
     path: str = ""
 
     def field(self, name: str) -> _Place | None:
-        """A field of the structure that is read here; None where it has none of that name."""
         path = f"{self.path}.{name}" if self.path else name
         if "*" in self.type.fields:
             return replace(self, type=self.type.fields["*"], path=path)
@@ -159,7 +158,6 @@ class _Place:
         return _Place(below, self.type.name.rpartition(".")[2], (*self.fields, name), path)
 
     def item(self, index: int) -> _Place:
-        """An item of the list that is read here."""
         return replace(self, type=self.type.fields["*"], path=f"{self.path}[{index}]")
 
 
@@ -190,14 +188,16 @@ def _no_quantity(item: object) -> Iterator[tuple[_Wrong, str]]:
         if item is not None:
             Quantity.parse(text)
     except ValueError:
-        told = (
-            "unable to parse quantity's suffix" if _SHAPE.fullmatch(text) else f"{_NO_QUANTITY} '{_WANTED}'"
+        reported = (
+            "unable to parse quantity's suffix"
+            if _SHAPE.fullmatch(text)
+            else f"{_NO_QUANTITY} '{_QUANTITY_PATTERN}'"
         )
-        yield _Wrong.QUANTITY, told
+        yield _Wrong.QUANTITY, reported
 
 
-def _json_type(value: object, wanted: Go) -> str:
-    """What Go calls a value of JSON."""
+def _json_type(value: object, requested: Go) -> str:
+    """Return Go's name for the type of a JSON value."""
     names: dict[type, str] = {str: "string", bool: "bool", list: "array", dict: "object"}
-    told = names.get(type(value), "number")
-    return f"number {value}" if told == "number" and wanted.takes is int else told
+    reported = names.get(type(value), "number")
+    return f"number {value}" if reported == "number" and requested.takes is int else reported

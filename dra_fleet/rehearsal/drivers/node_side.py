@@ -1,4 +1,4 @@
-"""What a rehearsal asks of one driver on simulated machines; each driver answers in its own folder."""
+"""Interface of a driver on simulated machines; each driver implements it in its own folder."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.driver_pod import Start
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.drivers.programs import Programs
+    from dra_fleet.rehearsal.simulator.node import Host, NodeHardware
     from dra_fleet.rehearsal.tools.recipes import Recipe
-    from dra_fleet.rehearsal.world.node import Host, NodeHardware
 
 
 class Reach(Enum):
-    """Who must look again when a pod comes, goes or changes."""
+    """Scope of a pod's changes: the pods to look at again."""
 
     NODE = "the pods of its node"
-    CLUSTER = "nobody: it looks at all nodes itself"
+    CLUSTER = "no one: it looks at all nodes itself"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outfit:
-    """What a driver's own program finds on a machine.
+    """Files and variables of a driver's own program on a machine.
 
     Args:
-        variables: of its environment, which tell where it is.
-        mounts: what is shown at paths that no variable tells, by these; both are there.
+        variables: of its environment, which report where it is.
+        mounts: what is shown at paths that no variable reports, by these; both are there.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -62,7 +62,7 @@ class OwnProgram:
 
 
 class NodeSide:
-    """One driver on simulated machines. Subclasses set `plugins` and override what differs from the defaults.
+    """A driver on simulated machines. Subclasses set `plugins` and override the defaults.
 
     Attributes:
         plugins: Its node plugins, each recognized by the program that a container runs.

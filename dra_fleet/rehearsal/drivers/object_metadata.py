@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def items(name: str, fields: Mapping[str, Go]) -> Go:
-    """A list of structures, or of pointers to them."""
+    """Return a list of structures, or of pointers to them."""
     return Go(f"[]{name}", list, {"*": Go(name, dict, fields)})
 
 
@@ -58,4 +58,4 @@ METADATA: Final = Go(
         "managedFields": items("v1.ManagedFieldsEntry", _MANAGER),
     },
 )
-"""Times are read as text: what is no time is not told."""
+"""Times are read as text: what is no time is not reported."""

@@ -1,4 +1,4 @@
-"""What every simulated node plugin answers."""
+"""Base of every simulated node plugin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 class StartFailed(Exception):  # noqa: N818 - a state to show, not a bug
@@ -37,7 +37,7 @@ class AtWork:
 
 
 class NodePlugin(ABC):
-    """One container that publishes and prepares one driver's devices.
+    """A container that publishes and prepares one driver's devices.
 
     Args:
         container: its part of the pod's specification.
@@ -54,7 +54,7 @@ class NodePlugin(ABC):
 
     @classmethod
     def runs_in(cls, container: Object) -> bool:
-        """Whether the container would run this plugin's binary."""
+        """Return whether the container would run this plugin's binary."""
         words = " ".join([*container.get("command", []), *container.get("args", [])]).split()
         return cls.command in words
 
@@ -65,14 +65,14 @@ class NodePlugin(ABC):
 
     @abstractmethod
     def devices(self, host: Host) -> list[Object]:
-        """The device objects to publish for this host.
+        """Return the device objects to publish for this host.
 
         Raises:
             StartFailed: the binary would exit instead.
         """
 
     def counters(self) -> list[Object]:
-        """What the devices share, in slices of their own; nothing for most drivers."""
+        """Return the shared counters of the devices, in separate ResourceSlices; most drivers have none."""
         return []
 
     @abstractmethod
@@ -115,7 +115,7 @@ class NodePlugin(ABC):
         return {}
 
     def results(self, claim: Object) -> list[Object]:
-        """The claim's allocation results for this driver."""
+        """Return the claim's allocation results for this driver."""
         allocated = claim["status"]["allocation"].get("devices", {})
         return [item for item in allocated.get("results", []) if item["driver"] == self.driver]
 
@@ -131,5 +131,5 @@ class NodePlugin(ABC):
 
 
 def environment_of(container: Object) -> dict[str, str]:
-    """The plain values of a container's environment; the last of two equal names counts."""
+    """Return the plain values of a container's environment; the last of two equal names counts."""
     return {item["name"]: item["value"] for item in container.get("env", []) if "value" in item}

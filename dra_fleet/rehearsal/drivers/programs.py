@@ -1,4 +1,4 @@
-"""What a driver runs in pods beside its node plugins."""
+"""Programs that a driver runs in pods in addition to its node plugins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dra_fleet.rehearsal.agent.events import PodEvents
 from dra_fleet.rehearsal.agent.identity import PodConnection
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
-from dra_fleet.rehearsal.world.processes import cancel
+from dra_fleet.rehearsal.simulator.processes import cancel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,7 @@ class Programs:
         self._watches: dict[str, list[asyncio.Task[None]]] = {}
 
     def starts(self, pod: Object) -> bool:
-        """Whether `reconcile` starts a pod and reports how that went, in its kubelet's place."""
+        """Return whether `reconcile` starts a pod and reports the result instead of its kubelet."""
         del pod
         return False
 
@@ -68,7 +68,7 @@ class Programs:
         await cancel(task for found in self._watches.values() for task in found)
 
     def forget(self, pod: Object) -> None:
-        """A pod is gone."""
+        """Forget a deleted pod."""
         for task in self._watches.pop(pod["metadata"]["uid"], []):
             task.cancel()
 

@@ -5,7 +5,7 @@ process takes is Python's start and its imports. The plugins' launcher asks here
 Linux only: elsewhere a process that has loaded the system's libraries must not fork.
 
 Run as `python -m dra_fleet.rehearsal.providers.fork_server SOCKET` (`forking.py`). It listens until its
-standard input ends, stays for what it forked, and never has a thread or an object of gRPC of its own: those
+standard input ends, stays for what it forked, and never has its own thread or object of gRPC: those
 do not survive a fork.
 """
 
@@ -70,7 +70,7 @@ def serve_forks(listening: Path) -> None:
 
 
 async def _load_the_rest() -> None:
-    """Import what plugins import at their first request: one that nobody answers."""
+    """Import what plugins import at their first request: one that no one answers."""
     transport = httpx2.AsyncHTTPTransport(uds="nobody.sock", verify=False)
     async with httpx2.AsyncClient(transport=transport, trust_env=False) as client:
         with suppress(httpx2.ConnectError):
@@ -87,7 +87,7 @@ def _listen(listener: socket.socket, listening: Path) -> None:
 
 
 def _plugin(asking: socket.socket, plugin: ModuleType) -> NoReturn:
-    """Be the plugin that a launcher asks for, in a process of its own."""
+    """Be the plugin that a launcher asks for, in a separate process."""
     code = 1
     try:
         _, streams, _, _ = socket.recv_fds(asking, 1, 2)
@@ -104,7 +104,7 @@ def _plugin(asking: socket.socket, plugin: ModuleType) -> NoReturn:
         code = 0
     except BrokenPipeError:
         code = 0  # the launcher was killed
-    except BaseException:  # noqa: BLE001 - what a process of its own would print as it ends
+    except BaseException:  # noqa: BLE001 - what a separate process would print as it ends
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -123,7 +123,7 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
 
 
 def _end_with(launcher: socket.socket) -> None:
-    """Tell this process to end when the launcher has, and see that it does."""
+    """Make this process end after the launcher."""
     with suppress(OSError):
         launcher.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -25,7 +25,7 @@ END_WITHIN: Final = 10.0
 
 @contextmanager
 def fork_server(pulumi_home: Path, log: Path) -> Generator[int | None]:
-    """Keep a server for the plugins of an engine's home, and tell its pid; None where the system has none.
+    """Keep a server for the plugins of an engine's home, and report its pid; None where the system has none.
 
     It ends with the caller, also with one that is killed.
 

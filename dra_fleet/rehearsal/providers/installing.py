@@ -41,7 +41,7 @@ class Plugin:
 
 
 def cloud_plugin(cloud: str) -> Plugin:
-    """The plugin of a simulated cloud, by the cloud's name in stack files."""
+    """Return the plugin of a simulated cloud, by the cloud's name in stack files."""
     plugin = simulation_of(cloud).plugin
     return Plugin(name=plugin.name, version=plugin.version, cloud=cloud)
 

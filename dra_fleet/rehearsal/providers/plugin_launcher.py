@@ -1,4 +1,4 @@
-"""Be a simulated plugin for the engine: one that a rehearsal at work forks, else a process of its own.
+"""Be a simulated plugin for the engine: one that a running rehearsal forks, otherwise a separate process.
 
 The engine starts this and ends it; the forked plugin writes to the same output, and neither outlives the
 other. Run as a file, without a site: `plugin_launcher.py ROOT SOCKET MODULE ARGUMENT...`.

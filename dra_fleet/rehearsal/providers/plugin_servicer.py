@@ -29,7 +29,7 @@ class EngineLog:
             self._stub = engine_pb2_grpc.EngineStub(grpc.aio.insecure_channel(address))
 
     async def warning(self, urn: str, message: str) -> None:
-        """Tell the user, once, about a resource."""
+        """Notify the user, once, about a resource."""
         await self._send(engine_pb2.WARNING, urn, message, passing=False)
 
     async def status(self, urn: str, message: str) -> None:
@@ -52,7 +52,7 @@ class EngineLog:
 
 
 class PluginServicer(provider_pb2_grpc.ResourceProviderServicer):
-    """A plugin of a name and version, without a schema or mappings of its own.
+    """A plugin of a name and version, without its own schema or mappings.
 
     Args:
         name: the plugin's package.
@@ -64,7 +64,7 @@ class PluginServicer(provider_pb2_grpc.ResourceProviderServicer):
         self._version = version
 
     async def Attach(self, request: plugin_pb2.PluginAttach, context: object) -> empty_pb2.Empty:
-        """An engine that did not start this process needs nothing more."""
+        """Accept an engine that did not start this process."""
         return empty_pb2.Empty()
 
     async def GetPluginInfo(self, request: empty_pb2.Empty, context: object) -> plugin_pb2.PluginInfo:
@@ -74,7 +74,7 @@ class PluginServicer(provider_pb2_grpc.ResourceProviderServicer):
     async def GetSchema(
         self, request: provider_pb2.GetSchemaRequest, context: object
     ) -> provider_pb2.GetSchemaResponse:
-        """An empty schema: programs bring their own SDK."""
+        """Return an empty schema: programs have their own SDK."""
         return provider_pb2.GetSchemaResponse(
             schema=json.dumps({"name": self._name, "version": self._version})
         )
@@ -102,7 +102,7 @@ class Answering(grpc.aio.ServerInterceptor, ABC):
     """Stands between the engine and every call of a plugin.
 
     Args:
-        plugin: its name in the message that tells of a defect.
+        plugin: its name in the message that reports a defect.
         log: the engine's log, for the traceback of a defect.
     """
 
@@ -134,7 +134,7 @@ class Answering(grpc.aio.ServerInterceptor, ABC):
                 await context.abort(grpc.StatusCode.UNIMPLEMENTED, str(error))
             except Exception as error:
                 await self.refuse(request, context, error)
-                await self._tell_defect(request, context, error)
+                await self._report_defect(request, context, error)
                 raise AssertionError("abort raises") from error
 
         return grpc.unary_unary_rpc_method_handler(
@@ -143,14 +143,14 @@ class Answering(grpc.aio.ServerInterceptor, ABC):
             response_serializer=handler.response_serializer,
         )
 
-    async def _tell_defect(self, request: object, context: Context, error: Exception) -> None:
-        await self._log.debug(told(request, "".join(traceback.format_exception(error))))
+    async def _report_defect(self, request: object, context: Context, error: Exception) -> None:
+        await self._log.debug(reported(request, "".join(traceback.format_exception(error))))
         text = f"defect in the simulated plugin {self._plugin}: {type(error).__name__}: {error}"
-        await context.abort(grpc.StatusCode.INTERNAL, told(request, text))
+        await context.abort(grpc.StatusCode.INTERNAL, reported(request, text))
 
 
-def told(request: object, text: str) -> str:
-    """The text without any secret that came with the request."""
+def reported(request: object, text: str) -> str:
+    """Return the text without any secret of the request."""
     found: set[str] = set()
     for name in ("properties", "news", "olds", "old_inputs", "inputs", "args"):
         struct = getattr(request, name, None)
@@ -160,7 +160,7 @@ def told(request: object, text: str) -> str:
 
 
 def without_secrets(message: str, secrets: Iterable[str]) -> str:
-    """A message in which no secret text is left: a server quotes the values it refuses."""
+    """Remove secret texts from a message: a server quotes the values that it rejects."""
     for text in sorted(secrets, key=len, reverse=True):
         if len(text) >= SHORTEST_SECRET:
             message = message.replace(text, "[secret]")

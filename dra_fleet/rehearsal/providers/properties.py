@@ -93,7 +93,7 @@ def _encode(value: Any) -> struct_pb2.Value:  # noqa: ANN401, PLR0911 - one retu
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """The value without its secret marks; unknowns stay."""
+    """Return the value without its secret marks; unknowns stay."""
     match value:
         case SecretValue():
             return plain(value.value)
@@ -106,7 +106,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """The value without keys that are null, at any depth: to Kubernetes a null says nothing."""
+    """Return the value without keys that are null, at any depth: Kubernetes ignores nulls."""
     match value:
         case SecretValue():
             return SecretValue(without_nulls(value.value))
@@ -120,7 +120,7 @@ def without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def has_unknown(value: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Whether a value that is not yet known is anywhere inside."""
+    """Return whether a value contains an unknown value at any depth."""
     match value:
         case UnknownValue():
             return True
@@ -135,7 +135,7 @@ def has_unknown(value: Any) -> bool:  # noqa: ANN401 - any JSON value
 
 
 def has_secret(value: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Whether a secret is anywhere inside."""
+    """Return whether a value contains a secret at any depth."""
     match value:
         case SecretValue():
             return True

@@ -27,7 +27,7 @@ _MESSAGE_LIMIT = 400 * 1024 * 1024  # bytes; what the engine itself allows
 async def serve(
     servicer: ResourceProviderServicer, interceptors: Sequence[grpc.aio.ServerInterceptor]
 ) -> None:
-    """Serve until the engine's process ends or the plugin is told to stop.
+    """Serve until the engine's process ends or the plugin has to stop.
 
     Raises:
         OSError: no free port on the loopback interface.
@@ -67,7 +67,7 @@ async def _ended(engine: int) -> None:
 
 
 async def _ended_by_asking(engine: int, ended: asyncio.Event) -> None:
-    """Where the kernel cannot tell (macOS): look once a second whether the parent is still the engine."""
+    """Check once a second whether the parent is still the engine: macOS does not report it."""
     while os.getppid() == engine and not ended.is_set():
         try:
             await asyncio.wait_for(ended.wait(), timeout=1.0)

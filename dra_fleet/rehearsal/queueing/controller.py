@@ -23,14 +23,14 @@ from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers.programs import Programs
 from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.simulator.controlplane.components import Command
+from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK, free_port
+from dra_fleet.rehearsal.simulator.files import write_private
+from dra_fleet.rehearsal.simulator.processes import cancel
+from dra_fleet.rehearsal.simulator.served_by import ANY
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain
 from dra_fleet.rehearsal.tools.recipes import KUEUE
-from dra_fleet.rehearsal.world.controlplane.components import Command
-from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, free_port
-from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.rehearsal.world.processes import cancel
-from dra_fleet.rehearsal.world.served_by import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.reporting import Reporter
 
 
-LEFT_OUT: Final = "visibility"
+OMITTED: Final = "visibility"
 """The API of pending workloads, which the rehearsed controller does not serve: an API that is announced and
 not served keeps namespaces from going."""
 
@@ -61,7 +61,7 @@ WEBHOOK: Final = 9443
 HEALTH: Final = 8081
 
 WITHOUT: Final = "VisibilityOnDemand=false"
-"""The API of pending workloads has a port and a directory of its own that cannot be chosen:
+"""The API of pending workloads has a fixed port and directory:
 https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/visibility/server.go."""
 
 
@@ -83,7 +83,7 @@ class QueueContainer:
         self._configuration: dict[str, Any] = {}
 
     def flags(self) -> list[str]:
-        """What the program is given after its name; asked after `refresh`, before each start."""
+        """Return the program's arguments; called after `refresh`, before each start."""
         ports = {WEBHOOK: free_port(), HEALTH: free_port()}
         write_private(self.directory / PORTS, json.dumps(ports))
         file = self.directory / CONFIGURATION
@@ -93,15 +93,15 @@ class QueueContainer:
         return [*flags, f"--config={file}", f"--feature-gates={','.join([*gates, WITHOUT])}"]
 
     def ports(self) -> Mapping[int, int]:
-        """The ports on the loopback, by those that the container has."""
+        """Return the ports on the loopback, by container port."""
         try:
-            told: dict[str, int] = json.loads((self.directory / PORTS).read_text(encoding="utf-8"))
+            reported: dict[str, int] = json.loads((self.directory / PORTS).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        return {int(port): here for port, here in told.items()}
+        return {int(port): here for port, here in reported.items()}
 
     def health_port(self) -> int:
-        """Where it says whether it is ready.
+        """Return the port of the readiness probe.
 
         Raises:
             NotUp: it has not been started yet.
@@ -122,12 +122,12 @@ class QueueContainer:
         certificates.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in self._secrets:
             secret = await kubelet.get("v1", "Secret", name, self._namespace)
-            held: dict[str, str] = secret.get("data") or {}
-            for file, content in held.items():
+            files: dict[str, str] = secret.get("data") or {}
+            for file, content in files.items():
                 write_private(certificates / file, base64.b64decode(content).decode())
 
     def _here(self, configuration: Mapping[str, Any], ports: Mapping[int, int]) -> dict[str, Any]:
-        """Its configuration with this machine's addresses; of one process alone nobody needs to be leader."""
+        """Its configuration with this machine's addresses; of one process alone no one needs to be leader."""
         return {
             **configuration,
             "namespace": self._namespace,
@@ -202,7 +202,7 @@ class QueueController(Programs):
             await self._identities.report(pod, status)
 
     def serving(self, service: Object, port: int) -> int | None:
-        """The port on the loopback that serves a port of a Service; None where no pod of Kueue's does."""
+        """Return the loopback port of a Service's port; None if no pod of Kueue serves it."""
         selector: dict[str, str] = service["spec"].get("selector") or {}
         target = next(
             (item.get("targetPort") for item in service["spec"]["ports"] if item["port"] == port), None
@@ -280,7 +280,7 @@ def built(plan: FleetPlan, charts: Path, reporter: Reporter) -> Mapping[str, Pat
     Args:
         plan: the stack's.
         charts: where charts of modules are put, as `<chart>/<version>/`.
-        reporter: told of the build.
+        reporter: receives the progress of the build.
 
     Raises:
         RehearsalError: no module of the stack's version is pinned.
@@ -299,5 +299,5 @@ def built(plan: FleetPlan, charts: Path, reporter: Reporter) -> Mapping[str, Pat
     chart = charts / NAME / pinned
     if not chart.is_dir():
         chart.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(program.with_name(NAME), chart, ignore=shutil.ignore_patterns(LEFT_OUT))
+        shutil.copytree(program.with_name(NAME), chart, ignore=shutil.ignore_patterns(OMITTED))
     return {ANY: program}

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from dra_fleet import drivers
 from dra_fleet.fleet.queueing import kueue
-from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.simulator.files import write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ OCI: Final = "oci://"
 
 @dataclass(frozen=True)
 class Address:
-    """Where one chart is published.
+    """Address where one chart is published.
 
     Attributes:
         chart: its name.

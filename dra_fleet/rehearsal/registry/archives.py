@@ -85,7 +85,7 @@ class Module(_Model):
 
 
 class Version(_Model):
-    """How one version differs from its base: the module's chart, the template set, or another version.
+    """Differences of one version from its base: the module's chart, the template set, or another version.
 
     Attributes:
         like: the version that this one is based on, or CHART VERSION; then it has no module.
@@ -227,12 +227,12 @@ def _files(folder: Path, known: Versions, name: str) -> tuple[dict[str, bytes], 
         files[_VALUES] = yaml.safe_dump(values, sort_keys=False).encode()
     metadata = {**yaml.safe_load(files[_METADATA]), "appVersion": name, **version.chart}
     files[_METADATA] = yaml.safe_dump(metadata, sort_keys=False).encode()
-    kept = {path: content for path, content in files.items() if not _excluded(path, version)}
+    kept = {
+        path: content
+        for path, content in files.items()
+        if not any(fnmatch(path, pattern) for pattern in version.without)
+    }
     return kept, cast("Origin", origin)
-
-
-def _excluded(path: str, version: Version) -> bool:
-    return any(fnmatch(path, pattern) for pattern in version.without)
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

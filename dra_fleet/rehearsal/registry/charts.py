@@ -19,7 +19,7 @@ from dra_fleet.rehearsal.registry.archives import (
     packed,
     unpacked,
 )
-from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.simulator.files import write_private
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan, ReleasePlan
@@ -33,7 +33,7 @@ BUNDLES: Final = (
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-"""Where systems keep their authorities: https://go.dev/src/crypto/x509/root_linux.go."""
+"""Systems' files with certificate authorities: https://go.dev/src/crypto/x509/root_linux.go."""
 
 
 def local(name: str, version: str, home: Home) -> Chart | None:
@@ -89,7 +89,7 @@ def record(home: Home, name: str, version: str, origin: Origin) -> None:
 
 
 def served(home: Home) -> dict[str, Origin]:
-    """Which kind was served last, by the chart's name and version with a space between."""
+    """Return the origin of each served chart, by the chart's name and version with a space between."""
     files = sorted(home.charts_served.glob("[!.]*"))
     return {file.name: cast("Origin", file.read_text("utf-8")) for file in files}
 
@@ -111,12 +111,12 @@ def system_authorities() -> bytes:
 
 
 def made(home: Home) -> Path:
-    """Where charts for the stack at hand are made, as `<chart>/<version>/`."""
+    """Return the directory of the current stack's charts, as `<chart>/<version>/`."""
     return home.charts / "described"
 
 
 def of_modules(home: Home) -> Path:
-    """Where builds put the charts of their modules, as `<chart>/<version>/`."""
+    """Return the directory of charts built from modules, as `<chart>/<version>/`."""
     return home.charts / "modules"
 
 
@@ -141,11 +141,11 @@ def write_likenesses(plan: FleetPlan, home: Home) -> None:
 def _likeness(release: ReleasePlan) -> Chart | None:
     """Return the chart of the version that a release's version is based on."""
     facts = next((each.facts for each in drivers.known() if each.facts.driver == release.driver), None)
-    version = facts.judged_version(release.version) if facts is not None else None
+    version = facts.checked_version(release.version) if facts is not None else None
     while facts is not None and version is not None:
         found = packed(version.chart.rpartition("/")[2], version.version)
-        before = version.judged_by or version.like
+        before = version.checked_by or version.like
         if found is not None or not before:
             return found
-        version = facts.judged_version(before)
+        version = facts.checked_version(before)
     return None

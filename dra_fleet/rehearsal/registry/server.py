@@ -30,9 +30,9 @@ from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.registry.archives import Chart, ChartUnavailableError
 from dra_fleet.rehearsal.reporting import refusal, remember_refusal
-from dra_fleet.rehearsal.world.controlplane.pki import LoopbackAuthority
-from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, keep_or_choose
-from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.simulator.controlplane.pki import LoopbackAuthority
+from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK, keep_or_choose
+from dra_fleet.rehearsal.simulator.files import write_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -145,7 +145,6 @@ class Proxy:
 
 
 async def _outside(host: str, port: int) -> Streams:
-    """Return a connection to a host outside, through this user's own proxy where one is set."""
     proxy = outer_proxy(host)
     if proxy is None:
         return await asyncio.open_connection(host, port)
@@ -201,7 +200,7 @@ _SENT_BACK: Final = ("Content-Type", "Docker-Content-Digest", "Link", "Location"
 
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
-    """What a host outside answered."""
+    """Answer of an external host."""
 
     status: int
     headers: Mapping[str, str]
@@ -437,7 +436,6 @@ def _archive_of(chart: Address, path: str) -> str | None:
 
 
 def _content(request: web.Request, body: bytes, kind: str) -> web.Response:
-    """Content with its digest; a HEAD request gets the length alone."""
     digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
     headers = {"Content-Type": kind, "Docker-Content-Digest": digest, "Content-Length": str(len(body))}
     return web.Response(body=None if request.method == "HEAD" else body, headers=headers)

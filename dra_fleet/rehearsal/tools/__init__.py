@@ -6,6 +6,6 @@ writes only below the cache directory (`$DRA_FLEET_CACHE`, else the system's pla
 
 from dra_fleet.rehearsal.tools.cache import ToolsError
 from dra_fleet.rehearsal.tools.ensuring import ensure, helm
-from dra_fleet.rehearsal.tools.toolset import Toolset, actionlint, for_language, for_tests, oracle
+from dra_fleet.rehearsal.tools.toolset import Toolset, actionlint, for_language, for_tests, reference
 
-__all__ = ["ToolsError", "Toolset", "actionlint", "ensure", "for_language", "for_tests", "helm", "oracle"]
+__all__ = ["ToolsError", "Toolset", "actionlint", "ensure", "for_language", "for_tests", "helm", "reference"]

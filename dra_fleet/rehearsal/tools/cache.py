@@ -1,6 +1,6 @@
-"""Where finished tools are kept: outside the repository, complete or not there at all.
+"""Cache of finished tools outside the repository; each entry is complete or absent.
 
-A tool is made in a directory of its own and moved into place in one step, under a lock. What a killed process
+A tool is made in a separate directory and moved into place in one step, under a lock. What a killed process
 leaves behind is never taken for a tool, and the next one that makes the same tool removes it.
 """
 
@@ -40,18 +40,18 @@ class Cache:
 
     @classmethod
     def default(cls) -> Cache:
-        """The cache that `$DRA_FLEET_CACHE` names, else this user's own."""
+        """Return the cache that `$DRA_FLEET_CACHE` names, otherwise this user's own."""
         named = os.environ.get(ENVIRONMENT_VARIABLE)
         return cls(
             Path(named).expanduser().absolute() if named else platformdirs.user_cache_path("dra-fleet")
         )
 
     def place(self, entry: str) -> Path:
-        """The directory of a tool, which exists only when the tool is complete."""
+        """Return the directory of a tool, which exists only when the tool is complete."""
         return self.root / "tools" / entry
 
     def has(self, entry: str) -> bool:
-        """Whether the tool is there, complete.
+        """Return whether the tool is in the cache, complete.
 
         Raises:
             ToolsError: the cache cannot be read.
@@ -60,7 +60,7 @@ class Cache:
             return self.place(entry).is_dir()
 
     def log(self, name: str) -> Path:
-        """The file that keeps what the making of a tool printed."""
+        """Return the log file of a tool's build."""
         return self.root / "logs" / f"{name}.log"
 
     def make(self, entry: str, fill: Callable[[Path], None], on_wait: Callable[[], None]) -> Path:

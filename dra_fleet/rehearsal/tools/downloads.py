@@ -108,7 +108,6 @@ def published_sha256(text: str, name: str) -> str | None:
 
 
 def _impossible(release: ReleasedTool, cache: Cache, sources: Sources) -> str:
-    """Return why a release need not be tried, or ""."""
     if release.platform not in release.platforms:
         return f"none is published for {release.platform}, only for {', '.join(release.platforms)}"
     if sources.allowed is not Allowed.AUTO:

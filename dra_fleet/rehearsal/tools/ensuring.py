@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 VERSION_SECONDS = 20
-"""How long a tool may take to tell its version before it counts as broken."""
+"""Longest time in which a tool must report its version."""
 
 Version = tuple[int, int, int]
 
@@ -42,7 +42,7 @@ class ToolRequirement:
 
 @dataclass(frozen=True)
 class Rejected:
-    """Why the tool on PATH is not used, or that there is none."""
+    """Reason why the tool on PATH is not used, or that there is none."""
 
     reason: str
 
@@ -67,11 +67,11 @@ def ensure(
 ) -> Toolset:
     """Find or make every tool.
 
-    What is on PATH and new enough comes first, then what the cache has, then the projects' releases, then
+    A tool on PATH that is new enough is used first, then the cache, then the projects' releases, then
     builds; `$DRA_FLEET_TOOLS` allows or forbids the last two (sources.py).
 
     Args:
-        reporter: told what is under way.
+        reporter: receives the progress.
         minors: the Kubernetes minors that will run; without any, those that were downloaded, else the newest.
         schedulers_of: minors whose own schedulers to build where no release serves them; of the others those
             that are built are taken.
@@ -80,15 +80,15 @@ def ensure(
         ToolsError: something cannot be had; the message says what to install or change.
     """
     search = _Search(reporter=reporter or Silent())
-    wanted = sorted(set(minors)) or search.minors() or [own_minor()]
-    servers = {minor: releases.kubernetes(minor) for minor in wanted}
+    requested = sorted(set(minors)) or search.minors() or [own_minor()]
+    servers = {minor: releases.kubernetes(minor) for minor in requested}
     etcd = releases.etcd()
-    kubernetes = _Wanted(releases=(*servers.values(), etcd), builds=(recipes.CONTROL_PLANE,))
+    kubernetes = _Requested(releases=(*servers.values(), etcd), builds=(recipes.CONTROL_PLANE,))
     found = {"helm": find(HELM), "kwok": find(KWOK)}
     found["pulumi"] = find_pulumi()
     tools = _tools()
     missing = [tools[name] for name, path in found.items() if not isinstance(path, Path)]
-    provider = _Wanted(releases=(releases.kubernetes_provider(),), builds=(recipes.KUBERNETES_PROVIDER,))
+    provider = _Requested(releases=(releases.kubernetes_provider(),), builds=(recipes.KUBERNETES_PROVIDER,))
     search.download([kubernetes, *missing, provider])
 
     planes = {
@@ -126,30 +126,29 @@ def helm(reporter: Reporter | None = None) -> Path:
     Raises:
         ToolsError: it cannot be had.
     """
-    search, wanted, found = (
+    search, requested, found = (
         _Search(reporter=reporter or Silent()),
         _tools()["helm"],
         find(HELM),
     )
     if not isinstance(found, Path):
-        search.download([wanted])
-    return search.get(wanted, "helm", found)[0]
+        search.download([requested])
+    return search.get(requested, "helm", found)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Wanted:
-    """What is needed: releases, or the builds that serve instead."""
+class _Requested:
+    """Required releases, or the builds that serve instead."""
 
     releases: tuple[ReleasedTool, ...]
     builds: tuple[Recipe, ...]
 
 
-def _tools() -> dict[str, _Wanted]:
-    """What may also be on PATH, by its name there."""
+def _tools() -> dict[str, _Requested]:
     return {
-        "helm": _Wanted(releases=(releases.helm(),), builds=(recipes.HELM,)),
-        "kwok": _Wanted(releases=(releases.kwok(),), builds=(recipes.KWOK,)),
-        "pulumi": _Wanted(releases=(releases.pulumi(),), builds=(recipes.PULUMI, recipes.LANGUAGE_HOST)),
+        "helm": _Requested(releases=(releases.helm(),), builds=(recipes.HELM,)),
+        "kwok": _Requested(releases=(releases.kwok(),), builds=(recipes.KWOK,)),
+        "pulumi": _Requested(releases=(releases.pulumi(),), builds=(recipes.PULUMI, recipes.LANGUAGE_HOST)),
     }
 
 
@@ -162,24 +161,24 @@ def _toolchain() -> GoToolchain | ToolsError:
 
 @dataclass(kw_only=True)
 class _Search:
-    """One search for all tools; keeps where each was found."""
+    """Search for all tools; records where each was found."""
 
     reporter: Reporter
     cache: Cache = field(default_factory=Cache.default)
     sources: Sources = field(default_factory=Sources.chosen)
     go: GoToolchain | ToolsError = field(default_factory=_toolchain)
     refused: dict[str, str] = field(default_factory=dict[str, str])
-    """Why a release could not be had, by its cache entry."""
+    """Reason why each release is missing, by cache entry."""
     origins: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
 
-    def download(self, wanted: Iterable[_Wanted]) -> None:
+    def download(self, requested: Iterable[_Requested]) -> None:
         """Download what is neither in the cache as a release nor, with `auto`, as a build."""
         if self.sources.allowed is Allowed.BUILD:
             return
         missing = [
             release
-            for item in wanted
+            for item in requested
             if not self._built_already(item)
             for release in item.releases
             if not self.cache.has(release.entry)
@@ -187,70 +186,69 @@ class _Search:
         self.refused = downloads.bring(missing, self.cache, self.sources, self.reporter)
 
     def minors(self) -> list[str]:
-        """The minors whose servers are in the cache as releases."""
         if self.sources.allowed is Allowed.BUILD:
             return []
         return [minor for minor in playable_minors() if self.cache.has(releases.kubernetes(minor).entry)]
 
     def released(self, release: ReleasedTool, name: str) -> Path | None:
-        """The directory of a release that is in the cache, unless no release may be used."""
+        """Return the directory of a release that is in the cache, unless releases are not allowed."""
         if self.sources.allowed is Allowed.BUILD or not self.cache.has(release.entry):
             return None
         self.origins[name] = f"{release.version} as released at {urlsplit(release.files[0].address).netloc}"
         return self.cache.place(release.entry)
 
-    def get(self, wanted: _Wanted, name: str, found: Path | Rejected) -> list[Path]:
-        """A tool that may be on PATH: its programs, or the one that was found there."""
+    def get(self, requested: _Requested, name: str, found: Path | Rejected) -> list[Path]:
+        """Return the programs of a tool, or the one found on PATH."""
         if isinstance(found, Path):
             self.origins[name] = ON_PATH
             return [found]
-        if place := self.released(wanted.releases[0], name):
-            return [place / recipe.name for recipe in wanted.builds]
-        return self.build(wanted, name, f"{found.reason}: ")
+        if place := self.released(requested.releases[0], name):
+            return [place / recipe.name for recipe in requested.builds]
+        return self.build(requested, name, f"{found.reason}: ")
 
-    def build(self, wanted: _Wanted, name: str, why: str = "") -> list[Path]:
+    def build(self, requested: _Requested, name: str, why: str = "") -> list[Path]:
         """Build what could not be had as a release."""
-        refused = next((release for release in wanted.releases if release.entry in self.refused), None)
-        self.require(*wanted.releases)
+        refused = next((release for release in requested.releases if release.entry in self.refused), None)
+        self.require(*requested.releases)
         because = f", because {_refusal(refused, self.refused)}" if refused else ""
-        recipe = wanted.builds[0]
+        recipe = requested.builds[0]
         if why or because:
             self.notes.append(f"{why}{recipe.title} {recipe.version} built from its modules instead{because}")
         self.origins[name] = f"{recipe.version} {BUILT}"
         if isinstance(self.go, ToolsError):
             raise ToolsError(_without_go(self.go, because)) from self.go
-        return [self.go.build(item, self.cache, self.reporter) for item in wanted.builds]
+        return [self.go.build(item, self.cache, self.reporter) for item in requested.builds]
 
-    def require(self, *wanted: ReleasedTool) -> None:
+    def require(self, *requested: ReleasedTool) -> None:
         """Refuse to go on without a release where nothing else is allowed.
 
         Raises:
             ToolsError: it could not be had.
         """
-        refused = [release for release in wanted if release.entry in self.refused]
+        refused = [release for release in requested if release.entry in self.refused]
         if refused and self.sources.allowed is Allowed.DOWNLOAD:
             raise ToolsError(
                 f"{_refusal(refused[0], self.refused)}; {VARIABLE}=auto builds what cannot be downloaded"
             )
 
-    def schedulers(self, wanted: frozenset[str], served: frozenset[str]) -> dict[str, Path]:
-        """The schedulers of other minors that are built, the wanted ones among them, if no release serves."""
+    def schedulers(self, requested: frozenset[str], served: frozenset[str]) -> dict[str, Path]:
+        """Return the built schedulers of other Kubernetes versions, including the required ones."""
         go = self.go
         if isinstance(go, ToolsError) or self.sources.allowed is Allowed.DOWNLOAD:
             return {}
         found: dict[str, Path] = {}
         for minor in playable_minors():
             recipe = None if minor in served else recipes.scheduler(minor)
-            if recipe and (minor in wanted or self.cache.has(go.entry(recipe))):
+            if recipe and (minor in requested or self.cache.has(go.entry(recipe))):
                 found[minor] = go.build(recipe, self.cache, self.reporter)
                 self.origins[f"scheduler-{minor}"] = f"{recipe.version} {BUILT}"
         return found
 
-    def _built_already(self, wanted: _Wanted) -> bool:
+    def _built_already(self, requested: _Requested) -> bool:
         go = self.go
-        if isinstance(go, ToolsError) or not wanted.builds or self.sources.allowed is not Allowed.AUTO:
+        if isinstance(go, ToolsError) or not requested.builds or self.sources.allowed is not Allowed.AUTO:
             return False
-        return all(self.cache.has(go.entry(recipe)) for recipe in wanted.builds)
+        return all(self.cache.has(go.entry(recipe)) for recipe in requested.builds)
 
 
 def _refusal(release: ReleasedTool, refused: dict[str, str]) -> str:
@@ -266,21 +264,21 @@ def _without_go(error: ToolsError, because: str) -> str:
 
 
 def find(requirement: ToolRequirement) -> Path | Rejected:
-    """The tool on PATH, or why it does not serve."""
+    """Return the tool on PATH, or the reason why it does not serve."""
     found = shutil.which(requirement.name)
     if found is None:
         return Rejected(f"{requirement.name} is not on PATH")
     program = Path(found).absolute()
     version = version_of(program, requirement)
     if version is None:
-        return Rejected(f"{program} does not tell its version")
+        return Rejected(f"{program} does not report its version")
     if version < requirement.at_least:
         return Rejected(f"{program} is {_dotted(version)}, older than {_dotted(requirement.at_least)}")
     return program
 
 
 def find_pulumi() -> Path | Rejected:
-    """The Pulumi CLI on PATH that has its Python language host beside it, or why there is none."""
+    """Return the Pulumi CLI on PATH with its Python language host, or the reason why there is none."""
     program = find(PULUMI)
     if isinstance(program, Rejected):
         return program
@@ -292,7 +290,7 @@ def find_pulumi() -> Path | Rejected:
 
 
 def version_of(program: Path, requirement: ToolRequirement) -> Version | None:
-    """What the tool says its version is; None when it fails, hangs or says something else."""
+    """Return the version that the tool reports; None if it fails, hangs or reports something else."""
     try:
         asked = subprocess.run(
             [str(program), *requirement.version_arguments],

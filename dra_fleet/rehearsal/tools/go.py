@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.reporting import Reporter, Step
 
 LAST_LINES = 12
-"""How much of a failed build's log goes into the message."""
+"""Lines of a failed build's log in the message."""
 
 BUILD_SETTINGS = {
     "CGO_ENABLED": "0",
@@ -57,7 +57,7 @@ class GoToolchain:
 
     @classmethod
     def find(cls) -> GoToolchain:
-        """The toolchain on PATH.
+        """Return the toolchain on PATH.
 
         Raises:
             ToolsError: there is none, or it is too old.
@@ -72,7 +72,7 @@ class GoToolchain:
         found = re.match(r"go version go((\d+)\.(\d+)(?:\.(\d+))?\S*) (\S+)", asked.stdout)
         if asked.returncode != 0 or not found:
             said = (asked.stderr or asked.stdout).strip() or f"exit code {asked.returncode}"
-            raise ToolsError(f"{program} does not tell its version: {said}; install Go {needed} or newer")
+            raise ToolsError(f"{program} does not report its version: {said}; install Go {needed} or newer")
         if tuple(int(part or 0) for part in found.group(2, 3, 4)) < tuple(map(int, needed.split("."))):
             raise ToolsError(
                 f"{program} is Go {found[1]}, which is too old: install Go {needed} or newer from https://go.dev/dl"
@@ -108,7 +108,7 @@ class GoToolchain:
 
 
 def settings_of(recipe: Recipe | None) -> Mapping[str, str]:
-    """The settings that decide what is built."""
+    """Return the settings that decide the result of a build."""
     return {**BUILD_SETTINGS, "CGO_ENABLED": "1"} if recipe and recipe.cgo else BUILD_SETTINGS
 
 
@@ -118,7 +118,7 @@ def build_environment(recipe: Recipe | None = None) -> dict[str, str]:
 
 
 def c_compiler(wanted_by: str) -> str:
-    """The C compiler on PATH.
+    """Return the C compiler on PATH.
 
     Args:
         wanted_by: what cannot be built without it.
@@ -136,7 +136,6 @@ def c_compiler(wanted_by: str) -> str:
 
 
 def _copy(source: Path, copied: Path) -> None:
-    """Copy what a module holds, which is read-only there."""
     if source.is_dir():
         copied.mkdir()
         for inner in source.iterdir():
@@ -148,7 +147,7 @@ def _copy(source: Path, copied: Path) -> None:
 
 @dataclass(frozen=True)
 class _Build:
-    """One build under way."""
+    """A build in progress."""
 
     go: GoToolchain
     recipe: Recipe
@@ -186,11 +185,12 @@ class _Build:
 
     def _source(self, file: ModuleFile) -> Path:
         command = ["mod", "download", "-json", file.requirement]
-        told = json.loads("\n".join(line for line in self._go(file.module, command) if line[:1] in "{}\t"))
-        return Path(told["Dir"]) / file.path
+        reported = json.loads(
+            "\n".join(line for line in self._go(file.module, command) if line[:1] in "{}\t")
+        )
+        return Path(reported["Dir"]) / file.path
 
     def _go(self, module: Path, arguments: list[str]) -> Generator[str]:
-        """Run go; yield the lines it prints as they come."""
         self.log.write(f"$ cd {module} && go {' '.join(arguments)}\n")
         with _started([str(self.go.program), *arguments], module, self.recipe) as process:
             for line in process.stdout or ():
@@ -227,7 +227,7 @@ class _Build:
 
 @contextmanager
 def _started(command: list[str], directory: Path, recipe: Recipe) -> Generator[subprocess.Popen[str]]:
-    """A process with its output in one stream; it and its children end with the context."""
+    """Start a process with its output in one stream; it and its children end with the context."""
     process = subprocess.Popen(
         command,
         cwd=directory,

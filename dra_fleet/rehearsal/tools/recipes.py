@@ -1,4 +1,4 @@
-"""What each tool is built from. Versions stand in the Go modules under ../engine and nowhere else."""
+"""Sources of each built tool. Versions are defined only in the Go modules under ../engine."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class ModuleFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One program and how it is built."""
+    """A program and the way to build it."""
 
     name: str
     """File name of the program."""
     title: str
-    """What a person calls it."""
+    """Name of the tool for users."""
     module: Path
     """The directory with go.mod."""
     package: str
@@ -49,13 +49,13 @@ class Recipe:
     stamp: str
     """Linker flags; {version}, {major} and {minor} stand for the pinned version."""
     sources: tuple[str, ...] = ()
-    """Patterns of the Go files of ours that are compiled in, below the module's directory."""
+    """Patterns of dra-fleet's Go files that are compiled in, below the module's directory."""
     beside: ModuleFile | None = None
     """A file that has to lie next to the program."""
     shared: Path | None = None
-    """The directory of a Go module of ours that is compiled in, if there is one."""
+    """The directory of a Go module of dra-fleet that is compiled in, if there is one."""
     cgo: bool = False
-    """Whether it calls C, so that a C compiler takes part in the build."""
+    """True if the program calls C, so that the build uses a C compiler."""
 
     @property
     def version(self) -> str:
@@ -69,7 +69,7 @@ class Recipe:
         return f"{_STRIP} {self.stamp}".format(version=self.version, major=major, minor=minor).strip()
 
     def fingerprint(self, go: str) -> str:
-        """A hash over all that decides what is built: modules, Go sources, flags and Go itself.
+        """Return a hash over all inputs of the build: modules, Go sources, flags and Go itself.
 
         Args:
             go: the toolchain's version, platform and settings.
@@ -86,16 +86,16 @@ class Recipe:
         others = [self.beside.module] if self.beside else []
         others += [self.shared] if self.shared else []
         pins = [module / name for module in (self.module, *others) for name in ("go.mod", "go.sum")]
-        ours = {file for pattern in self.sources for file in self.module.glob(pattern)}
-        ours |= set(self.shared.glob("*.go")) if self.shared else set()
-        return pins + sorted(file for file in ours if not file.name.endswith("_test.go"))
+        own = {file for pattern in self.sources for file in self.module.glob(pattern)}
+        own |= set(self.shared.glob("*.go")) if self.shared else set()
+        return pins + sorted(file for file in own if not file.name.endswith("_test.go"))
 
     def _beside(self) -> str:
         return f"{self.beside.requirement} {self.beside.path}" if self.beside else ""
 
 
 def pinned(module: Path, requirement: str) -> str:
-    """The version of a required module, as go.mod in this directory pins it.
+    """Return the version of a required module, as go.mod in this directory pins it.
 
     Raises:
         ToolsError: go.mod does not name it.
@@ -108,7 +108,7 @@ def pinned(module: Path, requirement: str) -> str:
 
 
 def needed_go() -> str:
-    """The newest Go version that any of the modules asks for, for example 1.26.0."""
+    """Return the newest Go version that any of the modules requires, for example 1.26.0."""
     asked = [
         found[1]
         for file in ENGINE.glob("*/go.mod")
@@ -188,8 +188,8 @@ KUEUE = Recipe(
     stamp="-X sigs.k8s.io/kueue/pkg/version.GitVersion={version}",
     beside=ModuleFile(module=ENGINE / "kueue", requirement="sigs.k8s.io/kueue", path="charts/kueue"),
 )
-"""Built where a stack has queues; its module brings its chart."""
-# For tests alone, like the oracles.
+"""Built where a stack has queues; its module contains its chart."""
+# Only for tests, like the upstream references.
 ACTIONLINT = Recipe(
     name="actionlint",
     title="actionlint",
@@ -236,7 +236,7 @@ LANGUAGES = (YAML_HOST, NODE_HOST, GO_HOST, SDK_GENERATOR)
 
 
 def scheduler(minor: str) -> Recipe | None:
-    """The scheduler of another minor than the control plane's own, or None where no module pins it."""
+    """Return the scheduler of another Kubernetes version, or None if no module pins it."""
     module = ENGINE / f"scheduler-{minor}"
     if not (module / "go.mod").is_file():
         return None
@@ -250,7 +250,7 @@ def scheduler(minor: str) -> Recipe | None:
     )
 
 
-def oracle(minor: str) -> Recipe:
+def reference(minor: str) -> Recipe:
     """Kubernetes' own selector evaluation and allocator of one minor.
 
     Raises:
@@ -258,7 +258,7 @@ def oracle(minor: str) -> Recipe:
     """
     module = ENGINE / f"oracle-{minor}"
     if not (module / "go.mod").is_file():
-        raise ToolsError(f"no oracle for Kubernetes {minor}; there are {', '.join(oracle_minors())}")
+        raise ToolsError(f"no oracle for Kubernetes {minor}; there are {', '.join(reference_minors())}")
     return Recipe(
         name=f"oracle-{minor}",
         title=f"Kubernetes {minor} oracle",
@@ -271,7 +271,7 @@ def oracle(minor: str) -> Recipe:
     )
 
 
-def oracle_minors() -> tuple[str, ...]:
-    """The Kubernetes minors whose own allocator can be asked, oldest first."""
+def reference_minors() -> tuple[str, ...]:
+    """Return the Kubernetes versions with an upstream reference allocator, oldest first."""
     found = (folder.name.removeprefix("oracle-") for folder in ENGINE.glob("oracle-*"))
     return tuple(sorted(found, key=lambda minor: [int(part) for part in minor.split(".")]))

@@ -35,13 +35,13 @@ _GITHUB: Final = "https://github.com"
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedFile:
-    """One file of a release."""
+    """A file of a release."""
 
     address: str
     checksum: str
-    """Where its sha256 is published: alone, in a list of names, or in GitHub's description of the release."""
+    """Address of the sha256: alone, in a list of names, or in GitHub's description of the release."""
     programs: Mapping[str, str]
-    """What it brings: the program's name by its place in the archive; a place of "" is the file itself."""
+    """Program names by their path in the archive; a path of "" is the file itself."""
 
     @property
     def name(self) -> str:
@@ -69,13 +69,13 @@ class ReleasedTool:
 
 
 def platform_here() -> str:
-    """This machine in Go's words, such as linux/amd64."""
+    """Return this machine's platform in Go's notation, such as linux/amd64."""
     machine = platform.machine().lower()
     return f"{sys.platform}/{_MACHINES.get(machine, machine)}"
 
 
 def kubernetes(minor: str) -> ReleasedTool:
-    """The servers of one minor, each its own program."""
+    """Return the servers of one Kubernetes version, each a separate program."""
     recipe = recipes.scheduler(minor) or recipes.CONTROL_PLANE
     here = platform_here()
     at = f"https://dl.k8s.io/{recipe.version}/bin/{here}"
@@ -94,7 +94,7 @@ def kubernetes(minor: str) -> ReleasedTool:
 
 
 def etcd() -> ReleasedTool:
-    """The store of every minor."""
+    """Return the etcd release, the same for every Kubernetes version."""
     version = recipes.pinned(recipes.CONTROL_PLANE.module, _ETCD)
     folder = f"etcd-{version}-{_dashed()}"
     at = f"{_GITHUB}/etcd-io/etcd/releases/download/{version}"
@@ -141,7 +141,7 @@ def kwok() -> ReleasedTool:
 
 
 def pulumi() -> ReleasedTool:
-    """The engine of the SDK's version, with its Python language host."""
+    """Return the engine of the SDK's version, with its Python language host."""
     number = importlib.metadata.version("pulumi")
     names = (recipes.PULUMI.name, recipes.LANGUAGE_HOST.name, f"{recipes.LANGUAGE_HOST.name}-exec")
     at = f"{_GITHUB}/pulumi/pulumi/releases/download/v{number}"
@@ -158,7 +158,7 @@ def pulumi() -> ReleasedTool:
 
 
 def kubernetes_provider() -> ReleasedTool:
-    """The plugin of the Kubernetes provider, of the SDK's version."""
+    """Return the plugin of the Kubernetes provider, of the SDK's version."""
     version = f"v{importlib.metadata.version('pulumi-kubernetes')}"
     at = f"{_GITHUB}/pulumi/pulumi-kubernetes/releases/download/{version}"
     return _one_file(

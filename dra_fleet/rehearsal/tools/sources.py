@@ -1,4 +1,4 @@
-"""Where tools may come from, as `$DRA_FLEET_TOOLS` says: their projects' releases, builds, or both."""
+"""Sources of tools, as `$DRA_FLEET_TOOLS` selects them: releases, builds, or both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VARIABLE: Final = "DRA_FLEET_TOOLS"
 
 
 class Allowed(Enum):
-    """What may be done to get a tool that is neither on PATH nor in the cache."""
+    """Permitted ways to get a tool that is neither on PATH nor in the cache."""
 
     AUTO = "auto"
     """Download it where the network lets us, else build it."""
@@ -26,7 +26,7 @@ class Allowed(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Where tools may come from."""
+    """Sources of tools."""
 
     allowed: Allowed = Allowed.AUTO
     mirror: str = ""
@@ -34,7 +34,7 @@ class Sources:
 
     @classmethod
     def chosen(cls) -> Sources:
-        """What the variable says, `auto` without it.
+        """Read the variable; `auto` without it.
 
         Raises:
             ToolsError: it says something else.
@@ -51,5 +51,5 @@ class Sources:
             ) from None
 
     def address(self, published: str) -> str:
-        """Where to ask for a file that a project publishes at this address."""
+        """Return the address from which to fetch a file that a project publishes at `published`."""
         return f"{self.mirror}/{published.removeprefix('https://')}" if self.mirror else published

@@ -28,7 +28,7 @@ class ReleasedPlane:
 
 @dataclass(frozen=True, kw_only=True)
 class Toolset:
-    """Where the programs of a rehearsal are."""
+    """Programs of a rehearsal."""
 
     pulumi: Path
     language_host_dir: Path
@@ -51,9 +51,9 @@ class Toolset:
     """The schedulers of other minors that are built, by minor. Without it the control plane's own emulates a
     minor, with `--emulated-version`, which changes gates, not code."""
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Where each tool is from, by the names of `as_json`."""
+    """Origin of each tool, by the names of `as_json`."""
     notes: tuple[str, ...] = ()
-    """Why a tool that one might expect is not used."""
+    """Reasons why tools that a user might expect are not used."""
 
     def emulated(self, minors: Iterable[str]) -> list[str]:
         """Says of each minor whose own scheduler is not built what plays it."""
@@ -72,7 +72,7 @@ class Toolset:
         return [f"the pods of {', '.join(workloads)} start without their gang: {cause}"]
 
     def paths(self) -> dict[str, Path]:
-        """Where each tool is, by a name of its own."""
+        """Return the path of each tool, by name."""
         found = {
             "pulumi": self.pulumi,
             "language_host_dir": self.language_host_dir,
@@ -93,13 +93,13 @@ class Toolset:
 
 
 def own_minor() -> str:
-    """The minor that the control plane is built from."""
+    """Return the Kubernetes version that the control plane is built from."""
     version = recipes.CONTROL_PLANE.version
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
 def playable_minors() -> tuple[str, ...]:
-    """The Kubernetes minors that a rehearsal has schedulers for, oldest first."""
+    """Return the Kubernetes versions with schedulers for rehearsals, oldest first."""
     others = {folder.name.removeprefix("scheduler-") for folder in recipes.ENGINE.glob("scheduler-*")}
     return tuple(sorted(others | {own_minor()}, key=lambda minor: [int(part) for part in minor.split(".")]))
 
@@ -124,17 +124,19 @@ def require_minors(clusters: Mapping[str, str]) -> None:
         raise ToolsError("\n".join(wrong))
 
 
-def oracle(minor: str, reporter: Reporter | None = None) -> Path:
-    """A minor's own selector evaluation and allocator as a program, for tests; built when first asked for.
+def reference(minor: str, reporter: Reporter | None = None) -> Path:
+    """Return the upstream selector evaluation and allocator of a Kubernetes version, for tests.
+
+    Built at first use.
 
     Raises:
         ToolsError: it cannot be built, or no module pins that minor.
     """
-    return GoToolchain.find().build(recipes.oracle(minor), Cache.default(), reporter or Silent())
+    return GoToolchain.find().build(recipes.reference(minor), Cache.default(), reporter or Silent())
 
 
 def actionlint(reporter: Reporter | None = None) -> Path:
-    """The linter of GitHub's workflows, for tests; built when first asked for.
+    """Return the linter of GitHub's workflows, for tests; built at first use.
 
     Raises:
         ToolsError: it cannot be built.
@@ -156,8 +158,8 @@ def for_language(recipe: recipes.Recipe, reporter: Reporter | None = None) -> Pa
 
 
 def for_tests(reporter: Reporter) -> dict[str, str]:
-    """What tests build when they first ask for it: here, so that none waits."""
-    oracles = {f"oracle-{minor}": str(oracle(minor, reporter)) for minor in recipes.oracle_minors()}
+    """Build the tools that tests would otherwise build at first use."""
+    references = {f"oracle-{minor}": str(reference(minor, reporter)) for minor in recipes.reference_minors()}
     languages = {recipe.name: str(for_language(recipe, reporter)) for recipe in recipes.LANGUAGES}
     kueue = GoToolchain.find().build(recipes.KUEUE, Cache.default(), reporter)
-    return {**oracles, "actionlint": str(actionlint(reporter)), "kueue": str(kueue), **languages}
+    return {**references, "actionlint": str(actionlint(reporter)), "kueue": str(kueue), **languages}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LONGEST = 65_536
 """Characters that a comment of a pull request may have; each counts as many as it has bytes, to be safe."""
 ROWS = (200, 60, 25, 10, 4, 1)
-"""Rows per table that are tried; what is left out is counted."""
+"""Rows per table that are tried; what is omitted is counted."""
 _TITLES: dict[Decision, str] = {
     "approve": "APPROVE",
     "person": "NEEDS A PERSON",
@@ -28,12 +28,12 @@ _REASONS: dict[Decision, str] = {"approve": "ok", "person": "person", "refuse": 
 
 
 def marker(stack: str) -> str:
-    """The first line of every review of a stack."""
+    """Return the first line of every review of a stack."""
     return f"<!-- dra-fleet-review: {stack.replace('--', '- -')} -->"
 
 
 def render_markdown(review: Review) -> str:
-    """The whole comment."""
+    """Render the comment."""
     text = ""
     for rows in ROWS:
         text = _render(review, rows)
@@ -59,7 +59,7 @@ def _head(review: Review, rows: int) -> Iterator[str]:
 
 def _lead(review: Review) -> str:
     total = review.totals
-    told = [
+    reported = [
         counted(total.clusters, "cluster"),
         counted(total.pools, "pool"),
         ranged(total.nodes_min, total.nodes_max, "node"),
@@ -68,13 +68,14 @@ def _lead(review: Review) -> str:
         f"{counted(total.changed_resources, 'resource')} to change",
     ]
     against = f" Compared with {inline(review.against)}." if review.against else ""
-    return f"{', '.join(told)}. Previewed {review.previewed:%Y-%m-%d %H:%M} UTC.{against}{_origin(review)}"
+    return (
+        f"{', '.join(reported)}. Previewed {review.previewed:%Y-%m-%d %H:%M} UTC.{against}{_origin(review)}"
+    )
 
 
 def _origin(review: Review) -> str:
-    """Which change and which run it is of, and where the review before it is."""
     made = review.origin
-    told = [
+    reported = [
         f"commit `{made.commit[:12]}`" if made.commit else "",
         f"branch {inline(made.branch)}" if made.branch else "",
         f"by {inline(made.author)}" if made.author else "",
@@ -82,7 +83,7 @@ def _origin(review: Review) -> str:
         f"[this run]({made.run})" if made.run else "",
         f"[the last review]({made.last})" if made.last else "",
     ]
-    line = ", ".join(part for part in told if part)
+    line = ", ".join(part for part in reported if part)
     # By this line the next review finds this one.
     return f"\n\nOf {line}.\n\n<!-- dra-fleet-run: {made.run} -->" if line else ""
 
@@ -97,6 +98,6 @@ def _body(review: Review, rows: int) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    note = "\n\nThe rest is left out: see review.json or index.html.\n"
+    note = "\n\nThe rest is omitted: see review.json or index.html.\n"
     kept = text.encode()[: LONGEST - len(note.encode())].decode(errors="ignore")
     return kept.rpartition("\n")[0] + note

@@ -48,17 +48,17 @@ def changes(review: Review, rows: int) -> str:
 
 
 def blast(review: Review, rows: int) -> str:
-    """What goes or is replaced, and which pods lose devices."""
+    """Render the deleted and replaced resources, and the pods that lose devices."""
     hit = review.blast
     if not hit.items:
         return ""
-    told = [
+    sentence = [
         _count(hit.claims, "running claims", "lose their devices"),
         _count(hit.nodes, "GPU nodes", "go or are replaced, at most"),
     ]
     if hit.source == "declared":
-        told.append("counted by what was declared: the clusters were not asked")
-    parts = ["; ".join(told) + "."]
+        sentence.append("counted by what was declared: the clusters were not asked")
+    parts = ["; ".join(sentence) + "."]
     parts.append(
         table(
             ("What", "Cluster", "Becomes", "Workloads", "Claims", "Protected"),
@@ -92,13 +92,16 @@ def blast(review: Review, rows: int) -> str:
 
 
 def cost(review: Review, rows: int) -> str:
-    """The sums, the pools, and what is in neither."""
-    told = review.cost
+    """Render the sums, the pools, and the costs outside both."""
+    sentence = review.cost
     sums = table(
         ("Cost", "Now", "After", "At least nodes", "At most nodes", "At most, as it was"),
         [
-            (title, *(_money(item, hours) for item in sums_of(told)))
-            for title, hours in ((f"{told.currency} an hour", 1), (f"{told.currency} a month", MONTH_HOURS))
+            (title, *(_money(item, hours) for item in sums_of(sentence)))
+            for title, hours in (
+                (f"{sentence.currency} an hour", 1),
+                (f"{sentence.currency} a month", MONTH_HOURS),
+            )
         ],
         2,
         "",
@@ -113,15 +116,15 @@ def cost(review: Review, rows: int) -> str:
                 _price(item),
                 *(_money(one) for one in (item.now, item.after, item.at_max)),
             )
-            for item in told.pools
+            for item in sentence.pools
         ),
         rows,
         "pools",
     )
     notes = [
-        told.basis,
-        *(f"unknown: {text}" for text in told.unknown),
-        *(f"not counted: {text}" for text in told.not_counted),
+        sentence.basis,
+        *(f"unknown: {text}" for text in sentence.unknown),
+        *(f"not counted: {text}" for text in sentence.not_counted),
     ]
     return "\n\n".join(part for part in (sums, pools, bullets(notes, rows, "notes")) if part)
 
@@ -136,7 +139,7 @@ def matrix(review: Review, rows: int) -> str:
 
 
 def workloads(review: Review, rows: int) -> str:
-    """Whether every copy of a workload finds devices."""
+    """Render the verdicts on the workloads."""
     return table(
         ("Workload", "Cluster", "Claim", "Copies", "Verdict", "At least nodes", "Why"),
         (
@@ -157,7 +160,7 @@ def workloads(review: Review, rows: int) -> str:
 
 
 def use(review: Review, rows: int) -> str:
-    """What a copy asks for, gets and leaves unusable, and what first fit can strand."""
+    """Render the resources that a copy asks for, gets and leaves unusable, and the worst first fit."""
     rows_of_copies = table(
         ("Workload", "Pool", "Cluster", "Copies", "Asked", "Got", "Stranded", "Left on a full node"),
         (
@@ -190,7 +193,7 @@ def _findings(review: Review, rows: int) -> str:
     return table(
         ("Severity", "Level", "Rule", "On", "What", "Fix"),
         (
-            (item.severity, _level(item), item.rule, item.subject, item.told, item.fix)
+            (item.severity, _level(item), item.rule, item.subject, item.sentence, item.fix)
             for item in review.findings
         ),
         rows,
@@ -322,9 +325,9 @@ def _price(item: PoolCost) -> str:
     return "unknown" if item.price is None else f"{item.price:,.3f}"
 
 
-def sums_of(told: Cost) -> tuple[Money, ...]:
-    """The sums that are told, in their order."""
-    return told.now, told.after, told.at_min, told.at_max, told.at_max_before
+def sums_of(sentence: Cost) -> tuple[Money, ...]:
+    """Return the reported sums in order."""
+    return sentence.now, sentence.after, sentence.at_min, sentence.at_max, sentence.at_max_before
 
 
 def _money(money: Money, hours: int = 1) -> str:
@@ -337,7 +340,7 @@ def _money(money: Money, hours: int = 1) -> str:
 def _one_matrix(matrix: Matrix, rows: int) -> str:
     columns = matrix.columns[:rows]
     grid = table(
-        ("Claim", *(_column(column) for column in columns), "Verdict"),
+        ("Claim", *(inline(column.title) for column in columns), "Verdict"),
         ((row.claim, *(_cell(cell) for cell in row.cells[: len(columns)]), row.word) for row in matrix.rows),
         rows,
         "claims",
@@ -351,10 +354,6 @@ def _one_matrix(matrix: Matrix, rows: int) -> str:
     )
 
 
-def _column(column: Column) -> str:
-    return inline(column.title)
-
-
 def _cell(cell: Cell) -> str:
     if cell.word == "unknown":
         return "unknown"
@@ -363,7 +362,6 @@ def _cell(cell: Cell) -> str:
 
 
 def _reasons(rows: tuple[Row, ...], columns: tuple[Column, ...]) -> list[str]:
-    """Why a claim finds nothing, for claims that find nothing anywhere or where nothing can be told."""
     return [
         f"{row.claim} on {column.title}: {cell.reason}"
         for row in rows
@@ -378,7 +376,7 @@ def _amounts(amounts: Amounts) -> str:
 
 
 def inline(text: str) -> str:
-    """A text on one line, with everything escaped that Markdown or GitHub would read as its own."""
+    """Return a text on one line, with Markdown and GitHub marks escaped."""
     flat = " ".join(text.split())
     escaped = _SPECIAL.sub(r"\\\1", "".join(_HTML.get(sign, sign) for sign in flat))
     # A bare address would become a link, and a word with underscores needs no escape inside code.
@@ -386,7 +384,7 @@ def inline(text: str) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], most: int, noun: str) -> str:
-    """A table of at most so many rows; what is left out is counted below it."""
+    """Render a table of at most `most` rows, and count the omitted rows below it."""
     found = list(rows)
     if not found:
         return ""
@@ -397,7 +395,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], most: int, nou
 
 
 def bullets(texts: Iterable[str], most: int, noun: str) -> str:
-    """A list of at most so many lines; what is left out is counted."""
+    """Render a list of at most `most` lines, and count the omitted ones."""
     found = list(texts)
     left = len(found) - most
     lines = [f"- {inline(text)}" for text in found[:most]]

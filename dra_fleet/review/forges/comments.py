@@ -51,10 +51,10 @@ class Comment:
     text: str
 
     def run(self, like: str) -> str:
-        """The address of the run that wrote it; empty where it names none of the same pipeline.
+        """Return the address of the run that wrote the comment; empty for another pipeline's run.
 
         Args:
-            like: the address of a run of it. Whoever may change comments may write any address.
+            like: the address of a run of it. A user who may change comments may write any address.
         """
         found = _RUN.search(self.text)
         return found[1] if found and _number(found[1], like) is not None else ""
@@ -80,7 +80,7 @@ _ANSWER: Final = TypeAdapter(dict[str, object])
 
 
 def find_comment(api: CommentApi, marker: str) -> Comment | None:
-    """The comment that begins with a line; None where there is none.
+    """Return the comment that begins with a line; None if there is none.
 
     Raises:
         ForgeError: the code host does not answer, or refuses.
@@ -121,7 +121,7 @@ def _find(api: CommentApi, marker: str) -> Comment | None:
 
 
 def _put(api: CommentApi, marker: str, text: str, run: str) -> bool:
-    # Found anew: another run may have written one since, or this one before an answer was lost.
+    # Found again: another run may have written one since, or this one before an answer was lost.
     there = _find(api, marker)
     body: dict[str, Any] = {api.key: text}
     with _client(api) as client:
@@ -140,7 +140,7 @@ def _put(api: CommentApi, marker: str, text: str, run: str) -> bool:
 
 
 def _number(address: str, like: str) -> int | None:
-    """The number that a run's address ends with, which grows; None where it is no address like another."""
+    """Return the growing number at the end of a run's address; None if the address is not like `like`."""
     found, other = _NUMBERED.fullmatch(address), _NUMBERED.fullmatch(like)
     return int(found[2]) if found and other and found[1] == other[1] else None
 
@@ -179,7 +179,6 @@ def _ask(
 
 
 def _read(api: CommentApi, answer: httpx2.Response, parse: Callable[[bytes], T]) -> T:
-    """What an answer says, where it is one."""
     code = answer.status_code
     asked = f"{answer.request.method} {answer.request.url.path}"
     if code == _TOO_MANY or (code in _REFUSED and _is_limited(answer)):
@@ -209,7 +208,7 @@ def _read(api: CommentApi, answer: httpx2.Response, parse: Callable[[bytes], T])
 
 
 def _is_limited(answer: httpx2.Response) -> bool:
-    """Whether a refusal is GitHub's rate limit.
+    """Return whether a refusal is GitHub's rate limit.
 
     https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CommentApi:
-    """Where the comments of one pull request are.
+    """Comment API of one pull request.
 
     Attributes:
         forge: what people call the code host.
@@ -29,7 +29,7 @@ class CommentApi:
         edit: by the comment's id, where it is changed, with the method.
         headers: with the token.
         key: of a comment's text in what is sent.
-        nested: comments stand in threads, of which each request names one.
+        nested: comments are in threads, of which each request names one.
     """
 
     forge: str
@@ -46,9 +46,9 @@ class PipelineRun:
 
     Attributes:
         origin: what it says of itself.
-        api: where its comment goes; None where it is about no pull request.
+        api: the API for its comment; None without a pull request.
         token_in: the variable that must hold the token; `has_token`: whether it does.
-        is_fork: the change comes from a fork, whose runs get no secrets.
+        is_fork: the change is from a fork, whose runs get no secrets.
     """
 
     origin: Origin
@@ -59,30 +59,30 @@ class PipelineRun:
 
 
 def read_run(variables: Mapping[str, str]) -> PipelineRun | None:
-    """The run that these variables are of; None where no known pipeline set them."""
+    """Return the pipeline run of these variables; None if no known pipeline set them."""
     return next((read(variables) for name, read in _PIPELINES.items() if variables.get(name)), None)
 
 
-def _github(told: Mapping[str, str]) -> PipelineRun:
-    event = _event(told.get("GITHUB_EVENT_PATH", ""))
+def _github(reported: Mapping[str, str]) -> PipelineRun:
+    event = _event(reported.get("GITHUB_EVENT_PATH", ""))
     request: dict[str, Any] = event.get("pull_request") or {}
     head: dict[str, Any] = request.get("head") or {}
     source: dict[str, Any] = head.get("repo") or {}  # none where the fork is gone
-    repository = told.get("GITHUB_REPOSITORY", "")
-    page = f"{told.get('GITHUB_SERVER_URL', '')}/{repository}"
-    base = f"{told.get('GITHUB_API_URL', '')}/repos/{repository}/issues"
+    repository = reported.get("GITHUB_REPOSITORY", "")
+    page = f"{reported.get('GITHUB_SERVER_URL', '')}/{repository}"
+    base = f"{reported.get('GITHUB_API_URL', '')}/repos/{repository}/issues"
     number = str(request.get("number") or "")
-    token = told.get("GITHUB_TOKEN", "").strip()
+    token = reported.get("GITHUB_TOKEN", "").strip()
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
     return PipelineRun(
         origin=Origin(
-            # On a pull request GITHUB_SHA is a merge that nobody wrote.
-            commit=str(head.get("sha") or told.get("GITHUB_SHA", "")),
-            branch=told.get("GITHUB_HEAD_REF") or told.get("GITHUB_REF_NAME", ""),
-            author=told.get("GITHUB_ACTOR", ""),
+            # On a pull request GITHUB_SHA is a merge that no one wrote.
+            commit=str(head.get("sha") or reported.get("GITHUB_SHA", "")),
+            branch=reported.get("GITHUB_HEAD_REF") or reported.get("GITHUB_REF_NAME", ""),
+            author=reported.get("GITHUB_ACTOR", ""),
             request=number and f"#{number}",
             request_url=number and f"{page}/pull/{number}",
-            run=f"{page}/actions/runs/{told.get('GITHUB_RUN_ID', '')}",
+            run=f"{page}/actions/runs/{reported.get('GITHUB_RUN_ID', '')}",
         ),
         api=CommentApi(
             forge="GitHub",
@@ -98,21 +98,22 @@ def _github(told: Mapping[str, str]) -> PipelineRun:
     )
 
 
-def _gitlab(told: Mapping[str, str]) -> PipelineRun:
-    number = told.get("CI_MERGE_REQUEST_IID", "")
-    # A fork's pipeline runs in the fork, and the merge request is in the project that it goes into.
-    target = told.get("CI_MERGE_REQUEST_PROJECT_ID", "")
-    base = f"{told.get('CI_API_V4_URL', '')}/projects/{target}/merge_requests/{number}/notes"
-    token = told.get("GITLAB_TOKEN", "").strip()
+def _gitlab(reported: Mapping[str, str]) -> PipelineRun:
+    number = reported.get("CI_MERGE_REQUEST_IID", "")
+    # A fork's pipeline runs in the fork, and the merge request is in the target project.
+    target = reported.get("CI_MERGE_REQUEST_PROJECT_ID", "")
+    base = f"{reported.get('CI_API_V4_URL', '')}/projects/{target}/merge_requests/{number}/notes"
+    token = reported.get("GITLAB_TOKEN", "").strip()
     return PipelineRun(
         origin=Origin(
-            commit=told.get("CI_COMMIT_SHA", ""),
-            branch=told.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or told.get("CI_COMMIT_REF_NAME", ""),
-            author=told.get("GITLAB_USER_LOGIN", ""),
+            commit=reported.get("CI_COMMIT_SHA", ""),
+            branch=reported.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME")
+            or reported.get("CI_COMMIT_REF_NAME", ""),
+            author=reported.get("GITLAB_USER_LOGIN", ""),
             request=number and f"!{number}",
             request_url=number
-            and f"{told.get('CI_MERGE_REQUEST_PROJECT_URL', '')}/-/merge_requests/{number}",
-            run=told.get("CI_JOB_URL", ""),
+            and f"{reported.get('CI_MERGE_REQUEST_PROJECT_URL', '')}/-/merge_requests/{number}",
+            run=reported.get("CI_JOB_URL", ""),
         ),
         api=CommentApi(
             forge="GitLab",
@@ -124,29 +125,29 @@ def _gitlab(told: Mapping[str, str]) -> PipelineRun:
         else None,
         token_in="GITLAB_TOKEN",  # noqa: S106 - its name
         has_token=bool(token),
-        is_fork=told.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "") != target,
+        is_fork=reported.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "") != target,
     )
 
 
-def _azure(told: Mapping[str, str]) -> PipelineRun:
-    number = told.get("SYSTEM_PULLREQUEST_PULLREQUESTID", "")
+def _azure(reported: Mapping[str, str]) -> PipelineRun:
+    number = reported.get("SYSTEM_PULLREQUEST_PULLREQUESTID", "")
     # Projects and repositories may have blanks and brackets in their names.
-    project = (
-        f"{told.get('SYSTEM_COLLECTIONURI', '').rstrip('/')}/{quote(told.get('SYSTEM_TEAMPROJECT', ''))}"
-    )
-    repository = f"{project}/_apis/git/repositories/{told.get('BUILD_REPOSITORY_ID', '')}"
+    collection, name = (reported.get(f"SYSTEM_{key}", "") for key in ("COLLECTIONURI", "TEAMPROJECT"))
+    project = f"{collection.rstrip('/')}/{quote(name)}"
+    repository = f"{project}/_apis/git/repositories/{reported.get('BUILD_REPOSITORY_ID', '')}"
     threads = f"{repository}/pullRequests/{number}/threads"
-    token = told.get("SYSTEM_ACCESSTOKEN", "").strip()
-    branch = told.get("SYSTEM_PULLREQUEST_SOURCEBRANCH") or told.get("BUILD_SOURCEBRANCH", "")
+    token = reported.get("SYSTEM_ACCESSTOKEN", "").strip()
+    branch = reported.get("SYSTEM_PULLREQUEST_SOURCEBRANCH") or reported.get("BUILD_SOURCEBRANCH", "")
     return PipelineRun(
         origin=Origin(
-            commit=told.get("SYSTEM_PULLREQUEST_SOURCECOMMITID") or told.get("BUILD_SOURCEVERSION", ""),
+            commit=reported.get("SYSTEM_PULLREQUEST_SOURCECOMMITID")
+            or reported.get("BUILD_SOURCEVERSION", ""),
             branch=branch.removeprefix("refs/heads/"),
-            author=told.get("BUILD_REQUESTEDFOR", ""),
+            author=reported.get("BUILD_REQUESTEDFOR", ""),
             request=number and f"!{number}",
             request_url=number
-            and f"{project}/_git/{quote(told.get('BUILD_REPOSITORY_NAME', ''))}/pullrequest/{number}",
-            run=f"{project}/_build/results?buildId={told.get('BUILD_BUILDID', '')}",
+            and f"{project}/_git/{quote(reported.get('BUILD_REPOSITORY_NAME', ''))}/pullrequest/{number}",
+            run=f"{project}/_build/results?buildId={reported.get('BUILD_BUILDID', '')}",
         ),
         api=CommentApi(
             forge="Azure DevOps",
@@ -160,7 +161,7 @@ def _azure(told: Mapping[str, str]) -> PipelineRun:
         else None,
         token_in="SYSTEM_ACCESSTOKEN",  # noqa: S106 - its name
         has_token=bool(token),
-        is_fork=told.get("SYSTEM_PULLREQUEST_ISFORK", "").lower() == "true",
+        is_fork=reported.get("SYSTEM_PULLREQUEST_ISFORK", "").lower() == "true",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a review says, as frozen plain values: the one contract between what fills it and what renders it.
+"""Content of a review as frozen plain values: the contract between analysis and rendering.
 
 `review.json` is `Review` by its aliases; `schema/review.schema.json` is generated from it. Texts are
 plain, already masked, and never HTML or Markdown. None means not known, never zero.

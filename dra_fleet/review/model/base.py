@@ -33,7 +33,7 @@ class Money(ReviewModel):
 
 
 class PoolCost(ReviewModel):
-    """What a pool costs per hour. A pool that goes has no cost after, at min and at max: 0 nodes.
+    """Cost of a pool per hour. A deleted pool has no cost after, at min and at max: 0 nodes.
 
     `machine` is the one it will have, `machine_before` the one it had; empty where there is none.
     """
@@ -74,7 +74,7 @@ class Cost(ReviewModel):
 
 
 class Origin(ReviewModel):
-    """What the pipeline said of itself; empty where it said nothing.
+    """Origin of a review, as the pipeline reports it; empty fields are not reported.
 
     `request`: the pull or merge request. `run`: the address of the run, where its artifacts are. `last`:
     that of the review before this one.
@@ -90,7 +90,7 @@ class Origin(ReviewModel):
 
 
 Decision = Literal["approve", "person", "refuse"]
-"""What a pipeline may do: apply it, ask a person, or stop."""
+"""Permission of a pipeline: apply the change, ask for approval, or stop."""
 
 Action = Literal["create", "update", "replace", "delete", "none"]
 

@@ -19,7 +19,7 @@ from dra_fleet.review.model.base import (
 
 
 class Cell(ReviewModel):
-    """One claim on one column of pools.
+    """Fit of a claim on one column of pools.
 
     `word`: `fits`; `short` (devices match, too few or not together); `none` (no device matches, or its pods
     may not go there); `unknown`. `matched` of `devices` on a node match the request that matches fewest;
@@ -64,7 +64,7 @@ class Matrix(ReviewModel):
 
 
 class Workload(ReviewModel):
-    """Whether all copies of a workload find devices. `before`: the verdict as it was, None if not known."""
+    """Whether all copies of a workload find devices. `before`: the verdict as it was, None if unknown."""
 
     cluster: str
     namespace: str
@@ -102,7 +102,7 @@ class Finding(ReviewModel):
     exempted: str = ""
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The message without the subject, where it begins with it."""
         return self.message.removeprefix(f"{self.subject}: ")
 
@@ -122,7 +122,7 @@ class Version(ReviewModel):
 
 
 class Exposure(ReviewModel):
-    """One fact about how a cluster is reached and by whom. `level`: `fine`, `note` or `warning`."""
+    """Fact about the access to a cluster. `level`: `fine`, `note` or `warning`."""
 
     cluster: str
     subject: str
@@ -131,7 +131,7 @@ class Exposure(ReviewModel):
 
 
 class Unchecked(ReviewModel):
-    """What this review did not look at, why, and how one can."""
+    """Part that this review did not check, the reason, and the way to check it."""
 
     what: str
     why: str
@@ -139,7 +139,7 @@ class Unchecked(ReviewModel):
 
 
 class Engine(ReviewModel):
-    """The preview itself: its result, its steps by operation, what it said, which rules judged."""
+    """The preview itself: its result, its steps by operation, what it said, which rules checked."""
 
     result: str
     seconds: float
@@ -152,7 +152,7 @@ class Engine(ReviewModel):
 
 
 class Totals(ReviewModel):
-    """How large the fleet is. `claims`: copies of all workloads."""
+    """Size of the fleet. `claims`: copies of all workloads."""
 
     clusters: int
     pools: int
@@ -166,7 +166,7 @@ class Totals(ReviewModel):
 
 
 class Reason(ReviewModel):
-    """One reason of the verdict. `section`: the part of the review that tells more, one of SECTIONS."""
+    """Reason of the verdict. `section`: the part of the review with more detail, one of SECTIONS."""
 
     decision: Decision
     text: str
@@ -193,7 +193,7 @@ class LostPod(ReviewModel):
 
 
 class PropertyChange(ReviewModel):
-    """One input of a resource that changes, with its values as short texts; secrets are masked."""
+    """Changing input of a resource, with its values as short texts; secrets are masked."""
 
     path: str
     before: str
@@ -202,7 +202,7 @@ class PropertyChange(ReviewModel):
 
 
 class ResourceChange(ReviewModel):
-    """One step of the engine. `operation` is the engine's own word, `type` its type token."""
+    """Step of the engine. `operation` is the engine's own word, `type` its type token."""
 
     urn: str
     type: str
@@ -213,10 +213,10 @@ class ResourceChange(ReviewModel):
 
 
 class Change(ReviewModel):
-    """What changes, in words.
+    """Change, as a sentence.
 
     `cluster` is empty for what belongs to no cluster. `lost_claims`: running claims that lose their devices;
-    None where that cannot be told. `lost_workloads`: whose copies they are. `resources`: the engine's steps
+    None if unknown. `lost_workloads`: whose copies they are. `resources`: the engine's steps
     behind it; a change of the file alone has none.
     """
 
@@ -233,7 +233,7 @@ class Change(ReviewModel):
 
 
 class Blast(ReviewModel):
-    """One thing that is replaced or deleted, or that changes while others use it."""
+    """Resource that is replaced or deleted, or that changes while workloads use it."""
 
     action: Action
     kind: Kind
@@ -293,7 +293,7 @@ class Pool(ReviewModel):
 
     `nodes_now`: nodes that run, None where the clusters were not asked. `kinds`: devices of one node.
     `devices_min`, `devices_max`: on the least and most nodes. `held` of `placed_devices` on the map are held.
-    `unpredictable`: why what a driver publishes cannot be told. `change`: what becomes of it; `before` in
+    `unpredictable`: why what a driver publishes is unknown. `change`: what becomes of it; `before` in
     words, empty without change. `strategy` is `exclusive`, `mig` and so on, `layout` such as `1g.5gb x 7`.
     """
 
@@ -331,7 +331,7 @@ class Amounts(ReviewModel):
 
 
 class Use(ReviewModel):
-    """One copy of a workload on a pool: asked, got, stranded; and what a full node leaves unused."""
+    """Copy of a workload on a pool: asked, got, stranded; and the unused rest of a full node."""
 
     cluster: str
     workload: str
@@ -344,7 +344,7 @@ class Use(ReviewModel):
 
 
 class Shared(ReviewModel):
-    """How the devices of a pool, or of a workload's claim, are shared and what keeps their holders apart."""
+    """Sharing of the devices of a pool or a workload's claim, and the isolation between their users."""
 
     cluster: str
     kind: Literal["pool", "workload"]

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from dra_fleet.review.kinds import counted, grouped, short_list
 from dra_fleet.review.model import SECTIONS
 from dra_fleet.review.model.base import MONTH_HOURS
-from dra_fleet.review.page.telling import DECISIONS, FILTERS, MORE_CHANGES, SIGNS, TITLES, notes
+from dra_fleet.review.page.wording import DECISIONS, FILTERS, MORE_CHANGES, SIGNS, TITLES, notes
 from dra_fleet.review.pictures import cost_bars, fleet_map, heat_map
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LOADER = PackageLoader("dra_fleet.review.page")
 
 
 def render_page(review: Review) -> str:
-    """The whole document. The same review gives the same page."""
+    """Render the document. The same review gives the same page."""
     environment = _environment()
     script = _own(environment, "script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -51,7 +51,7 @@ def render_page(review: Review) -> str:
 
 
 def compile_templates() -> None:
-    """Do now, while somebody else works, what the first page would have to wait for."""
+    """Do now, while someone else works, what the first page would have to wait for."""
     environment = _environment()
     for name in environment.list_templates(extensions=["html"]):
         environment.get_template(name)
@@ -71,5 +71,5 @@ def _environment() -> Environment:
 
 
 def _own(environment: Environment, name: str) -> str:
-    """A style sheet or script of this package, as it is: nothing of a review is in it."""
+    """Return a style sheet or script of this package unchanged; it contains nothing of a review."""
     return LOADER.get_source(environment, name)[0]

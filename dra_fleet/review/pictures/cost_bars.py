@@ -1,4 +1,4 @@
-"""What the fleet costs per hour as bars to one scale. Unknown prices have no length."""
+"""Cost of the fleet per hour as bars to one scale. Unknown prices have no length."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """One sum: its title, its words, its segments, and where the stub for unknown prices begins, if any."""
+    """Bar of one sum: its title, its text, its segments, and the start of the stub for unknown prices."""
 
     title: str
-    told: str
+    reported: str
     segments: tuple[Segment, ...]
     unknown_at: float | None
     unknown: str
 
 
-def told_money(money: Money) -> str:
-    """A sum in words: `$12.34`, `$12.34 + 2 nodes of unknown price`, `unknown (2 nodes)`."""
+def money_text(money: Money) -> str:
+    """Format a sum: `$12.34`, `$12.34 + 2 nodes of unknown price`, `unknown (2 nodes)`."""
     nodes = counted(money.unknown_nodes, "node")
     if money.amount is None:
         return f"unknown ({nodes})" if money.unknown_nodes else "unknown"
@@ -49,7 +49,7 @@ def told_money(money: Money) -> str:
 
 
 def cost_bars(cost: Cost) -> tuple[Bar, ...]:
-    """The bars to the same scale. Without a known price none has a length."""
+    """Return the bars to the same scale. Without a known price none has a length."""
     chosen: list[tuple[str, Money, Callable[[PoolCost], Money]]] = [
         ("Now", cost.now, lambda pool: pool.now),
         ("After", cost.after, lambda pool: pool.after),
@@ -83,7 +83,7 @@ def _bar(title: str, money: Money, parts: Sequence[tuple[PoolCost, Money]], most
     nodes = f"{counted(money.unknown_nodes, 'node')} of unknown price"
     return Bar(
         title=title,
-        told=told_money(money),
+        reported=money_text(money),
         segments=tuple(segments),
         unknown_at=round(x, 3) if money.unknown_nodes else None,
         unknown=nodes,

@@ -1,6 +1,6 @@
 """The fleet map: clusters, their pools, and each node as a grid of devices, marked by who holds them.
 
-A holder has a colour and a letter of its own, so that colour is never the only sign. The devices that one
+A user has a separate colour and letter, so that colour is never the only sign. The devices that one
 pod holds are one shape. A node's partitions are laid out with one row per GPU.
 """
 
@@ -23,7 +23,7 @@ CELL = 18
 """Pixels from one device to the next."""
 SQUARE = 16
 COLOURS = 8
-"""As many colours as the style sheet has for holders; letters tell apart those that share one."""
+"""As many colours as the style sheet has for holders; letters distinguish those that share one."""
 DRAWN = 12_000
 """Devices that are drawn at most; what is beyond is counted."""
 NODES_OF_A_POOL = 12
@@ -96,7 +96,7 @@ class ClusterMap:
 
     @property
     def text(self) -> str:
-        """What the picture shows, in words."""
+        """Description of the picture."""
         holders = ", ".join(f"{item.name} holds {counted(item.devices, 'device')}" for item in self.legend)
         drawn = f"{counted(len(self.pools), 'pool')} of cluster {self.name}: "
         return drawn + (f"{holders}; " if holders else "") + f"{counted(self.free, 'device')} free"
@@ -164,7 +164,7 @@ def _each(pools: Sequence[Pool]) -> Iterator[tuple[Device, int]]:
 
 
 def letter(number: int) -> str:
-    """One character for the holder of a number; with its colour unique for the first 248 of a cluster."""
+    """Return one character for a numbered user; with its colour unique for the first 248 of a cluster."""
     return _LETTERS[number % len(_LETTERS)]
 
 
@@ -180,19 +180,19 @@ def _node(node: Node, signs: dict[str, int], losing: frozenset[str]) -> NodeMap:
     for device, place in zip(node.devices, places, strict=True):
         groups.setdefault((device.holder, device.pod), []).append((device, place))
     amounts = Counter(device.holder or "free" for device in node.devices)
-    told = ", ".join(f"{name} {count}" for name, count in sorted(amounts.items()))
+    reported = ", ".join(f"{name} {count}" for name, count in sorted(amounts.items()))
     return NodeMap(
         name=node.name,
         times=node.times,
         width=max((column for column, _ in places), default=0) * CELL + SQUARE + 2,
         height=max((row for _, row in places), default=0) * CELL + SQUARE + 2,
-        held=tuple(_held(holder, pod, found, signs, losing) for (holder, pod), found in groups.items()),
-        text=f"{node.name}, {counted(len(node.devices), 'device')}: {told or 'none'}",
+        held=tuple(_user_entry(holder, pod, found, signs, losing) for (holder, pod), found in groups.items()),
+        text=f"{node.name}, {counted(len(node.devices), 'device')}: {reported or 'none'}",
     )
 
 
 def _places(devices: Sequence[Device]) -> list[tuple[int, int]]:
-    """The column and row of each device: partitions in one row per GPU, others in rows of eight."""
+    """Return the column and row of each device: partitions in one row per GPU, others in rows of eight."""
     rows: dict[str, int] = {}
     columns: Counter[str] = Counter()
     places: list[tuple[int, int]] = []
@@ -205,7 +205,7 @@ def _places(devices: Sequence[Device]) -> list[tuple[int, int]]:
     return places
 
 
-def _held(
+def _user_entry(
     holder: str,
     pod: str,
     found: Sequence[tuple[Device, tuple[int, int]]],

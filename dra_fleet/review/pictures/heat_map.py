@@ -77,7 +77,7 @@ class Heat:
 
 
 def heat_map(matrix: Matrix) -> Heat:
-    """The picture of one cluster's matrix."""
+    """Return the picture of one cluster's matrix."""
     rows, columns = matrix.rows[:ROWS], matrix.columns[:COLUMNS]
     longest = max((max(len(row.claim), len(row.word) + 2) for row in rows), default=0)
     left = int(min(longest, LABEL) * CHARACTER) + 8
@@ -104,12 +104,12 @@ def heat_map(matrix: Matrix) -> Heat:
 
 
 def _text(matrix: Matrix) -> str:
-    told: list[str] = []
+    reported: list[str] = []
     for row in matrix.rows[:ROWS]:
         answers = zip(matrix.columns, row.cells, strict=False)
         fits = [column.title for column, cell in answers if cell.word == "fits"]
-        told.append(f"{row.claim}: {row.word}, fits {short_list(fits) if fits else 'no pool'}")
-    return f"Claims by pools of cluster {matrix.cluster}. {'; '.join(told)}"
+        reported.append(f"{row.claim}: {row.word}, fits {short_list(fits) if fits else 'no pool'}")
+    return f"Claims by pools of cluster {matrix.cluster}. {'; '.join(reported)}"
 
 
 def _heading(column: Column, x: int, top: int) -> Heading:

@@ -8,7 +8,7 @@ from dra_fleet.review.model import Review
 
 
 def text() -> str:
-    """The schema as the committed file holds it."""
+    """Return the schema as the committed file contains it."""
     schema = Review.model_json_schema(by_alias=True, mode="serialization")
     return (
         json.dumps(

@@ -1,6 +1,6 @@
 """Namespaces name their owner: an example of a rule of your own, beside those of dra-fleet.
 
-`dra-fleet rules test rules` runs its cases. Stack files name this folder, so that it judges every preview.
+`dra-fleet rules test rules` runs its cases. Stack files name this folder, so that it checks every preview.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LABEL = "dra-fleet/owner"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find namespaces without the label. One that is unknown at preview is a finding by itself."""
     del settings
     owner = resource.get("metadata", "labels", LABEL)
@@ -29,10 +29,10 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 
 RULE = ResourceRule(
     name="namespace-require-owner",
-    description="Namespaces name their owner, because nobody else answers for what runs there.",
+    description="Namespaces name their owner, because no one else answers for what runs there.",
     fix=f"Label the namespace with {LABEL}.",
     link="https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/",
     severity="low",
     types=re.compile(r"kubernetes:core/v1:Namespace"),
-    judge=judge,
+    check=check,
 )

@@ -36,13 +36,13 @@ def test_the_fleets_that_are_broken_below_are_in_order(fleet: Callable[[], dict[
     assert planned(fleet()).warnings == ()
 
 
-@pytest.mark.parametrize("wanted", ack_facts().own_scheduling.values)
-def test_a_pool_is_not_advertised_or_shared_by_ack_too(wanted: str) -> None:
+@pytest.mark.parametrize("requested", ack_facts().own_scheduling.values)
+def test_a_pool_is_not_advertised_or_shared_by_ack_too(requested: str) -> None:
     fleet = a10()
-    pool(fleet)["labels"] = {"ack.node.gpu.schedule": wanted}
+    pool(fleet)["labels"] = {"ack.node.gpu.schedule": requested}
     assert refused(fleet) == {
         f"{POOL}.labels.ack.node.gpu.schedule": "has ACK advertise or share the GPUs itself, which the DRA "
-        f"driver publishes too\n  got: {wanted}\n  allowed: disabled\n"
+        f"driver publishes too\n  got: {requested}\n  allowed: disabled\n"
         "  fix: remove ack.node.gpu.schedule from labels; the plan writes disabled"
     }
 
@@ -66,12 +66,12 @@ def test_a_pool_with_claims_cannot_be_empty() -> None:
     fleet = a10()
     pool(fleet)["nodes"]["min"] = 0
     assert refused(fleet) == {
-        f"{POOL}.nodes.min": "must be at least 1: the autoscaler of ACK cannot tell which devices a new node "
+        f"{POOL}.nodes.min": "must be at least 1: ACK's autoscaler does not know which devices a new node "
         "would have\n  got: 0\n  allowed: 1 or more\n  fix: set nodes: {min: 1, …}"
     }
 
 
-def test_a_cluster_in_mainland_china_is_told_to_mirror_the_images() -> None:
+def test_a_cluster_in_mainland_china_has_to_mirror_the_images() -> None:
     fleet = a10()
     cluster(fleet).update(MAINLAND)
     (warning,) = planned(fleet).warnings
@@ -139,7 +139,7 @@ def test_a_driver_of_a_branch_that_a_machine_must_not_have_is_refused() -> None:
     }
 
 
-def test_another_driver_is_told_by_its_setting_and_not_by_ack_s_label() -> None:
+def test_another_driver_is_reported_by_its_setting_and_not_by_ack_s_label() -> None:
     fleet = a10()
     pool(fleet)["labels"] = {"ack.aliyun.com/nvidia-driver-version": "550.144.03"}
     assert refused(fleet) == {
@@ -216,7 +216,7 @@ def test_a_public_address_is_everybody_s() -> None:
     (warning,) = planned(fleet).warnings
     assert "its API server has a public address that everybody reaches" in warning
     settings: Any = parse(fleet).clusters["asia"]
-    assert next((told.text, told.level) for told in exposure(settings)) == (
+    assert next((output.text, output.level) for output in exposure(settings)) == (
         "public address, open to everybody",
         "warning",
     )

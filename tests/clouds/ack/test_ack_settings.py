@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def told(fleet: dict[str, Any]) -> str:
+def output(fleet: dict[str, Any]) -> str:
     with pytest.raises(SettingsInvalid) as caught:
         parse(fleet)
     return str(caught.value)
@@ -28,19 +28,19 @@ def test_a_cluster_is_made_or_adopted(fleet: Callable[[], dict[str, Any]]) -> No
 def test_a_cluster_is_not_both_made_and_adopted() -> None:
     fleet = adopted()
     cluster(fleet)["create"] = {"vswitches": GIVEN}
-    assert "must have exactly one of create and adopt" in told(fleet)
+    assert "must have exactly one of create and adopt" in output(fleet)
 
 
 def test_a_cluster_has_one_network() -> None:
     fleet = a10()
     cluster(fleet)["create"]["vswitches"] = GIVEN
-    assert "must have exactly one of vswitches and network" in told(fleet)
+    assert "must have exactly one of vswitches and network" in output(fleet)
 
 
 def test_a_cluster_that_is_made_says_who_reaches_it() -> None:
     fleet = a10()
     del cluster(fleet)["access"]
-    assert "must say who reaches the API server" in told(fleet)
+    assert "must say who reaches the API server" in output(fleet)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_cluster_that_is_made_says_who_reaches_it() -> None:
 def test_a_value_of_another_form_is_refused(key: str, value: str) -> None:
     fleet = a10()
     cluster(fleet)[key] = value
-    assert f"clusters.asia.{key}" in told(fleet)
+    assert f"clusters.asia.{key}" in output(fleet)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_a_value_of_another_form_is_refused(key: str, value: str) -> None:
 def test_a_pool_s_value_of_another_form_is_refused(key: str, value: object) -> None:
     fleet = a10()
     pool(fleet)[key] = value
-    assert f"clusters.asia.pools.gpu.{key}" in told(fleet)
+    assert f"clusters.asia.pools.gpu.{key}" in output(fleet)

@@ -80,7 +80,7 @@ def test_a_pool_with_claims_cannot_be_empty() -> None:
     fleet = vgpu()
     pool(fleet)["nodes"]["min"] = 0
     assert refused(fleet) == {
-        f"{POOL}.nodes.min": "must be at least 1: the AKS autoscaler cannot tell which devices a new node "
+        f"{POOL}.nodes.min": "must be at least 1: the AKS autoscaler does not know which devices a new node "
         "would "
         "have\n  got: 0\n  allowed: 1 or more\n  fix: set nodes: {min: 1, …}"
     }
@@ -129,7 +129,7 @@ def test_a_managed_gpu_pool_would_advertise_its_gpus_twice() -> None:
     fleet = vgpu()
     pool(fleet)["gpuManagement"] = "Managed"
     assert refused(fleet) == {
-        f"{POOL}.gpuManagement": "brings a device plugin of AKS, which advertises the GPUs that the DRA "
+        f"{POOL}.gpuManagement": "installs a device plugin of AKS, which advertises the GPUs that the DRA "
         "driver "
         "publishes\n  got: Managed\n  allowed: Unmanaged\n  fix: remove gpuManagement"
     }
@@ -140,8 +140,8 @@ def test_a_managed_gpu_pool_is_not_set_up_without_dra_either() -> None:
     cluster(fleet)["drivers"] = {}
     pool(fleet)["gpuManagement"] = "Managed"
     assert refused(fleet) == {
-        f"{POOL}.gpuManagement": "is not set up by this program: it brings a device plugin of AKS beside any "
-        "DRA driver\n  got: Managed\n  allowed: Unmanaged\n  fix: remove gpuManagement"
+        f"{POOL}.gpuManagement": "is not set up by this program: it installs a device plugin of AKS beside "
+        "any DRA driver\n  got: Managed\n  allowed: Unmanaged\n  fix: remove gpuManagement"
     }
 
 
@@ -150,7 +150,7 @@ def test_the_operator_s_device_plugin_would_advertise_the_gpus_twice() -> None:
     cluster(fleet)["gpuOperator"]["values"] = {"devicePlugin": {"enabled": True}}
     assert refused(fleet) == {
         "clusters.studio.gpuOperator.values.devicePlugin.enabled": "would advertise the GPUs that the DRA "
-        "driver publishes, so that each is given away twice\n  got: true\n  allowed: false\n"
+        "driver publishes, so that each is allocated twice\n  got: true\n  allowed: false\n"
         "  fix: remove it from values, or set advertise: device-plugin on the pools that it is for"
     }
 
@@ -230,7 +230,7 @@ def test_a_key_that_helm_would_ignore_is_refused() -> None:
     values(fleet, {"resources-computeDomains": {"enabled": False}})
     assert refused(fleet) == {
         f"{NVIDIA}.values.resources-computeDomains": "is no value of chart 25.8.1; Helm would ignore it "
-        "without a word\n  got: resources-computeDomains\n"
+        "silently\n  got: resources-computeDomains\n"
         "  allowed: resources.computeDomains, resources.computeDomains.enabled, resources.gpus; 87 are "
         "known\n  fix: did you mean resources.computeDomains?"
     }
@@ -253,7 +253,7 @@ def test_a_key_that_the_operator_s_chart_lacks_is_refused() -> None:
     cluster(fleet)["gpuOperator"]["values"] = {"migmanager": {"enabled": True}}
     assert refused(fleet) == {
         "clusters.studio.gpuOperator.values.migmanager": "is no value of chart v25.10.0; Helm would ignore "
-        "it without a word\n  got: migmanager\n"
+        "it silently\n  got: migmanager\n"
         "  allowed: migManager, migManager.env, migManager.args; 281 are known\n"
         "  fix: did you mean migManager?"
     }
@@ -291,12 +291,12 @@ def test_nodes_that_azure_provisions_by_itself_ignore_claims(key: str, value: st
     }
 
 
-def test_partitions_need_somebody_who_makes_them() -> None:
+def test_partitions_need_someone_who_makes_them() -> None:
     fleet = mig()
     del cluster(fleet)["gpuOperator"]
     pool(fleet)["gpuDriver"] = "aks"
     assert refused(fleet) == {
-        f"{POOL}.sharing": "asks for MIG partitions that nobody makes: the operator's MIG manager does\n"
+        f"{POOL}.sharing": "asks for MIG partitions that nothing makes: the operator's MIG manager does\n"
         "  got: mig\n  fix: add gpuOperator: {version: v25.10.0} to the cluster"
     }
 

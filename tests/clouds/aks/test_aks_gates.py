@@ -118,7 +118,7 @@ def test_a_gate_that_needs_the_cluster_s_own_is_refused_below_1_36(gate: str, ne
         ),
     ],
 )
-def test_a_value_that_a_gate_decides_about_is_held_to_it(
+def test_a_value_that_a_gate_decides_about_is_checked_with_the_gate(
     given: dict[str, object], path: str, message: str
 ) -> None:
     fleet = vgpu()

@@ -24,7 +24,7 @@ def test_pools_of_different_names_or_identities_never_meet(pools: set[tuple[str,
     assert len({physical_name("agentPool", name, identity) for name, identity in pools}) == len(pools)
 
 
-def test_names_that_share_their_first_letters_are_told_apart() -> None:
+def test_names_that_share_their_first_letters_are_distinguished() -> None:
     assert physical_name("agentPool", "training-a") != physical_name("agentPool", "training-b")
     assert physical_name("agentPool", "training-a").startswith("traini")
 

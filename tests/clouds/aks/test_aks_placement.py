@@ -29,8 +29,8 @@ def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
-def one(key: str, operator: str, *wanted: str) -> dict[str, Any]:
-    return {"key": key, "operator": operator, "values": list(wanted)}
+def one(key: str, operator: str, *requested: str) -> dict[str, Any]:
+    return {"key": key, "operator": operator, "values": list(requested)}
 
 
 PRESENT = one("nvidia.com/gpu.present", "In", "true")
@@ -231,7 +231,7 @@ def test_the_operator_mounts_no_folder_on_a_container_s_root(
     cluster(broken)["gpuOperator"] = {"version": "v25.10.0", "values": values}
     assert refused(broken) == {
         f"{OPERATOR}.hostPaths.driverInstallDir": f"{what}\n  got: {folder}\n  allowed: /run/nvidia/driver\n"
-        "  fix: remove it: that is the chart's default, also where the host brings the GPU driver"
+        "  fix: remove it: that is the chart's default, also if the host has the GPU driver"
     }
 
 

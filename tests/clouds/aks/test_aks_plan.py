@@ -130,11 +130,11 @@ def test_a_layout_of_our_own_is_written_out_for_the_mig_manager() -> None:
 def test_surge_needs_quota_and_says_so() -> None:
     fleet = vgpu()
     pool(fleet)["upgrade"] = {"surge": 1}
-    told = (
+    output = (
         "cluster studio: pool gpu upgrades by surge 1, which needs Azure quota for that many more "
         "Standard_NV6ads_A10_v5 (6 vCPUs each)"
     )
-    assert warnings(fleet) == (told,)
+    assert warnings(fleet) == (output,)
 
 
 def test_what_isolates_is_stated_per_pool() -> None:
@@ -177,6 +177,6 @@ def test_partitions_need_a_chart_that_does_not_publish_their_gpu_as_well() -> No
     cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
     assert refused(fleet) == {
         "clusters.studio.drivers.nvidia": "publishes each GPU beside its partitions, so that it would be "
-        "given away twice, on pools with partitions (gpu)\n"
+        "allocated twice, on pools with partitions (gpu)\n"
         "  got: 25.3.2\n  fix: use version 25.8.1 or later, where it is fixed"
     }

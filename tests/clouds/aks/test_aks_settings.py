@@ -1,4 +1,4 @@
-"""What the stack file alone can tell of a cluster on AKS."""
+"""What the stack file alone knows of a cluster on AKS."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def test_an_unknown_cloud_lists_the_known_ones() -> None:
 def test_the_key_of_another_cloud_is_refused() -> None:
     fleet = vgpu()
     cluster(fleet)["kubeconfig"] = {"context": "lab"}
-    told = refused(fleet)
-    assert told.startswith(f"{AT}.kubeconfig: unknown key for cloud aks\n  got: kubeconfig\n")
-    assert told.endswith("  fix: remove it; only existing has this key")
+    output = refused(fleet)
+    assert output.startswith(f"{AT}.kubeconfig: unknown key for cloud aks\n  got: kubeconfig\n")
+    assert output.endswith("  fix: remove it; only existing has this key")
 
 
 def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:
@@ -88,7 +88,7 @@ def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranges", "told"),
+    ("ranges", "output"),
     [
         (
             "203.0.113.7",
@@ -107,10 +107,10 @@ def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_range_of_addresses_is_one(ranges: str, told: str) -> None:
+def test_a_range_of_addresses_is_one(ranges: str, output: str) -> None:
     fleet = vgpu()
     cluster(fleet)["access"] = {"authorizedRanges": [ranges]}
-    assert refused(fleet) == f"{AT}.access.authorizedRanges[0]: {told}"
+    assert refused(fleet) == f"{AT}.access.authorizedRanges[0]: {output}"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_range_of_addresses_is_one(ranges: str, told: str) -> None:
         ),
     ],
 )
-def test_a_name_that_azure_would_not_take_is_told_with_what_it_would(
+def test_a_name_that_azure_would_not_take_is_reported_with_what_it_would(
     key: str, value: str, allowed: str
 ) -> None:
     fleet = vgpu()

@@ -39,7 +39,7 @@ def test_a_device_plugin_beside_the_dra_driver_would_advertise_the_gpus_twice() 
     cluster(fleet)["gpuOperator"]["values"] = {"devicePlugin": {"enabled": True}}
     assert refused(fleet) == {
         f"{CLUSTER}.gpuOperator.values.devicePlugin.enabled": "would advertise the GPUs that the DRA driver "
-        "publishes, so that each is given away twice\n  got: true\n  allowed: false\n"
+        "publishes, so that each is allocated twice\n  got: true\n  allowed: false\n"
         "  fix: remove it from values, or set advertise: device-plugin on the pools that it is for"
     }
 
@@ -50,7 +50,7 @@ def test_the_operator_installs_no_driver_beside_the_image_s() -> None:
     assert refused(fleet) == {
         f"{CLUSTER}.gpuOperator.values.driver.enabled": "contradicts the pools: two owners of one GPU "
         "driver, or none\n  got: true\n  allowed: false\n"
-        "  fix: remove it from values: the node image brings the GPU driver"
+        "  fix: remove it from values: the node image includes the GPU driver"
     }
 
 
@@ -61,8 +61,8 @@ def test_a_pool_with_claims_cannot_be_empty(karpenter: str | None) -> None:
     if karpenter is not None:
         cluster(fleet)["karpenter"] = karpenter
     assert refused(fleet) == {
-        f"{POOL}.nodes.min": "must be at least 1: the autoscaler cannot tell which devices a new node would "
-        "have\n  got: 0\n"
+        f"{POOL}.nodes.min": "must be at least 1: the autoscaler does not know which devices a new node "
+        "would have\n  got: 0\n"
         "  allowed: 1 or more, or 0 with karpenter 1.15 or later and its settings.enableDRA\n"
         "  fix: set nodes: {min: 1, …}"
     }
@@ -94,7 +94,7 @@ def test_a_capacity_block_is_in_one_zone() -> None:
     }
 
 
-def test_efa_without_a_placement_group_is_told() -> None:
+def test_efa_without_a_placement_group_is_reported() -> None:
     fleet = h100()
     pool(fleet).update(efa=True, placementGroup=False)
     assert warnings(fleet) == (
@@ -105,7 +105,7 @@ def test_efa_without_a_placement_group_is_told() -> None:
     )
 
 
-def test_efa_in_a_security_group_of_one_s_own_is_told() -> None:
+def test_efa_in_a_security_group_of_one_s_own_is_reported() -> None:
     fleet = h100()
     pool(fleet).update(efa=True, securityGroup="sg-0123456789abcdef0")
     assert warnings(fleet) == (
@@ -189,7 +189,7 @@ def test_a_minor_without_support_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
-def test_the_end_of_support_is_told_before_it_comes() -> None:
+def test_the_end_of_support_is_reported_before_it_comes() -> None:
     assert warnings(old())[-1] == (
         "cluster train: EKS supports Kubernetes 1.34 without extended support until 2026-12-02; "
         "plan the upgrade, or set support: EXTENDED"
@@ -241,11 +241,11 @@ def test_efa_needs_network_cards_that_have_it() -> None:
     )
 
 
-def test_partitions_need_somebody_who_makes_them() -> None:
+def test_partitions_need_someone_who_makes_them() -> None:
     fleet = mig()
     del cluster(fleet)["gpuOperator"]
     assert refused(fleet) == {
-        f"{POOL}.sharing": "asks for MIG partitions that nobody makes: the operator's MIG manager does\n"
+        f"{POOL}.sharing": "asks for MIG partitions that nothing makes: the operator's MIG manager does\n"
         "  got: mig\n  fix: add gpuOperator: {version: v25.10.0} to the cluster"
     }
 

@@ -32,11 +32,11 @@ def test_dranet_tolerates_the_pools_taints_by_itself() -> None:
 
 
 @pytest.mark.parametrize("tolerations", [[], [{"key": "team", "operator": "Exists"}]])
-def test_dranet_that_does_not_tolerate_gpus_is_told(tolerations: list[Any]) -> None:
+def test_dranet_that_does_not_tolerate_gpus_is_reported(tolerations: list[Any]) -> None:
     fleet = dranet()
     cluster(fleet)["drivers"]["dranet"]["values"] = {"tolerations": tolerations}
-    (told,) = warnings(fleet)
-    assert told == (
+    (output,) = warnings(fleet)
+    assert output == (
         "cluster train: aws-dranet does not tolerate nvidia.com/gpu, so that it publishes no network card of "
         "gpu; add the toleration to its values"
     )
@@ -59,10 +59,10 @@ def test_dranet_needs_1_35() -> None:
     }
 
 
-def test_dranet_without_cards_is_told() -> None:
+def test_dranet_without_cards_is_reported() -> None:
     fleet = dranet()
     pool(fleet)["efa"] = False
-    (told,) = warnings(fleet)
-    assert told == (
+    (output,) = warnings(fleet)
+    assert output == (
         "cluster train: driver dranet finds no network card with EFA on any pool; set efa: true on one"
     )

@@ -63,7 +63,7 @@ def test_gpus_need_an_image_with_their_driver(image: str) -> None:
     }
 
 
-def test_a_driver_that_breaks_efa_is_held() -> None:
+def test_a_driver_that_breaks_efa_is_reported() -> None:
     fleet = ultra()
     del pool(fleet)["release"]
     pool(fleet)["image"] = {"id": "ami-0123456789abcdef0", "arch": "arm64", "nvidiaDriver": "595.58.03"}
@@ -74,7 +74,7 @@ def test_a_driver_that_breaks_efa_is_held() -> None:
     }
 
 
-def test_an_ultra_server_that_takes_the_newest_image_is_told() -> None:
+def test_an_ultra_server_that_takes_the_newest_image_is_reported() -> None:
     fleet = ultra()
     del pool(fleet)["release"]
     assert warnings(fleet) == (

@@ -1,4 +1,4 @@
-"""What the stack file alone can tell of a cluster on EKS."""
+"""What the stack file alone knows of a cluster on EKS."""
 
 from __future__ import annotations
 
@@ -144,5 +144,5 @@ def test_an_upgrade_takes_a_number_of_nodes_or_a_part() -> None:
         assert settings(fleet).pools["gpu"].upgrade.unavailable == meant
 
 
-def test_nobody_gives_a_kubeconfig() -> None:
+def test_no_one_gives_a_kubeconfig() -> None:
     assert planned(h100()).clusters[0].kubeconfig is None

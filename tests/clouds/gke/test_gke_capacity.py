@@ -63,7 +63,7 @@ CAPACITY: list[tuple[dict[str, Any], str, str]] = [
         {"flexStart": True, "autoRepair": False, "nodes": {"min": 1, "max": 1}},
         "nodes",
         (
-            "must not be a fixed number with flexStart: nodes come when there is room\n  got: 1\n"
+            "must not be a fixed number with flexStart: nodes are created when there is capacity\n  got: 1\n"
             "  fix: let nodes.max be larger than nodes.min"
         ),
     ),

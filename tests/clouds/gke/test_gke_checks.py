@@ -96,11 +96,11 @@ def test_sharing_by_the_node_excludes_dra(setting: str, value: Any, what: str, g
     assert refused(fleet) == {f"{POOL}.{setting}": f"{what}\n  got: {got}\n  fix: {fix}"}
 
 
-def test_nobody_makes_mig_partitions_on_gke() -> None:
+def test_no_one_makes_mig_partitions_on_gke() -> None:
     fleet = l4()
     pool(fleet).update(machine="a2-highgpu-1g", sharing={"strategy": "mig", "layout": {"1g.5gb": 7}})
     assert refused(fleet) == {
-        f"{POOL}.sharing": "asks for MIG partitions that nobody makes: the GPU Operator installs nothing on "
+        f"{POOL}.sharing": "asks for MIG partitions that nothing makes: the GPU Operator installs nothing on "
         "GKE's node images, and GKE's own partitions come with its device plugin\n"
         "  got: mig\n"
         "  allowed: whole GPUs, g4-standard-6, g4-standard-12 and g4-standard-24 for parts\n"
@@ -133,7 +133,7 @@ def test_a_pool_of_partitions_made_elsewhere_keeps_a_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "asked"),
+    ("requested", "asked"),
     [
         ({"driver": "nvidia", "memory": {"min": "20Gi"}}, "memory"),
         ({"driver": "nvidia", "type": "mig"}, "type mig"),
@@ -144,15 +144,15 @@ def test_a_pool_of_partitions_made_elsewhere_keeps_a_node() -> None:
         ),
     ],
 )
-def test_a_class_that_the_autoscaler_cannot_judge_adds_no_first_node(
-    wanted: dict[str, Any], asked: str
+def test_a_class_that_the_autoscaler_cannot_check_adds_no_first_node(
+    requested: dict[str, Any], asked: str
 ) -> None:
     fleet = l4()
     pool(fleet)["nodes"]["min"] = 0
-    fleet["classes"] = {"wanted": wanted}
+    fleet["classes"] = {"requested": requested}
     assert warnings(fleet) == (
         (
-            f"cluster render: class wanted asks for {asked}, which GKE's autoscaler does not predict of a "
+            f"cluster render: class requested asks for {asked}, which GKE's autoscaler does not predict of a "
             "pool without nodes: it adds no first node to gpu for it; set nodes: {min: 1}, "
             "or ask for the architecture"
         ),

@@ -113,12 +113,12 @@ def holding(machine: str, cards: dict[str, Any], **changes: Any) -> tuple[str, s
     ],
 )
 def test_the_cards_of_each_machine_are_those_that_gke_expects(machine: str, name: str, cards: int) -> None:
-    wanted = {"class": f"{name}.google.com", "count": cards}
-    assert holding(machine, wanted)[0] == "guaranteed"
-    assert holding(machine, {**wanted, "count": cards + 1})[0] == "never"
+    requested = {"class": f"{name}.google.com", "count": cards}
+    assert holding(machine, requested)[0] == "guaranteed"
+    assert holding(machine, {**requested, "count": cards + 1})[0] == "never"
 
 
-def test_cards_that_no_source_tells_are_unknown() -> None:
+def test_cards_that_no_source_reports_are_unknown() -> None:
     word, reason = holding("a4x-maxgpu-4g-metal", {"class": "mrdma.google.com", "count": 8})
     assert word == "unknown"
     assert "what driver dra.net publishes cannot be predicted" in reason
@@ -134,10 +134,10 @@ def test_pools_without_dranet_have_no_cards_beside_one_that_has() -> None:
 def test_without_dranet_there_is_no_class_of_network_cards() -> None:
     fleet = roce()
     del pool(fleet)["dranet"]
-    [told] = refused(fleet).items()
-    assert told[0] == "claims.near.requests.nic.class"
-    assert told[1].startswith("is neither a class of this stack nor one that a driver's chart installs\n")
-    assert told[1].endswith("\n  fix: set dranet: true for a pool, or declare it under classes")
+    [output] = refused(fleet).items()
+    assert output[0] == "claims.near.requests.nic.class"
+    assert output[1].startswith("is neither a class of this stack nor one that a driver's chart installs\n")
+    assert output[1].endswith("\n  fix: set dranet: true for a pool, or declare it under classes")
 
 
 def test_a_driver_that_does_not_allocate_gpus_leaves_their_plugin_on() -> None:
@@ -161,7 +161,7 @@ def test_workloads_tolerate_what_gke_adds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "wanted"),
+    ("change", "requested"),
     [
         ({}, "cos"),
         ({"machine": "g4-standard-6"}, "cos-vgpu"),
@@ -171,10 +171,10 @@ def test_workloads_tolerate_what_gke_adds() -> None:
         ({"machine": "ct6e-standard-4t"}, None),
     ],
 )
-def test_the_installer_follows_from_machine_and_image(change: dict[str, Any], wanted: str | None) -> None:
+def test_the_installer_follows_from_machine_and_image(change: dict[str, Any], requested: str | None) -> None:
     fleet = l4()
     pool(fleet).update(change)
-    assert installer(fleet) == wanted
+    assert installer(fleet) == requested
 
 
 @pytest.mark.parametrize("version", ["0.5.0", "25.8.1"])

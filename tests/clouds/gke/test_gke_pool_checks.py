@@ -21,7 +21,7 @@ NVIDIA = "clusters.render.drivers.nvidia"
 PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
 
 
-def test_an_installer_for_amd64_on_arm64_nodes_is_told() -> None:
+def test_an_installer_for_amd64_on_arm64_nodes_is_reported() -> None:
     fleet = l4()
     pool(fleet).update(machine="a4x-highgpu-4g", driverInstaller="cos")
     assert warnings(fleet) == (
@@ -118,7 +118,7 @@ def test_parts_of_gpus_have_no_installer_on_ubuntu() -> None:
     assert refused(fleet) == {
         f"{POOL}.image": "has no driver installer for g4-standard-6\n  got: UBUNTU_CONTAINERD\n"
         "  allowed: COS_CONTAINERD\n"
-        "  fix: set image: COS_CONTAINERD, or gpuDriver: external if somebody else installs the driver"
+        "  fix: set image: COS_CONTAINERD, or gpuDriver: external if someone else installs the driver"
     }
 
 
@@ -148,7 +148,7 @@ def test_an_installer_for_other_nodes_is_refused() -> None:
             (
                 "is required in a regional cluster: few zones of us-central1 have g2-standard-8\n"
                 "  allowed: zones of the region that have the machine\n"
-                "  fix: add zones: [us-central1-a], as `gcloud compute machine-types list` tells"
+                "  fix: add zones: [us-central1-a], as `gcloud compute machine-types list` reports"
             ),
         ),
         (
@@ -258,8 +258,8 @@ def test_a_part_of_a_gpu_by_capacity_is_refused_below_1_36() -> None:
     fleet = read_fleet(PROJECT / "examples" / "s11-shared-gpu.yaml")
     planned({**fleet})
     assert refused({**fleet, "kubernetes": "1.35"}) == {
-        "claims.part.requests.gpu.capacity": "on cluster shared: Kubernetes 1.35 drops this field without a "
-        "word: feature gate DRAConsumableCapacity is off there; it is on from 1.36\n"
+        "claims.part.requests.gpu.capacity": "on cluster shared: Kubernetes 1.35 drops this field "
+        "silently: feature gate DRAConsumableCapacity is off there; it is on from 1.36\n"
         "  fix: run the cluster at 1.36 or later, or leave the field out",
         "clusters.shared.drivers.nvidia.values.featureGates.ConsumableShares": "needs the cluster's feature "
         "gate DRAConsumableCapacity, which is off in Kubernetes 1.35\n"

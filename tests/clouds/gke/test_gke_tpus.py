@@ -51,8 +51,8 @@ def test_the_generation_is_published_by_every_tag(version: str) -> None:
 def test_0_1_0_ends_on_ironwood_whose_files_its_switch_does_not_name() -> None:
     fleet = tpu()
     pool(fleet)["machine"] = "tpu7x-standard-4t"
-    told = refused(fleet)
-    assert told["clusters.render.drivers.tpu"].startswith(
+    output = refused(fleet)
+    assert output["clusters.render.drivers.tpu"].startswith(
         "finds no chip on the nodes of pool gpu in version 0.1.0: its plugin ends there, and no device is "
         "published\n  got: tpu7x\n"
     )
@@ -66,6 +66,6 @@ def test_0_1_0_ends_on_ironwood_whose_files_its_switch_does_not_name() -> None:
 def test_device_status_is_a_value_of_neither_tag(version: str) -> None:
     fleet = tpu()
     cluster(fleet)["drivers"]["tpu"] = {"version": version, "values": {"deviceStatus": True}}
-    [told] = refused(fleet).items()
-    assert told[0] == "clusters.render.drivers.tpu.values.deviceStatus"
-    assert told[1].startswith(f"is no value of chart {version}; Helm would ignore it without a word")
+    [output] = refused(fleet).items()
+    assert output[0] == "clusters.render.drivers.tpu.values.deviceStatus"
+    assert output[1].startswith(f"is no value of chart {version}; Helm would ignore it silently")

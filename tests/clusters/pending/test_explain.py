@@ -166,14 +166,14 @@ def test_a_named_claim_that_is_absent_is_named() -> None:
         ("PodResourceClaim gpu: denied by a webhook", Cause.CLAIM_REFUSED),
     ],
 )
-def test_a_refused_claim_is_told_in_the_servers_words(message: str, cause: Cause) -> None:
+def test_a_refused_claim_is_reported_in_the_servers_words(message: str, cause: Cause) -> None:
     events = [warning({"kind": "Pod", "uid": "p-uid"}, "FailedResourceClaimCreation", message)]
     reason = explain(replace(STATE, events=events), POD)
     assert reason.cause == cause
     assert message in reason.sentence
 
 
-def test_a_pod_that_cannot_end_without_its_driver_is_told() -> None:
+def test_a_pod_that_cannot_end_without_its_driver_is_reported() -> None:
     pod = {
         "metadata": {**POD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"nodeName": "n1", "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim-p"}]},

@@ -78,7 +78,7 @@ def test_a_toleration_must_fit_key_value_and_effect(toleration: dict[str, str], 
     assert untolerated({"tolerations": [toleration]}, node({}, TAINT)) == problem
 
 
-def test_a_soft_taint_keeps_nobody_away() -> None:
+def test_a_soft_taint_keeps_no_one_away() -> None:
     assert untolerated({}, node({}, {**TAINT, "effect": "PreferNoSchedule"})) is None
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.pending import WaitingReason
 
 
-def told(**conditions: str) -> WaitingReason | None:
+def output(**conditions: str) -> WaitingReason | None:
     """What is said of a workload whose Kueue object has conditions of these statuses."""
     item: Object = {
         "metadata": {"namespace": "ns", "name": "job-sweep", "labels": {"dra-fleet/workload": "sweep"}},
@@ -28,13 +28,13 @@ def told(**conditions: str) -> WaitingReason | None:
 
 
 def test_a_workload_without_quota_waits_in_its_queue() -> None:
-    reason = told(QuotaReserved="False")
+    reason = output(QuotaReserved="False")
     assert reason is not None
     assert reason.cause is Cause.QUEUED
     assert str(reason) == "it waits in queue batch: insufficient unused quota"
 
 
-def test_nothing_is_said_of_one_that_has_quota_has_ended_or_was_not_judged_yet() -> None:
-    assert told(QuotaReserved="True") is None
-    assert told(QuotaReserved="False", Finished="True") is None
-    assert told() is None
+def test_nothing_is_said_of_one_that_has_quota_has_ended_or_was_not_checked_yet() -> None:
+    assert output(QuotaReserved="True") is None
+    assert output(QuotaReserved="False", Finished="True") is None
+    assert output() is None

@@ -74,13 +74,13 @@ def adopting(fleet: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def failing(recorder: Recorder) -> Recorder:
-    """A recorded engine whose program fails; as in the language host, only the first failure is told."""
+    """A recorded engine whose program fails; as in the language host, only the first failure is reported."""
     asyncio.get_event_loop().set_exception_handler(lambda _loop, _context: None)
     return recorder
 
 
 @pytest.mark.parametrize(
-    ("fleet", "answer", "told"),
+    ("fleet", "answer", "output"),
     [
         (
             adopting(vgpu(), resourceGroup="theirs"),
@@ -101,7 +101,7 @@ def failing(recorder: Recorder) -> Recorder:
     ids=["aks", "gke", "eks"],
 )
 def test_a_cluster_that_cannot_be_read_is_named_with_the_cloud_s_answer_and_gets_no_pool(
-    fleet: dict[str, Any], answer: str, told: str, failing: Recorder, monkeypatch: pytest.MonkeyPatch
+    fleet: dict[str, Any], answer: str, output: str, failing: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     login = failing.call
 
@@ -116,7 +116,7 @@ def test_a_cluster_that_cannot_be_read_is_named_with_the_cloud_s_answer_and_gets
     with pytest.raises(pulumi.RunError) as stopped:
         failing.run(lambda: build(plan, no_secret))
 
-    assert str(stopped.value) == told
+    assert str(stopped.value) == output
     assert not POOLS & {entry.type for entry in failing.registrations.values()}
 
 

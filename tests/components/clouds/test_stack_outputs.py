@@ -147,11 +147,11 @@ def test_a_cluster_is_made_in_networks_that_another_stack_exports(exporting: Rec
 
 def test_each_of_several_stacks_is_referenced_once(recorder: Recorder) -> None:
     recorder.outputs[REFERENCE] = {"outputs": EXPORTED}
-    wanted = [StackOutput(stack=stack, output="group") for stack in (STACK, "acme/network/prod", STACK)]
+    requested = [StackOutput(stack=stack, output="group") for stack in (STACK, "acme/network/prod", STACK)]
 
     def declare() -> None:
         read = StackOutputs("lab", pulumi.ComponentResource("test:lab:Lab", "lab"), {})
-        for value in wanted:
+        for value in requested:
             read.text(value, "a name")
 
     recorder.run(declare)
@@ -181,8 +181,8 @@ def test_a_value_among_those_that_another_stack_exports_is_taken_by_its_key() ->
     exported = {"blue": "apiVersion: v1", "green": 1}
 
     def of(found: object, key: str) -> str:
-        wanted = StackOutput(stack=STACK, output="kubeconfigs", key=key)
-        return exported_text(found, "lab", wanted, "a kubeconfig")
+        requested = StackOutput(stack=STACK, output="kubeconfigs", key=key)
+        return exported_text(found, "lab", requested, "a kubeconfig")
 
     assert of(exported, "blue") == "apiVersion: v1"
     for found, key in ((exported, "green"), (exported, "red"), ("apiVersion: v1", "blue"), (None, "blue")):

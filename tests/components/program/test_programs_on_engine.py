@@ -24,9 +24,9 @@ def example() -> str:
 
 
 @pytest.fixture
-def program(tmp_path: Path, rehearsal_world: RehearsalWorld, tools: Toolset, example: str) -> Program:
+def program(tmp_path: Path, rehearsal_simulator: RehearsalWorld, tools: Toolset, example: str) -> Program:
     """An example's project with a new stack."""
-    return Program(tmp_path, rehearsal_world, tools, example)
+    return Program(tmp_path, rehearsal_simulator, tools, example)
 
 
 FINDINGS: dict[str, list[str]] = {}

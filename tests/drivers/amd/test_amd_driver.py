@@ -1,4 +1,4 @@
-"""AMD's driver: where its plugin goes, what is published, and what nobody knows of virtual functions."""
+"""AMD's driver: where its plugin goes, what is published, and what is unknown of virtual functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dra_fleet.drivers.amd.simulation.node_side import AmdPlugin
 from dra_fleet.fleet import SettingsInvalid
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
-from dra_fleet.rehearsal.world.node import Host
+from dra_fleet.rehearsal.simulator.node import Host
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
 OWN = "oam-mi300x-8"
@@ -130,12 +130,12 @@ def test_the_simulated_plugin_publishes_what_was_predicted() -> None:
     assert plugin.devices(host("pcie-t4-1")) == []
 
 
-@pytest.mark.parametrize(("machine", "told"), [(OWN, None), ("pcie-t4-1", "amdgpu driver is not loaded")])
-def test_its_init_container_waits_where_there_is_no_amd_gpu(machine: str, told: str | None) -> None:
-    assert waits_for(INIT, host(machine)) == told
+@pytest.mark.parametrize(("machine", "output"), [(OWN, None), ("pcie-t4-1", "amdgpu driver is not loaded")])
+def test_its_init_container_waits_where_there_is_no_amd_gpu(machine: str, output: str | None) -> None:
+    assert waits_for(INIT, host(machine)) == output
 
 
-def test_a_machine_with_its_gpus_is_told_apart_from_one_without() -> None:
+def test_a_machine_with_its_gpus_is_shown_separately_from_one_without() -> None:
     assert drivers.named("amd") is DRIVER
     assert DRIVER.serves(clouds.machines()[OWN])
     assert not DRIVER.serves(clouds.machines()["pcie-t4-1"])

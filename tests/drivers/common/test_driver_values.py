@@ -42,7 +42,7 @@ def pool(driver: Any) -> PoolPlan:
     )
 
 
-def told(
+def output(
     values: dict[str, Any], version: str = "0.5.0", minor: str = "1.36", namespace: str = "x"
 ) -> dict[str, str]:
     made = release(version, minor, namespace)
@@ -73,7 +73,7 @@ def test_our_own_values_satisfy_every_version_of_the_chart(driver: Driver, versi
 
 def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> None:
     [refusal] = check_values(release().version, {"resources-computeDomains": {"enabled": False}})
-    assert refusal.what == "is no value of chart 0.5.0; Helm would ignore it without a word"
+    assert refusal.what == "is no value of chart 0.5.0; Helm would ignore it silently"
     assert "resources.computeDomains" in refusal.allowed
     [refusal] = check_values(release("25.8.1").version, {"resourceApiVersion": "resource.k8s.io/v1"})
     assert refusal.what.startswith("is no value of chart 25.8.1")
@@ -157,7 +157,7 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
     ],
 )
 def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, what: str) -> None:
-    assert told(values) == {key: what}
+    assert output(values) == {key: what}
 
 
 # templates/kubeletplugin.yaml:15-18 and templates/controller.yaml:15-16 of chart 0.5.0
@@ -171,26 +171,26 @@ def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, wh
     ],
 )
 def test_what_the_chart_does_not_read_is_not_refused(values: dict[str, Any]) -> None:
-    assert told(values) == {}
+    assert output(values) == {}
 
 
 def test_health_checks_before_0_4_0_need_no_device_taints() -> None:
     gates = {"featureGates": {"NVMLDeviceHealthCheck": True}}
-    assert told(gates, version="25.12.0", minor="1.35") == {}
-    assert list(told(gates, version="0.4.1", minor="1.35")) == ["featureGates.NVMLDeviceHealthCheck"]
+    assert output(gates, version="25.12.0", minor="1.35") == {}
+    assert list(output(gates, version="0.4.1", minor="1.35")) == ["featureGates.NVMLDeviceHealthCheck"]
 
 
 def test_a_gate_that_the_cluster_lacks_is_refused() -> None:
     gates = {"featureGates": {"DynamicMIG": True}}
-    assert told(gates, minor="1.36") == {}
-    assert told(gates, minor="1.35") == {
+    assert output(gates, minor="1.36") == {}
+    assert output(gates, minor="1.35") == {
         "featureGates.DynamicMIG": "needs the cluster's feature gate DRAPartitionableDevices, "
         "which is off in Kubernetes 1.35"
     }
 
 
 def test_the_default_namespace_is_refused_as_the_chart_does() -> None:
-    assert list(told({}, namespace="default")) == ["allowDefaultNamespace"]
+    assert list(output({}, namespace="default")) == ["allowDefaultNamespace"]
 
 
 def test_null_is_a_value_and_reaches_helm() -> None:

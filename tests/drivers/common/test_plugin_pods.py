@@ -36,12 +36,12 @@ def test_null_and_an_empty_list_take_the_chart_s_tolerations_away(given: object)
     assert not found.affinity.chooses
 
 
-def test_what_a_chart_tolerates_whatever_its_values_say_is_told_apart() -> None:
+def test_what_a_chart_tolerates_whatever_its_values_say_is_shown_separately() -> None:
     found = pods("dranet", "1.0.0", {"tolerations": []})
     assert found.given == ()
     assert found.always == (Toleration(key="CriticalAddonsOnly", operator="Exists"),)
 
 
-def test_a_version_that_nobody_knows_tolerates_nothing() -> None:
+def test_a_version_that_is_unknown_tolerates_nothing() -> None:
     found = pods("nvidia", "0.0.1", {})
     assert (found.given, found.always) == ((), ())

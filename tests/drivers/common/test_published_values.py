@@ -59,8 +59,8 @@ LATER: dict[str, Any] = {
 }
 
 
-def told(version: str, values: dict[str, Any]) -> list[str]:
-    entry = gpu_operator().judged_version(version)
+def output(version: str, values: dict[str, Any]) -> list[str]:
+    entry = gpu_operator().checked_version(version)
     assert entry is not None
     return [refusal.path for refusal in check_values(entry, values)]
 
@@ -68,7 +68,7 @@ def told(version: str, values: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("version", ["v25.10.0", "v26.7.0"])
 @pytest.mark.parametrize("operand", OPERANDS)
 def test_every_operand_s_image_can_come_from_a_private_registry(version: str, operand: str) -> None:
-    assert told(version, {operand: MIRROR}) == []
+    assert output(version, {operand: MIRROR}) == []
 
 
 @pytest.mark.parametrize("version", ["v25.10.0", "v26.7.0"])
@@ -79,13 +79,13 @@ def test_the_operator_can_be_placed_and_its_managers_mirrored(version: str) -> N
         "vfioManager": {"driverManager": MIRROR},
         "node-feature-discovery": {"image": {"pullSecrets": [{"name": "mirror"}]}},
     }
-    assert told(version, values) == []
+    assert output(version, values) == []
 
 
 @pytest.mark.parametrize("key", LATER)
 def test_what_a_later_chart_brought_is_taken_there_alone(key: str) -> None:
-    assert told("v26.7.0", {key: LATER[key]}) == []
-    assert told("v25.10.0", {key: LATER[key]}) != []
+    assert output("v26.7.0", {key: LATER[key]}) == []
+    assert output("v25.10.0", {key: LATER[key]}) != []
 
 
 # What the API server and klog take: https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis
@@ -106,10 +106,10 @@ def test_what_the_api_server_or_the_driver_would_refuse_is_refused(row: dict[str
         ({"daemonsets": {"updateStrategy": "Nope"}}, "daemonsets.updateStrategy", "RollingUpdate, OnDelete"),
     ],
 )
-def test_the_operator_s_own_words_are_held_to_its_cluster_policy(
+def test_the_operator_s_own_words_are_compared_with_its_cluster_policy(
     values: dict[str, Any], path: str, allowed: str
 ) -> None:
-    entry = gpu_operator().judged_version("v25.10.0")
+    entry = gpu_operator().checked_version("v25.10.0")
     assert entry is not None
     [refusal] = check_values(entry, values)
     assert (refusal.path, refusal.allowed) == (path, allowed)
@@ -123,7 +123,7 @@ def test_the_operator_s_own_words_are_held_to_its_cluster_policy(
         ({"driverName": "Not a name"}, "driverName"),
     ],
 )
-def test_names_of_the_example_driver_are_held_to_those_of_the_api(values: dict[str, Any], path: str) -> None:
+def test_names_of_the_example_driver_are_those_of_the_api(values: dict[str, Any], path: str) -> None:
     entry = EXAMPLE.facts.version("0.4.0")
     assert entry is not None
     assert [refusal.path for refusal in check_values(entry, values)] == [path]
@@ -145,8 +145,8 @@ def test_shares_that_the_driver_ends_on_are_refused_also_without_its_gate(shares
     release = Release(version=entry, minor="1.36", namespace="x", pools=[])
     for gates in ({}, {"ConsumableShares": True}):
         final = merged(NVIDIA.values(release), {"consumableShares": shares, "featureGates": gates})
-        told = [refusal for refusal in NVIDIA.guards(release, final) if refusal.path == "consumableShares"]
-        assert [refusal.what for refusal in told] == [
+        output = [refusal for refusal in NVIDIA.guards(release, final) if refusal.path == "consumableShares"]
+        assert [refusal.what for refusal in output] == [
             "is no option of the driver, which ends at its start, also without its feature gate"
         ]
 

@@ -55,18 +55,18 @@ def test_claims_hold_parts_of_a_group(copies: int, word: str) -> None:
 @pytest.mark.parametrize(("copies", "word"), [(4, "guaranteed"), (5, "never")])
 @pytest.mark.parametrize("minor", ["1.34", "1.36"])
 def test_single_cpus_are_counted(copies: int, word: str, minor: str) -> None:
-    wanted = stack(SINGLE, asked={"count": 16}, copies=copies, minor=minor, cpuDeviceMode="individual")
-    (found,) = proved(wanted).workloads
+    requested = stack(SINGLE, asked={"count": 16}, copies=copies, minor=minor, cpuDeviceMode="individual")
+    (found,) = proved(requested).workloads
     assert found.word == word
 
 
-def test_cpus_that_nobody_describes_are_not_known() -> None:
+def test_cpus_that_no_one_describes_are_not_known() -> None:
     (found,) = proved(stack(asked={"capacity": {"dra.cpu/cpu": "8"}})).workloads
     assert found.word == "unknown"
     assert "what driver dra.cpu publishes depends on the machine: describe it in devices:" in found.reason
 
 
-def test_below_1_36_it_publishes_single_cpus_unless_told_otherwise() -> None:
+def test_below_1_36_it_publishes_single_cpus_by_default() -> None:
     (release,) = plan_of(stack(SINGLE, minor="1.35")).clusters[0].releases
     assert release.values == {"args": {"cpuDeviceMode": "individual"}}
     assert refused(stack(GROUP, minor="1.35", cpuDeviceMode="grouped")) == {
@@ -126,8 +126,8 @@ def test_described_devices_are_published_with_the_keys_of_their_driver() -> None
 
 
 def test_an_attribute_may_be_written_with_the_driver_s_own_domain() -> None:
-    told = {**GROUP, "attributes": {"dra.cpu/numCPUs": 32}}
-    (found,) = proved(stack(told, asked={"capacity": {"dra.cpu/cpu": "8"}})).workloads
+    output = {**GROUP, "attributes": {"dra.cpu/numCPUs": 32}}
+    (found,) = proved(stack(output, asked={"capacity": {"dra.cpu/cpu": "8"}})).workloads
     assert found.word == "guaranteed"
 
 

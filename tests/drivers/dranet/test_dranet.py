@@ -31,7 +31,7 @@ def stack(*devices: dict[str, Any], copies: int = 2) -> dict[str, Any]:
     )
 
 
-def told(parameters: dict[str, Any]) -> list[tuple[str, str]]:
+def output(parameters: dict[str, Any]) -> list[tuple[str, str]]:
     running = Installed(driver=DRIVER, version=DRIVER.facts.versions[-1], values={})
     return [(refusal.path, refusal.what) for refusal in check_parameters("dra.net", parameters, running)]
 
@@ -72,7 +72,7 @@ def test_its_plugin_goes_to_the_pools_whose_cards_are_described() -> None:
     ],
 )
 def test_parameters_that_it_decodes_are_in_order(parameters: dict[str, Any]) -> None:
-    assert told(parameters) == []
+    assert output(parameters) == []
 
 
 STRICT = "is no field of NetworkConfig; the driver would refuse to prepare the device"
@@ -118,10 +118,10 @@ STRICT = "is no field of NetworkConfig; the driver would refuse to prepare the d
         ({"ethtool": {"features": "on"}}, "ethtool.features", "must be a mapping of names to true or false"),
     ],
 )
-def test_what_it_would_refuse_of_its_parameters_is_told_by_place(
+def test_what_it_would_refuse_of_its_parameters_is_reported_by_place(
     parameters: dict[str, Any], path: str, what: str
 ) -> None:
-    assert (path, what) in told(parameters)
+    assert (path, what) in output(parameters)
 
 
 def test_the_simulated_plugin_refuses_what_is_wrong_and_prepares_the_rest() -> None:

@@ -1,4 +1,4 @@
-"""EFA network cards as devices: what the chart's class finds, and what nobody knows before they run."""
+"""EFA network cards as devices: what the chart's class finds, and what is unknown before they run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dra_fleet.kubernetes.cel import environment
 from dra_fleet.model.classes import IntentClass
 from dra_fleet.model.specs import PCIE_ROOT
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 from tests.clouds.eks.eks_fleets import cluster, pool, ultra
 
 CLASS = "efa.networking.k8s.aws"
@@ -96,7 +96,7 @@ def test_another_cloud_has_no_such_cards() -> None:
         make_plan(parse(fleet))
 
 
-def test_network_cards_that_somebody_else_s_driver_publishes_are_not_called_absent() -> None:
+def test_network_cards_that_someone_else_s_driver_publishes_are_not_called_absent() -> None:
     fleet = claimed(requests={"card": {"class": "any-card"}})
     fleet["classes"] = {"any-card": {"cel": ["device.driver == 'dra.net'"]}}
     del cluster(fleet)["drivers"]["dranet"]
@@ -106,8 +106,8 @@ def test_network_cards_that_somebody_else_s_driver_publishes_are_not_called_abse
 
 
 def test_a_class_of_network_cards_asks_for_the_product_and_not_for_the_link_s_type() -> None:
-    wanted = IntentClass.model_validate({"driver": "dranet", "type": "nic", "product": PRODUCT})
-    expression, problems = selector(wanted, EFA)
+    requested = IntentClass.model_validate({"driver": "dranet", "type": "nic", "product": PRODUCT})
+    expression, problems = selector(requested, EFA)
     assert expression == (
         "device.driver == 'dra.net' && device.attributes['dra.net'].pciDevice == "
         "'Elastic Fabric Adapter (EFA)'"

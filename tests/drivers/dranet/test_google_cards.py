@@ -6,7 +6,7 @@ import pytest
 
 from dra_fleet.drivers.dranet.simulation.node_side import DranetPlugin
 from dra_fleet.model.specs import PCIE_ROOT
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 
 PROFILE = {"gke.networks.io/accelerator-network-profile": "auto"}
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dra_fleet.drivers.example.driver import Options, example_devices
 
 
-def test_the_example_driver_publishes_as_many_gpus_as_it_is_told() -> None:
+def test_the_example_driver_publishes_as_many_gpus_as_it_is_reported() -> None:
     first, second = example_devices("n1", Options(count=2))
     assert (first.name, second.name) == ("gpu-0", "gpu-1")
     assert first.to_object()["attributes"]["model"] == {"string": "LATEST-GPU-MODEL"}

@@ -86,14 +86,14 @@ def test_it_is_refused_where_no_pool_has_its_devices(fleet: dict[str, Any]) -> N
     assert refused(fleet) == {f"{AT}.drivers.intel": "serves Intel GPUs, which no pool of this cluster has"}
 
 
-def test_a_selector_that_the_chart_would_leave_out_is_refused(fleet: dict[str, Any]) -> None:
+def test_a_selector_that_the_chart_would_omit_is_refused(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"]["intel"]["values"] = {
         "nodeFeatureRules": {"enabled": True},
         "kubeletPlugin": {"nodeSelector": {"a": "b"}},
     }
     assert refused(fleet) == {
         f"{AT}.drivers.intel.values.kubeletPlugin.nodeSelector": (
-            "is left out by the chart where nodeFeatureRules.enabled is true"
+            "is omitted by the chart where nodeFeatureRules.enabled is true"
         )
     }
 
@@ -108,9 +108,9 @@ def test_parameters_are_refused_for_it_reads_none(fleet: dict[str, Any]) -> None
     claim = next(iter(fleet["claims"].values()))
     claim["config"] = [{"opaque": {"driver": "gpu.intel.com", "parameters": {"kind": "GpuConfig"}}}]
     name = next(iter(fleet["claims"]))
-    (told,) = prove(make_plan(parse(fleet))).failures
-    assert told == (
-        f"dra-fleet:fleet.claims.{name}.config[0].opaque.parameters: on cluster lab: is read by nobody: "
+    (output,) = prove(make_plan(parse(fleet))).failures
+    assert output == (
+        f"dra-fleet:fleet.claims.{name}.config[0].opaque.parameters: on cluster lab: is read by no one: "
         'driver gpu.intel.com takes no parameters in version 0.11.1\n  got: {"kind": "GpuConfig"}\n'
         "  fix: remove the entry of config"
     )
@@ -120,7 +120,7 @@ def test_parameters_are_refused_for_it_reads_none(fleet: dict[str, Any]) -> None
     ("labels", "word"),
     [({}, "guaranteed"), ({"intel.feature.node.kubernetes.io/gpu": "false"}, "never")],
 )
-def test_where_rules_of_node_features_choose_its_nodes_a_node_that_they_leave_out_has_no_device(
+def test_where_rules_of_node_features_choose_its_nodes_a_node_that_they_omit_has_no_device(
     fleet: dict[str, Any], labels: dict[str, str], word: str
 ) -> None:
     lab(fleet)["pools"]["flex"]["nodeSelector"] |= labels

@@ -48,7 +48,7 @@ def test_two_domains_on_the_same_nodes_are_in_each_other_s_way() -> None:
     assert {item.word for item in prove(planned(fleet)).workloads} == {"guaranteed"}
 
 
-def test_a_driver_that_publishes_no_channels_is_told_at_the_domain() -> None:
+def test_a_driver_that_publishes_no_channels_is_reported_at_the_domain() -> None:
     plan = planned(domain())
     fleet = domain()
     del fleet["computeDomains"], fleet["workloads"]

@@ -66,8 +66,8 @@ def test_a_template_for_pods_outside_the_stack_keeps_its_name() -> None:
     fleet = domain()
     fleet["workloads"] = {}
     fleet["claims"] = {}
-    (told,) = warnings(fleet)
-    assert told == (
+    (output,) = warnings(fleet)
+    assert output == (
         "cluster train: no workload is in ComputeDomain pretrain; name it as a workload's computeDomain, or "
         "give it a template for pods outside this stack"
     )
@@ -170,11 +170,11 @@ def test_an_old_driver_knows_one_channel_only() -> None:
     assert planned(fleet).clusters[0].compute_domains[0].allocation_mode is None
 
 
-def test_a_fabric_that_nobody_labels_is_refused() -> None:
+def test_a_fabric_that_no_one_labels_is_refused() -> None:
     fleet = domain()
     cluster(fleet)["drivers"]["nvidia"]["version"] = "25.12.0"
     assert refused(fleet) == {
-        "computeDomains.pretrain.cluster": "has nobody who labels its nodes with nvidia.com/gpu.clique, by "
+        "computeDomains.pretrain.cluster": "has no one who labels its nodes with nvidia.com/gpu.clique, by "
         "which the pods of a ComputeDomain find one fabric\n  got: version 25.12.0 of the driver\n"
         "  allowed: version 0.5.0 or later, or the GPU Operator\n"
         "  fix: add gpuOperator: {version: v25.10.0} to the cluster, or use a newer driver"
@@ -218,7 +218,7 @@ def test_an_ultra_server_has_eighteen_machines() -> None:
     assert refused(fleet) == {
         "clusters.train.pools.gpu.nodes.max": "is more than one UltraServer has, and a Capacity Block of "
         "p6e-gb200.36xlarge is one UltraServer\n  got: 19\n  allowed: 18 at most\n"
-        "  fix: add a pool with a Capacity Block of its own"
+        "  fix: add a pool with another Capacity Block"
     }
 
 

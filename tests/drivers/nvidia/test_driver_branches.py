@@ -1,4 +1,4 @@
-"""What differs by vGPU, model or branch of the GPU driver is told so, and never decides that nothing fits.
+"""Values that differ by vGPU, model or driver branch are reported so, and never make a claim unfit.
 
 Source: https://github.com/aws/karpenter-provider-aws/tree/main/pkg/providers/drametadata.
 """
@@ -15,11 +15,11 @@ GPU = "device.driver == 'gpu.nvidia.com'"
 
 
 def word(machine: Any, *clauses: str, part: str = "", **more: Any) -> str:
-    wanted = {"class": "wanted", **({"capacity": {"memory": part}} if part else {})}
+    requested = {"class": "requested", **({"capacity": {"memory": part}} if part else {})}
     made = fleet(
         {"a": pool(machine, "a", **more)},
-        classes={"wanted": {"cel": [GPU, *clauses]}},
-        claims={"one": {"requests": {"gpu": wanted}}},
+        classes={"requested": {"cel": [GPU, *clauses]}},
+        claims={"one": {"requests": {"gpu": requested}}},
         workloads={"train": ("one", 1)},
     )
     [only] = proved(made).workloads
@@ -39,15 +39,15 @@ def memory(least: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "output"),
     [("V100-16GB", "Tesla"), ("L4-6GB", "NvidiaVWS"), ("A10-4Q", "NvidiaVWS"), ("L4", "Nvidia")],
 )
-def test_the_brand_is_the_model_s(model: str, told: str) -> None:
-    assert word(gpu(model), brand(told)) == "guaranteed"
+def test_the_brand_is_the_model_s(model: str, output: str) -> None:
+    assert word(gpu(model), brand(output)) == "guaranteed"
     assert word(gpu(model), brand("GeForce")) == "never"
 
 
-def test_the_brand_of_an_a10_hangs_on_whether_the_machine_has_it_by_vgpu() -> None:
+def test_the_brand_of_an_a10_depends_on_whether_the_machine_has_it_by_vgpu() -> None:
     assert word(gpu("A10"), brand("Nvidia")) not in ("guaranteed", "never")
 
 
@@ -101,7 +101,7 @@ def test_nothing_is_certain_of_a_value_between_those_that_branches_report(clause
 
 
 @pytest.mark.parametrize(
-    ("clause", "told"),
+    ("clause", "output"),
     [
         (f"{MEMORY}.asInteger() >= 30 * 1024 * 1024 * 1024", "guaranteed"),
         (f"{MEMORY}.asInteger() > 42949672960", "never"),
@@ -109,12 +109,12 @@ def test_nothing_is_certain_of_a_value_between_those_that_branches_report(clause
         (f"{MEMORY}.compareTo(quantity('38Gi')) > -1", "guaranteed"),
     ],
 )
-def test_what_holds_of_every_value_in_the_range_is_certain(clause: str, told: str) -> None:
-    assert word(gpu("A100-SXM4-40GB"), clause) == told
+def test_what_holds_of_every_value_in_the_range_is_certain(clause: str, output: str) -> None:
+    assert word(gpu("A100-SXM4-40GB"), clause) == output
 
 
 @pytest.mark.parametrize(
-    ("part", "told"),
+    ("part", "output"),
     [
         ("1Gi", "guaranteed"),
         ("40320Mi", "guaranteed"),
@@ -123,5 +123,5 @@ def test_what_holds_of_every_value_in_the_range_is_certain(clause: str, told: st
         ("41Gi", "never"),
     ],
 )
-def test_a_part_of_the_memory_is_certain_below_what_every_branch_reports(part: str, told: str) -> None:
-    assert word(gpu("A100-SXM4-40GB"), part=part) == told
+def test_a_part_of_the_memory_is_certain_below_what_every_branch_reports(part: str, output: str) -> None:
+    assert word(gpu("A100-SXM4-40GB"), part=part) == output

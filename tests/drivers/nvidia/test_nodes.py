@@ -1,4 +1,4 @@
-"""What a Pending pod is told of MIG partitions that are not there, or not yet."""
+"""Messages about Pending pods whose MIG partitions do not exist, or not yet."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def driver(key: str = STATE) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"),
+    ("labels", "output"),
     [
         (
             {},
-            f"{CONFIG} is all-1g.10gb and nobody has begun ({STATE} is not set); {LOOK}",
+            f"{CONFIG} is all-1g.10gb and no one has begun ({STATE} is not set); {LOOK}",
         ),
         (
             {STATE: "rebooting"},
@@ -45,21 +45,23 @@ def driver(key: str = STATE) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_driver_that_waits_for_partitions_says_how_far_they_are(labels: dict[str, str], told: str) -> None:
+def test_a_driver_that_waits_for_partitions_says_how_far_they_are(
+    labels: dict[str, str], output: str
+) -> None:
     reason = awaits(driver(), labelled({**LAYOUT, **labels}))
-    assert reason == f"the driver waits until the GPUs of node n1 are partitioned: {told}"
+    assert reason == f"the driver waits until the GPUs of node n1 are partitioned: {output}"
 
 
 @pytest.mark.parametrize(
     ("spec", "labels"),
     [(driver("other"), LAYOUT), (driver(), {}), (driver(), {**LAYOUT, STATE: "success"})],
 )
-def test_another_reason_is_left_to_be_told(spec: dict[str, Any], labels: dict[str, str]) -> None:
+def test_another_reason_is_left_to_be_reported(spec: dict[str, Any], labels: dict[str, str]) -> None:
     assert awaits(spec, labelled(labels)) is None
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"),
+    ("labels", "output"),
     [
         (
             {},
@@ -76,8 +78,8 @@ def test_another_reason_is_left_to_be_told(spec: dict[str, Any], labels: dict[st
         ({**LAYOUT, STATE: "pending"}, f": {STATE} is pending for nvidia.com/mig.config=all-1g.10gb"),
     ],
 )
-def test_whole_gpus_where_partitions_are_asked_for_are_explained(labels: dict[str, str], told: str) -> None:
-    assert undivided(PARTITION, WHOLE, labelled(labels)) == f"the GPUs of node n1 are whole{told}"
+def test_whole_gpus_where_partitions_are_asked_for_are_explained(labels: dict[str, str], output: str) -> None:
+    assert undivided(PARTITION, WHOLE, labelled(labels)) == f"the GPUs of node n1 are whole{output}"
 
 
 def test_nothing_is_said_of_partitions_where_a_partition_is_there_or_none_was_asked_for() -> None:

@@ -70,7 +70,7 @@ def test_an_attribute_that_is_not_published_is_a_difference() -> None:
     )
 
 
-def test_an_attribute_that_nobody_predicted_is_a_difference() -> None:
+def test_an_attribute_that_no_one_predicted_is_a_difference() -> None:
     real = published(WHOLE)
     real["devices"][0]["attributes"]["colour"] = {"string": "green"}
     assert compare(H100, WHOLE, real).differences == (

@@ -160,8 +160,8 @@ def test_two_device_plugins_on_one_node_are_refused() -> None:
     fleet = both(h100(), image="BOTTLEROCKET_x86_64_NVIDIA")
     only(fleet)["gpuOperator"] = {"version": "v25.10.0"}
     assert refused(fleet) == {
-        "clusters.train.pools.old.image": "brings a device plugin beside that of the GPU Operator, so that "
-        "each GPU is given away twice\n  got: BOTTLEROCKET_x86_64_NVIDIA\n"
+        "clusters.train.pools.old.image": "includes a device plugin beside that of the GPU Operator, so that "
+        "each GPU is allocated twice\n  got: BOTTLEROCKET_x86_64_NVIDIA\n"
         "  fix: remove image, or gpuOperator of the cluster"
     }
 
@@ -201,12 +201,12 @@ def test_nodes_of_an_existing_cluster_are_kept_off_by_their_pool_s_own_labels() 
 @pytest.mark.parametrize("fleet", [a10, vgpu, h100, l4])
 def test_another_advertiser_replaces_the_pool_and_saying_what_was_so_does_not(fleet: Any) -> None:
     def name(advertise: str | None) -> str:
-        told = fleet()
-        only(told)["pools"] = {key: dict(pool) for key, pool in only(told)["pools"].items()}
-        for pool in only(told)["pools"].values():
+        output = fleet()
+        only(output)["pools"] = {key: dict(pool) for key, pool in only(output)["pools"].items()}
+        for pool in only(output)["pools"].values():
             pool.update({} if advertise is None else {"advertise": advertise})
-        cluster = cluster_of(told)
-        plan = next(pool for pool in cluster.pools if pool.name in only(told)["pools"])
+        cluster = cluster_of(output)
+        plan = next(pool for pool in cluster.pools if pool.name in only(output)["pools"])
         pool = cluster.settings.pools[plan.name]
         match cluster.settings, pool:
             case AksClusterSettings(), AksPoolSettings():
@@ -245,7 +245,7 @@ def test_a_cluster_that_brings_its_drivers_publishes_nothing_on_a_device_plugin_
     assert group.shape.devices == ()
 
 
-def test_pools_are_told_apart_by_a_driver_whose_devices_no_plugin_knows() -> None:
+def test_pools_are_distinguished_by_a_driver_whose_devices_no_plugin_knows() -> None:
     from dra_fleet import drivers  # noqa: PLC0415 - the registry of the process
 
     cards = drivers.named("dranet")
@@ -260,11 +260,11 @@ PLUGIN_HERE = {"kubeletPlugin": {"affinity": None}}
 def test_values_that_start_the_plugin_beside_a_device_plugin_are_refused_once() -> None:
     fleet = both(a10())
     only(fleet)["drivers"]["nvidia"]["values"] = PLUGIN_HERE
-    told = refused(fleet)
+    output = refused(fleet)
     path = "clusters.asia.drivers.nvidia.values.kubeletPlugin.affinity"
-    assert told[path] == (
-        "lets the plugin start on pool old, whose devices a device plugin gives out: each would be given "
-        "away twice\n  got: null\n  fix: remove it from values; the plan writes it"
+    assert output[path] == (
+        "lets the plugin start on pool old, whose devices a device plugin advertises: each would be "
+        "allocated twice\n  got: null\n  fix: remove it from values; the plan writes it"
     )
 
 
@@ -273,7 +273,7 @@ def test_a_pool_that_leaves_it_open_beside_a_device_plugin_is_refused() -> None:
     del only(fleet)["pools"]["gpu"]["advertise"]
     assert refused(fleet) == {
         "clusters.studio.pools.gpu.advertise": "is required beside pool old, whose devices a device plugin "
-        "gives out\n  allowed: dra, device-plugin, compute-domain-only\n  fix: add advertise: dra"
+        "advertises\n  allowed: dra, device-plugin, compute-domain-only\n  fix: add advertise: dra"
     }
 
 
@@ -281,7 +281,7 @@ def test_shared_devices_of_a_device_plugin_s_pool_are_refused() -> None:
     fleet = mig()
     only(fleet)["pools"]["gpu"]["advertise"] = "device-plugin"
     assert refused(fleet)["clusters.studio.pools.gpu.sharing"] == (
-        "is how a DRA driver's devices are shared, and a device plugin gives out those of this pool\n  got: "
+        "is for devices of a DRA driver, and a device plugin advertises those of this pool\n  got: "
         "mig\n  allowed: exclusive\n  fix: remove sharing, or set advertise: dra"
     )
 
@@ -295,7 +295,7 @@ def test_a_machine_without_such_devices_has_no_advertiser() -> None:
     }
     assert refused(fleet) == {
         "clusters.asia.pools.cpu.advertise": "is about devices that ecs.g7.xlarge does not have, or that no "
-        "device plugin gives out\n  got: dra\n  fix: remove advertise"
+        "device plugin advertises\n  got: dra\n  fix: remove advertise"
     }
 
 
@@ -303,9 +303,9 @@ def test_a_driver_without_compute_domains_cannot_serve_them_alone() -> None:
     fleet = tpu()
     [pool] = only(fleet)["pools"].values()
     pool["advertise"] = "compute-domain-only"
-    [(path, told)] = refused(fleet).items()
+    [(path, output)] = refused(fleet).items()
     assert path.endswith(".advertise")
-    assert told.startswith("is for drivers with ComputeDomains, which that of ")
+    assert output.startswith("is for drivers with ComputeDomains, which that of ")
 
 
 def test_one_release_does_not_publish_devices_on_some_of_its_pools() -> None:
@@ -325,7 +325,7 @@ def test_values_that_publish_gpus_of_a_pool_for_compute_domains_alone_are_refuse
     only(fleet)["drivers"]["nvidia"]["values"] = gpus
     assert refused(fleet) == {
         "clusters.train.drivers.nvidia.values.resources.gpus.enabled": "publishes the devices of gpu, which "
-        "a device plugin gives out\n  got: true\n  allowed: false\n"
+        "a device plugin advertises\n  got: true\n  allowed: false\n"
         "  fix: remove it from values, or set advertise: dra on gpu"
     }
 
@@ -341,11 +341,11 @@ def test_an_operator_without_its_plugin_leaves_pools_without_anybody() -> None:
 
 
 @pytest.mark.parametrize(("fleet", "name"), [(vgpu, "studio"), (h100, "train")])
-def test_a_device_plugin_that_nothing_brings_is_told(fleet: Any, name: str) -> None:
-    told = make_plan(parse(both(fleet()))).warnings
-    assert next(text for text in told if "device plugin" in text).startswith(
-        f"cluster {name}: a device plugin shall give out the GPUs of pool old, and nothing of this stack "
-        "brings one: add gpuOperator: {version: v25.10.0} to the cluster"
+def test_a_device_plugin_that_nothing_brings_is_reported(fleet: Any, name: str) -> None:
+    output = make_plan(parse(both(fleet()))).warnings
+    assert next(text for text in output if "device plugin" in text).startswith(
+        f"cluster {name}: a device plugin shall advertise the GPUs of pool old, and nothing of this stack "
+        "installs one: add gpuOperator: {version: v25.10.0} to the cluster"
     )
 
 

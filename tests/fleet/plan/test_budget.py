@@ -19,7 +19,7 @@ def budgeted(fleet: dict[str, Any], per_hour: float) -> dict[str, Any]:
     return {**fleet, "budget": {"perHour": per_hour}}
 
 
-def test_a_fleet_within_its_budget_at_its_maximum_is_planned_without_a_word() -> None:
+def test_a_fleet_within_its_budget_at_its_maximum_is_planned_silently() -> None:
     assert PRICE is not None
     assert make_plan(parse(budgeted(vgpu(), round(2 * PRICE.per_hour, 2)))).warnings == ()
 

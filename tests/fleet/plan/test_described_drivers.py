@@ -122,15 +122,15 @@ def test_a_described_driver_has_a_version_as_charts_have(fleet: dict[str, Any]) 
 
 def test_devices_that_no_driver_of_the_cluster_publishes_are_refused(fleet: dict[str, Any]) -> None:
     lab(fleet)["pools"]["cards"]["devices"][1]["driver"] = "fpga.example.org"
-    told = refused(fleet)
-    assert told == {f"{AT}.pools.cards.devices[1].driver": "is published by no driver of the cluster"}
+    output = refused(fleet)
+    assert output == {f"{AT}.pools.cards.devices[1].driver": "is published by no driver of the cluster"}
 
 
 def test_devices_of_a_known_driver_are_not_described(fleet: dict[str, Any]) -> None:
     lab(fleet)["pools"]["cards"]["devices"][1]["driver"] = "gpu.nvidia.com"
-    told = refused(fleet)
+    output = refused(fleet)
     what = "is known: driver nvidia publishes what follows from the machine"
-    assert told == {f"{AT}.pools.cards.devices[1].driver": what}
+    assert output == {f"{AT}.pools.cards.devices[1].driver": what}
 
 
 def test_two_kinds_of_devices_need_two_names(fleet: dict[str, Any]) -> None:
@@ -143,8 +143,8 @@ def test_two_kinds_of_devices_need_two_names(fleet: dict[str, Any]) -> None:
 def test_a_device_has_no_more_entries_than_a_slice_may_hold(fleet: dict[str, Any]) -> None:
     item = lab(fleet)["pools"]["cards"]["devices"][1]
     item["attributes"] |= {f"more{number}": number for number in range(30)}
-    told = refused(fleet)
-    assert told == {f"{AT}.pools.cards.devices[1]": "has more attributes and capacities than a device may"}
+    output = refused(fleet)
+    assert output == {f"{AT}.pools.cards.devices[1]": "has more attributes and capacities than a device may"}
 
 
 def test_a_machine_has_a_model_of_gpus_and_their_number_or_neither(fleet: dict[str, Any]) -> None:
@@ -157,14 +157,14 @@ FPGA = {"kind": "FpgaConfig", "apiVersion": "fpga.example.com/v1"}
 
 
 @pytest.mark.parametrize(
-    ("takes", "given", "told"),
+    ("takes", "given", "output"),
     [
         (None, {"anything": 1}, None),
         (
             [],
             FPGA,
             (
-                "is read by nobody: driver fpga.example.com takes no parameters in version 1.2.0\n"
+                "is read by no one: driver fpga.example.com takes no parameters in version 1.2.0\n"
                 '  got: {"kind": "FpgaConfig", "apiVersion": "fpga.example.com/v1"}\n'
                 "  fix: remove the entry of config"
             ),
@@ -183,11 +183,11 @@ FPGA = {"kind": "FpgaConfig", "apiVersion": "fpga.example.com/v1"}
     ],
 )
 def test_its_opaque_parameters_are_those_that_are_described(
-    fleet: dict[str, Any], takes: list[Any] | None, given: dict[str, Any], told: str | None
+    fleet: dict[str, Any], takes: list[Any] | None, given: dict[str, Any], output: str | None
 ) -> None:
     if takes is not None:
         lab(fleet)["drivers"]["fpga"]["described"]["parameters"] = takes
     claim = next(iter(fleet["claims"].values()))
     claim["config"] = [{"opaque": {"driver": "fpga.example.com", "parameters": given}}]
     failures = prove(make_plan(parse(fleet))).failures
-    assert [text.partition("on cluster lab: ")[2] for text in failures] == ([told] if told else [])
+    assert [text.partition("on cluster lab: ")[2] for text in failures] == ([output] if output else [])

@@ -65,9 +65,9 @@ def test_a_machine_that_is_unknown_names_the_nearest_and_the_way_to_describe_it(
     fleet: dict[str, Any], lab: dict[str, Any]
 ) -> None:
     lab["pools"]["h100"]["machine"] = "hgx-h100"
-    told = refused(fleet)["clusters.lab.pools.h100.machine"]
-    assert told.startswith("is no machine of the catalogue\n  got: hgx-h100\n  allowed: hgx-h100-8")
-    assert "fix: did you mean hgx-h100-8? Or describe the machine in the stack file: machine: {gpu:" in told
+    output = refused(fleet)["clusters.lab.pools.h100.machine"]
+    assert output.startswith("is no machine of the catalogue\n  got: hgx-h100\n  allowed: hgx-h100-8")
+    assert "fix: did you mean hgx-h100-8? Or describe the machine in the stack file: machine: {gpu:" in output
     lab["pools"]["h100"]["machine"] = "zzz"
     assert (
         "fix: describe the machine in the stack file: machine: {gpu:"

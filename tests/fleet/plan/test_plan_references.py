@@ -45,9 +45,9 @@ def test_a_workload_that_names_nothing_is_refused(
 
 def test_a_claim_of_an_unknown_class_names_the_nearest(fleet: dict[str, Any]) -> None:
     fleet["claims"]["single-gpu"]["requests"]["gpu"]["class"] = "at-least-20"
-    told = refused(fleet)["claims.single-gpu.requests.gpu.class"]
-    assert "allowed: at-least-20g" in told
-    assert "gpu.nvidia.com" in told
+    output = refused(fleet)["claims.single-gpu.requests.gpu.class"]
+    assert "allowed: at-least-20g" in output
+    assert "gpu.nvidia.com" in output
 
 
 def test_a_class_of_the_chart_can_be_asked_for_but_not_declared(fleet: dict[str, Any]) -> None:
@@ -130,11 +130,11 @@ def test_a_field_that_the_minor_drops_is_an_error_at_its_own_path(fleet: dict[st
     fleet["kubernetes"] = "1.35"
     fleet["claims"]["single-gpu"]["requests"]["gpu"]["tolerations"] = [{"operator": "Exists"}]
     fleet["classes"]["at-least-20g"]["extendedResourceName"] = "example.com/gpu"
-    told = refused(fleet)
-    assert told["claims.single-gpu.requests.gpu.tolerations"].startswith(
-        "on cluster lab: Kubernetes 1.35 drops this field without a word: feature gate DRADeviceTaints"
+    output = refused(fleet)
+    assert output["claims.single-gpu.requests.gpu.tolerations"].startswith(
+        "on cluster lab: Kubernetes 1.35 drops this field silently: feature gate DRADeviceTaints"
     )
-    assert "DRAExtendedResource" in told["classes.at-least-20g.extendedResourceName"]
+    assert "DRAExtendedResource" in output["classes.at-least-20g.extendedResourceName"]
     fleet["kubernetes"] = "1.36"
     assert planned(fleet)
 

@@ -1,4 +1,4 @@
-"""Queues of a stack file: what Kueue is told, and what it would refuse or leave waiting for ever."""
+"""Queues of a stack file: what Kueue is reported, and what it would refuse or leave waiting for ever."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def test_a_queue_s_workload_takes_what_its_claim_asks_for(fleet: dict[str, Any])
     }
 
 
-def test_kueue_is_told_the_mappings_and_whose_jobs_it_starts(fleet: dict[str, Any]) -> None:
+def test_kueue_is_reported_the_mappings_and_whose_jobs_it_starts(fleet: dict[str, Any]) -> None:
     fleet["queues"]["values"] = {"controllerManager": {"replicas": 2}}
     (cluster,) = planned(fleet).clusters
     release = cluster.releases[-1]
-    told = yaml.safe_load(release.values["managerConfig"]["controllerManagerConfigYaml"])
+    output = yaml.safe_load(release.values["managerConfig"]["controllerManagerConfigYaml"])
     assert (release.name, release.version, release.namespace) == ("kueue", "0.19.0", "kueue-system")
     assert release.values["controllerManager"] == {"replicas": 2}
-    assert told["resources"]["deviceClassMappings"] == [
+    assert output["resources"]["deviceClassMappings"] == [
         {"name": "gpus", "deviceClassNames": ["at-least-20g"]},
         {"name": "parts", "deviceClassNames": ["mig-5g", "mig-1g-5gb"]},
     ]
     selected = {"matchLabels": {"kubernetes.io/metadata.name": "gpu-workloads"}}
-    assert told["managedJobsNamespaceSelector"] == selected
+    assert output["managedJobsNamespaceSelector"] == selected
     assert all("kueue" in item.after for item in cluster.workloads)
     assert {item.name: dict(item.labels) for item in cluster.namespaces}["kueue-system"] == {}
 
@@ -132,7 +132,7 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         ["queues", "values"],
         {"controllerManager": {"replica": 2}},
         "queues.values.controllerManager.replica",
-        "is no value of chart 0.19.0; Helm would ignore it without a word\n",
+        "is no value of chart 0.19.0; Helm would ignore it silently\n",
     ),
     (
         ["queues", "values"],
@@ -179,7 +179,7 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
 @pytest.mark.parametrize(
     ("keys", "value", "path", "start"), WRONG, ids=[f"{item[2]}-{place}" for place, item in enumerate(WRONG)]
 )
-def test_what_a_queue_would_never_start_is_told_once(
+def test_what_a_queue_would_never_start_is_reported_once(
     fleet: dict[str, Any], keys: list[str], value: Any, path: str, start: str
 ) -> None:
     *outer, last = keys
@@ -187,19 +187,20 @@ def test_what_a_queue_would_never_start_is_told_once(
     for key in outer:
         place = place[key]
     place[last] = value
-    told = refused(fleet)
-    assert list(told) == [path]
-    assert told[path].startswith(start)
+    output = refused(fleet)
+    assert list(output) == [path]
+    assert output[path].startswith(start)
 
 
-def test_a_quota_of_a_class_that_nobody_serves_is_refused(fleet: dict[str, Any]) -> None:
+def test_a_quota_of_a_class_that_no_one_serves_is_refused(fleet: dict[str, Any]) -> None:
     second_cluster(fleet, {"example": {"version": "0.4.0"}})
     fleet["queues"]["clusterQueues"]["edge"] = {"cluster": "edge", "nominalQuota": {"gpus": 1}}
-    told = refused(fleet)
-    assert list(told) == ["queues.clusterQueues.edge.nominalQuota.gpus"]
-    assert told["queues.clusterQueues.edge.nominalQuota.gpus"] == (
+    output = refused(fleet)
+    assert list(output) == ["queues.clusterQueues.edge.nominalQuota.gpus"]
+    assert output["queues.clusterQueues.edge.nominalQuota.gpus"] == (
         "is a quota of classes that cluster edge does not have\n  got: at-least-20g\n"
-        "  allowed: gpu.example.com, mig-1g-5gb\n  fix: count a class that a driver or the stack brings there"
+        "  allowed: gpu.example.com, mig-1g-5gb\n"
+        "  fix: count a class that a driver or the stack installs there"
     )
 
 
@@ -218,7 +219,7 @@ def test_lending_needs_a_cohort(fleet: dict[str, Any]) -> None:
     fleet["queues"]["clusterQueues"]["research"]["reclaimWithinCohort"] = "Any"
     assert refused(fleet) == {
         "queues.clusterQueues.research.reclaimWithinCohort": (
-            "needs a cohort: nobody lends to this queue\n  fix: name a cohort"
+            "needs a cohort: no one lends to this queue\n  fix: name a cohort"
         )
     }
 

@@ -19,14 +19,14 @@ def lab(version: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
     return fleet
 
 
-def test_a_newer_version_is_planned_and_proved_with_a_warning_that_names_what_cannot_be_judged() -> None:
+def test_a_newer_version_is_planned_and_proved_with_a_warning_that_names_what_cannot_be_checked() -> None:
     plan = planned(lab("0.6.0"))
     (release,) = [item for item in plan.clusters[0].releases if item.driver == "gpu.nvidia.com"]
     assert release.version == "0.6.0"
     (warning,) = plan.warnings
     assert warning == (
         f"{NVIDIA}.version: 0.6.0 is not known to this program: values, defaults, feature gates, classes "
-        "and what it publishes are judged by 0.5.0, the newest known before it, and values that one would "
+        "and what it publishes are checked by 0.5.0, the newest known before it, and values that one would "
         "refuse are warnings"
     )
     assert prove(plan).fits
@@ -38,21 +38,21 @@ def test_a_value_that_only_the_new_chart_may_know_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "judged_by"),
+    ("version", "checked_by"),
     [("25.9.0", "25.8.1"), ("26.1.0", "25.12.0"), ("0.4.7", "0.4.1"), ("v0.6.0-rc.1", "0.5.0")],
 )
-def test_the_newest_version_before_it_stands_for_one_that_is_not_known(version: str, judged_by: str) -> None:
+def test_the_newest_version_before_it_stands_for_one_that_is_not_known(version: str, checked_by: str) -> None:
     nvidia = drivers.named("nvidia")
     assert nvidia is not None
-    found = nvidia.facts.judged_version(version)
+    found = nvidia.facts.checked_version(version)
     assert found is not None
-    assert (found.version, found.judged_by) == (version, judged_by)
-    assert nvidia.facts.attributes_in(version) == nvidia.facts.attributes_in(judged_by)
-    assert not nvidia.facts.is_older(version, judged_by)
+    assert (found.version, found.checked_by) == (version, checked_by)
+    assert nvidia.facts.attributes_in(version) == nvidia.facts.attributes_in(checked_by)
+    assert not nvidia.facts.is_older(version, checked_by)
 
 
 @pytest.mark.parametrize("version", ["latest", "0.5", ">=0.5.0", "0.0.1"])
 def test_what_is_no_whole_version_or_older_than_all_stands_for_nothing(version: str) -> None:
     nvidia = drivers.named("nvidia")
     assert nvidia is not None
-    assert nvidia.facts.judged_version(version) is None
+    assert nvidia.facts.checked_version(version) is None

@@ -1,4 +1,4 @@
-"""Published drivers of which too little is known: one is told what to write of them, and that works."""
+"""Published drivers of which too little is known: the message shows the lines to write, and they work."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from tests.fleet.plan.plan_helpers import planned, refused
 
 
 @pytest.mark.parametrize("name", sorted(unserved()))
-def test_who_asks_for_one_by_its_name_is_told_why_and_what_to_write(name: str) -> None:
-    fleet, told = h100(), unserved()[name]
+def test_an_unserved_driver_by_name_is_refused_with_the_lines_to_write(name: str) -> None:
+    fleet, output = h100(), unserved()[name]
     cluster(fleet)["drivers"][name] = {"version": "1.0.0"}
     assert refused(fleet) == {
         f"clusters.train.drivers.{name}": "is a DRA driver that this program does not serve by itself: "
-        f"{told.why}\n  got: {name}\n  fix: describe it: {told.description}, and its devices: devices: "
-        f"[{{driver: {told.publishes}, …}}] of pools"
+        f"{output.why}\n  got: {name}\n  fix: describe it: {output.description}, and its devices: devices: "
+        f"[{{driver: {output.publishes}, …}}] of pools"
     }
 
 
 @pytest.mark.parametrize("name", sorted(unserved()))
-def test_what_one_is_told_to_write_is_planned(name: str) -> None:
-    fleet, told = h100(), unserved()[name]
-    described = cast("dict[str, Any]", yaml12.parse_yaml(f"{{version: 1.0.0, {told.description}}}"))
+def test_what_one_has_to_write_is_planned(name: str) -> None:
+    fleet, output = h100(), unserved()[name]
+    described = cast("dict[str, Any]", yaml12.parse_yaml(f"{{version: 1.0.0, {output.description}}}"))
     cluster(fleet)["drivers"][name] = described
     cluster(fleet)["pools"]["others"] = {
         "machine": {"instanceType": "trn2.48xlarge", "cpus": 192, "memory": 2048},
         "nodes": {"min": 1, "max": 1},
-        "devices": [{"driver": told.publishes, "name": "device", "count": 2}],
+        "devices": [{"driver": output.publishes, "name": "device", "count": 2}],
     }
-    [release] = [one for one in planned(fleet).clusters[0].releases if one.driver == told.publishes]
-    assert release.chart == told.chart
+    [release] = [one for one in planned(fleet).clusters[0].releases if one.driver == output.publishes]
+    assert release.chart == output.chart
     assert described.get("values", {}).items() <= release.values.items()
 
 

@@ -31,7 +31,7 @@ ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 CAPACITY = "device.capacity['gpu.nvidia.com']"
 
 
-def judge(expression: str, device: CelDevice = GPU, minor: str = "1.36") -> tuple[str, str]:
+def check(expression: str, device: CelDevice = GPU, minor: str = "1.36") -> tuple[str, str]:
     verdict = environment(minor).compile(expression).evaluate(device)
     return verdict.outcome, verdict.message
 
@@ -66,7 +66,7 @@ def judge(expression: str, device: CelDevice = GPU, minor: str = "1.36") -> tupl
     ],
 )
 def test_a_selector_is_true_or_false(expression: str, outcome: str) -> None:
-    assert judge(expression) == (outcome, "")
+    assert check(expression) == (outcome, "")
 
 
 @pytest.mark.parametrize(
@@ -84,17 +84,17 @@ def test_a_selector_is_true_or_false(expression: str, outcome: str) -> None:
     ],
 )
 def test_what_cannot_be_evaluated_is_an_error(expression: str, message: str) -> None:
-    assert judge(expression) == ("error", message)
+    assert check(expression) == ("error", message)
 
 
 def test_an_attribute_that_is_no_bool_is_no_answer() -> None:
-    outcome, message = judge(f"{ATTRIBUTES}.type")
+    outcome, message = check(f"{ATTRIBUTES}.type")
     assert outcome == "error"
     assert message.startswith("CEL result of type string could not be converted to bool")
 
 
 def test_an_error_hides_behind_a_false_clause() -> None:
-    assert judge(f"{ATTRIBUTES}.model == 'x' && device.driver == 'other'") == ("false", "")
+    assert check(f"{ATTRIBUTES}.model == 'x' && device.driver == 'other'") == ("false", "")
 
 
 LISTS = CelDevice.of(
@@ -191,7 +191,7 @@ def test_a_field_of_a_later_minor_is_refused() -> None:
     ],
 )
 def test_the_functions_that_few_selectors_use_are_evaluated_too(expression: str) -> None:
-    assert judge(expression) == ("true", "")
+    assert check(expression) == ("true", "")
 
 
 def test_sorting_by_a_key_is_refused_before_1_35() -> None:
@@ -204,13 +204,13 @@ def test_sorting_by_a_key_is_refused_before_1_35() -> None:
     ["lists.range(2000).transformMap(i, v, v).size() == 1"],
 )
 def test_what_would_take_too_long_or_too_much_is_unknown(expression: str) -> None:
-    outcome, said = judge(expression)
+    outcome, said = check(expression)
     assert outcome == "unknown"
     assert "cannot be evaluated here" in said
 
 
 def test_a_function_of_a_later_minor_is_refused() -> None:
-    assert judge("[2, 1].sort() == [1, 2]", minor="1.35") == ("true", "")
+    assert check("[2, 1].sort() == [1, 2]", minor="1.35") == ("true", "")
     with pytest.raises(CelInvalid, match="undeclared reference to 'sort'"):
         environment("1.34").compile("[2, 1].sort() == [1, 2]")
 
@@ -231,7 +231,7 @@ def test_a_function_of_a_later_minor_is_refused() -> None:
         "cel.bind(a, device.attributes, a['absent.example.com'].size() == 0)",
     ],
 )
-def test_what_cannot_be_judged_here_is_said_to_be_so(expression: str) -> None:
+def test_what_cannot_be_checked_here_is_said_to_be_so(expression: str) -> None:
     with pytest.raises(CelUnsupported):
         environment("1.36").compile(expression)
 
@@ -262,11 +262,11 @@ def test_an_unknown_minor_has_no_environment(minor: str) -> None:
     ],
 )
 def test_a_clause_on_an_unknown_value_is_unknown(expression: str, outcome: str) -> None:
-    assert judge(expression, PREDICTED)[0] == outcome
+    assert check(expression, PREDICTED)[0] == outcome
 
 
 def test_an_unknown_names_its_value() -> None:
-    _, message = judge(f"{CAPACITY}.memory.compareTo(quantity('1Gi')) > 0", PREDICTED)
+    _, message = check(f"{CAPACITY}.memory.compareTo(quantity('1Gi')) > 0", PREDICTED)
     assert message == 'device.capacity["gpu.nvidia.com"].memory is not known before the device exists'
 
 

@@ -1,4 +1,4 @@
-"""Devices that are equal in all that a selector reads are judged once; every other difference counts."""
+"""Devices that are equal in all that a selector reads are checked once; every other difference counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def verdicts(expression: str, *devices: CelDevice, minor: str = "1.36") -> list[
     return [program.evaluate(each).outcome for each in devices]
 
 
-def test_devices_that_differ_in_what_nobody_reads_have_one_verdict() -> None:
+def test_devices_that_differ_in_what_no_one_reads_have_one_verdict() -> None:
     program = environment("1.36").compile(f"{ATTRIBUTES}.type == 'gpu' && {ATTRIBUTES}.named == 'fully'")
     first, second = attributes(index={"int": 1}), attributes(index={"int": 2})
     assert first.key != second.key
@@ -72,7 +72,7 @@ def test_devices_that_differ_in_what_nobody_reads_have_one_verdict() -> None:
         (f"{ATTRIBUTES}.type == 'gpu'", attributes(more={}), ["true", "error"]),
     ],
 )
-def test_devices_that_differ_in_what_is_read_are_judged_apart(
+def test_devices_that_differ_in_what_is_read_are_checked_apart(
     expression: str, other: CelDevice, outcomes: list[str]
 ) -> None:
     assert verdicts(expression, device(), other) == outcomes

@@ -1,4 +1,4 @@
-"""Minors that judge an expression alike share what it was compiled to, and what it says of a device."""
+"""Minors that check an expression alike share what it was compiled to, and what it says of a device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIST: dict[str, Any] = {"name": "a", "attributes": {"sizes": {"ints": [1, 2]}}}
         (f"{PLAIN} && 'a'.indexOf('', 7) == 7", {34: 34, 35: 34, 36: 34, 37: 37}),
     ],
 )
-def test_the_words_of_an_expression_tell_which_minors_judge_it_alike(
+def test_the_words_of_an_expression_report_which_minors_check_it_alike(
     expression: str, oldest: dict[int, int]
 ) -> None:
     assert {minor: oldest_alike(expression, minor) for minor in oldest} == oldest
@@ -37,7 +37,7 @@ def test_what_one_minor_has_evaluated_the_others_know() -> None:
     )
 
 
-def test_only_the_newest_minors_judge_devices_with_lists() -> None:
+def test_only_the_newest_minors_check_devices_with_lists() -> None:
     device = CelDevice.of(LIST, "a.example.com")
     verdicts = {
         minor: environment(minor).compile(PLAIN).evaluate(device) for minor in ("1.37", "1.36", "1.34")

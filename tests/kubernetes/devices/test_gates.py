@@ -30,7 +30,7 @@ def test_a_field_is_dropped_exactly_where_its_gate_is_off(kind: str, minor: str)
         assert [item.gate for item in dropped] == off[:1], path
 
 
-def test_an_empty_field_is_not_told_as_lost() -> None:
+def test_an_empty_field_is_not_reported_as_lost() -> None:
     value: dict[str, Any] = {"spec": {"devices": {"requests": [{"exactly": {"tolerations": []}}]}}}
     assert drop_disabled("ResourceClaim", value, "1.34")[1] == ()
 

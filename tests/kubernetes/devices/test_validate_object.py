@@ -39,7 +39,7 @@ def devices(claim: dict[str, Any]) -> dict[str, Any]:
     return claim["spec"]["devices"]
 
 
-def told(claim: dict[str, Any], minor: str = "1.36") -> list[tuple[str, str, bool]]:
+def output(claim: dict[str, Any], minor: str = "1.36") -> list[tuple[str, str, bool]]:
     return [
         (problem.path, problem.what, problem.server)
         for problem in validate_object("ResourceClaim", claim, minor)
@@ -47,7 +47,7 @@ def told(claim: dict[str, Any], minor: str = "1.36") -> list[tuple[str, str, boo
 
 
 def test_a_valid_claim_has_no_problem(claim: dict[str, Any]) -> None:
-    assert told(claim) == []
+    assert output(claim) == []
 
 
 def test_defaults_are_written_as_the_server_stores_them(claim: dict[str, Any]) -> None:
@@ -101,7 +101,7 @@ def test_all_devices_are_written_without_a_count() -> None:
         ),
     ],
 )
-def test_a_broken_request_is_told_with_what_the_server_would_say(
+def test_a_broken_request_is_reported_with_what_the_server_would_say(
     claim: dict[str, Any],
     devices: dict[str, Any],
     change: dict[str, Any],
@@ -111,12 +111,12 @@ def test_a_broken_request_is_told_with_what_the_server_would_say(
     server: bool,
 ) -> None:
     devices["requests"][0]["exactly"] |= change
-    assert told(claim) == [(f"spec.devices.requests[0].exactly.{path}", what, server)]
+    assert output(claim) == [(f"spec.devices.requests[0].exactly.{path}", what, server)]
 
 
 def test_a_request_needs_exactly_one_of_its_two_forms(claim: dict[str, Any], devices: dict[str, Any]) -> None:
     devices["requests"][0]["firstAvailable"] = [{"name": "b", "deviceClassName": "x"}]
-    assert told(claim) == [
+    assert output(claim) == [
         ("spec.devices.requests[0]", "must have exactly one of exactly and firstAvailable", True)
     ]
 
@@ -126,7 +126,7 @@ def test_both_attributes_in_one_constraint_are_refused_although_the_server_accep
 ) -> None:
     devices["constraints"][0]["distinctAttribute"] = "a/b"
     what = "must not have both matchAttribute and distinctAttribute"
-    assert told(claim) == [("spec.devices.constraints[0]", what, False)]
+    assert output(claim) == [("spec.devices.constraints[0]", what, False)]
 
 
 @pytest.mark.parametrize("reference", ["nope", "gpu/a", "any/b", "a/b/c"])
@@ -134,48 +134,50 @@ def test_a_reference_must_name_a_request_of_the_claim(
     claim: dict[str, Any], devices: dict[str, Any], reference: str
 ) -> None:
     devices["config"][0]["requests"] = [reference]
-    assert [server for _, _, server in told(claim)] == [True]
+    assert [server for _, _, server in output(claim)] == [True]
 
 
 def test_more_devices_than_a_claim_can_hold_are_refused(
     claim: dict[str, Any], devices: dict[str, Any]
 ) -> None:
     devices["requests"][0]["exactly"]["count"] = 32
-    assert told(claim) == [("spec.devices.requests", "must ask for at most 32 devices in one claim", False)]
+    assert output(claim) == [("spec.devices.requests", "must ask for at most 32 devices in one claim", False)]
 
 
-def test_tolerations_on_1_35_are_told_to_be_dropped(claim: dict[str, Any], devices: dict[str, Any]) -> None:
+def test_tolerations_on_1_35_are_reported_to_be_dropped(
+    claim: dict[str, Any], devices: dict[str, Any]
+) -> None:
     devices["requests"][0]["exactly"]["tolerations"] = [{"operator": "Exists"}]
-    assert told(claim, "1.35") == [
+    assert output(claim, "1.35") == [
         (
             "spec.devices.requests[0].exactly.tolerations",
             (
-                "Kubernetes 1.35 drops this field without a word: feature gate DRADeviceTaints is off there; "
+                "Kubernetes 1.35 drops this field silently: feature gate DRADeviceTaints is off there; "
                 "it is on from 1.36"
             ),
             False,
         )
     ]
-    assert told(claim, "1.36") == []
+    assert output(claim, "1.36") == []
 
 
 def test_a_constraint_that_loses_its_only_attribute_is_refused_by_the_server(
     claim: dict[str, Any], devices: dict[str, Any]
 ) -> None:
     devices["constraints"] = [{"distinctAttribute": "a/b"}]
-    assert told(claim, "1.34")[0] == (
+    assert output(claim, "1.34")[0] == (
         "spec.devices.constraints[0]",
         "must have matchAttribute or distinctAttribute",
         True,
     )
-    assert told(claim, "1.36") == []
+    assert output(claim, "1.36") == []
 
 
 def test_what_cannot_be_read_is_refused_even_in_a_field_that_is_dropped(
     claim: dict[str, Any], devices: dict[str, Any]
 ) -> None:
     devices["requests"][0]["exactly"]["capacity"] = {"requests": {"memory": "1GiB"}}
-    assert [server for _, what, server in told(claim, "1.34") if "quantity" in what] == [True]
+    assert [server for _, what, server in output(claim, "1.34") if "quantity" in what] == [True]
 
 
 def test_selectors_are_compiled_where_a_compiler_is_given(
@@ -203,7 +205,7 @@ def test_an_object_of_another_version_is_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_random_objects_are_judged_without_a_traceback(seed: int) -> None:
+def test_random_objects_are_checked_without_a_traceback(seed: int) -> None:
     broken = Random(seed)
     kind, value = ObjectMaker(broken, 0.05).any()
     for minor in ("1.34", "1.36"):
@@ -255,7 +257,7 @@ def metadata(claim: dict[str, Any], **fields: Any) -> dict[str, Any]:
         ({"name": "c", "labels": {"a b": "x"}}, ["metadata.labels[a b]"]),
     ],
 )
-def test_metadata_is_judged_as_the_server_does(
+def test_metadata_is_checked_as_the_server_does(
     claim: dict[str, Any], fields: dict[str, Any], found: list[str]
 ) -> None:
     assert paths("ResourceClaim", metadata(claim, **fields)) == found

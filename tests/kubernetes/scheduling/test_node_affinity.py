@@ -40,8 +40,8 @@ def fields(*demands: Object) -> Object:
 
 
 def required(*terms: Object) -> Object:
-    wanted = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
-    return {"nodeAffinity": wanted}
+    requested = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    return {"nodeAffinity": requested}
 
 
 NAMED = one("metadata.name", "In", "host_1")
@@ -230,12 +230,12 @@ def test_a_pod_goes_where_selector_and_affinity_allow_it(
         (one("k", "Equals", "5"), "no", "no", "no"),
     ],
 )
-def test_a_requirement_judges_a_label_that_is_there_is_not_there_or_is_not_known(
+def test_a_requirement_checks_a_label_that_is_there_is_not_there_or_is_not_known(
     demand: Object, present: Answer, absent: Answer, unknown: Answer
 ) -> None:
-    wanted = Requirement.of(demand)
+    requested = Requirement.of(demand)
     held: tuple[Held, ...] = ("5", MissingLabel.ABSENT, MissingLabel.UNKNOWN)
-    assert tuple(wanted.holds(label) for label in held) == (present, absent, unknown)
+    assert tuple(requested.holds(label) for label in held) == (present, absent, unknown)
 
 
 def test_a_label_that_is_no_number_is_neither_greater_nor_less() -> None:
@@ -254,16 +254,16 @@ def test_a_label_that_is_no_number_is_neither_greater_nor_less() -> None:
     ],
 )
 def test_an_unknown_label_leaves_open_what_nothing_else_decides(node: Labels, answer: Answer) -> None:
-    wanted = RequiredNodeAffinity.of({"a": "1"}, required(labels(one("b", "In", "2"))))
-    assert wanted.matches(node) == answer
+    requested = RequiredNodeAffinity.of({"a": "1"}, required(labels(one("b", "In", "2"))))
+    assert requested.matches(node) == answer
 
 
 def test_a_name_that_is_not_known_leaves_open_who_is_meant() -> None:
-    wanted = RequiredNodeAffinity.of(None, required(fields(NAMED)))
-    assert wanted.matches(all_labels({})) == "unknown"
+    requested = RequiredNodeAffinity.of(None, required(fields(NAMED)))
+    assert requested.matches(all_labels({})) == "unknown"
 
 
-def test_who_may_be_meant_is_judged_without_asking_for_more_labels_than_needed() -> None:
+def test_who_may_be_meant_is_checked_without_asking_for_more_labels_than_needed() -> None:
     asked: list[str] = []
 
     def held(key: str) -> Held:
@@ -277,10 +277,10 @@ def test_who_may_be_meant_is_judged_without_asking_for_more_labels_than_needed()
     assert not RequiredNodeAffinity.of({"a": "1"}, terms).may_match(all_labels({"a": "1"}))
 
 
-def test_what_a_pod_asks_for_is_told_by_its_keys() -> None:
-    wanted = RequiredNodeAffinity.of({"a": "1"}, required(labels(one("b", "Exists")), fields(NAMED)))
-    assert wanted.keys == {"a", "b"}
-    assert wanted.chooses
+def test_what_a_pod_asks_for_is_reported_by_its_keys() -> None:
+    requested = RequiredNodeAffinity.of({"a": "1"}, required(labels(one("b", "Exists")), fields(NAMED)))
+    assert requested.keys == {"a", "b"}
+    assert requested.chooses
     assert not RequiredNodeAffinity.of({}, {}).chooses
 
 

@@ -111,11 +111,11 @@ def test_a_pod_whose_toleration_has_no_key_and_is_equal_is_never_admitted() -> N
         (toleration(value="present"), False),
     ],
 )
-def test_a_taint_whose_value_nobody_knows_may_be_tolerated_by_its_key(given: Object, may: bool) -> None:
+def test_a_taint_whose_value_no_one_knows_may_be_tolerated_by_its_key(given: Object, may: bool) -> None:
     assert Toleration.of(given).may_tolerate("gpu") == may
 
 
-def test_a_soft_taint_keeps_off_nobody() -> None:
+def test_a_soft_taint_keeps_off_no_one() -> None:
     soft, hard = (Taint(key="a", effect=effect) for effect in ("PreferNoSchedule", "NoExecute"))
     assert untolerated_taints([soft, hard], ()) == [hard]
     assert tolerations_for([soft, hard]) == (Toleration(key="a", effect="NoExecute"),)
@@ -151,7 +151,7 @@ def test_each_taint_is_tolerated_once_in_stable_order_and_none_that_is_tolerated
         ),
     ],
 )
-def test_a_taint_is_told_as_kubectl_writes_it_and_answered_in_yaml(
+def test_a_taint_is_reported_as_kubectl_writes_it_and_answered_in_yaml(
     taint: Object, text: str, answer: str
 ) -> None:
     assert str(Taint.of(taint)) == text

@@ -18,8 +18,8 @@ from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import encode
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.gate.verdict import Expected, judge
-from dra_fleet.policy.gate.without_engine import judge_record
+from dra_fleet.policy.gate.verdict import Expected, check
+from dra_fleet.policy.gate.without_engine import check_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -121,9 +121,9 @@ def evasions(folder: Path = FOLDER, *files: Path) -> Iterator[tuple[str, Evasion
     """
     for file in files or sorted(folder.rglob("*.yaml")):
         with file.open(encoding="utf-8") as text:
-            for number, told in enumerate(yaml.load_all(text, _Loader)):
+            for number, output in enumerate(yaml.load_all(text, _Loader)):
                 name = file.relative_to(folder).with_suffix("").as_posix()
-                yield f"{name}-{number + 1}" if number else name, _evasion(told)
+                yield f"{name}-{number + 1}" if number else name, _evasion(output)
 
 
 class _Loader(yaml.CSafeLoader):
@@ -142,11 +142,11 @@ _Loader.add_constructor("!unknown", lambda loader, node: Missing.UNKNOWN)  # noq
 _Loader.add_constructor("!secret", _secret)
 
 
-def _evasion(told: dict[str, Any]) -> Evasion:
-    resources = tuple(Evaded(**resource) for resource in told.pop("resources"))
-    finds = tuple(Expectation(**expected) for expected in told.pop("finds"))
-    way = told.pop("way", None) or told.pop("program")
-    return Evasion(way=way, resources=resources, finds=finds, **told)
+def _evasion(output: dict[str, Any]) -> Evasion:
+    resources = tuple(Evaded(**resource) for resource in output.pop("resources"))
+    finds = tuple(Expectation(**expected) for expected in output.pop("finds"))
+    way = output.pop("way", None) or output.pop("program")
+    return Evasion(way=way, resources=resources, finds=finds, **output)
 
 
 def _by_engine(evasion: Evasion) -> list[Found]:
@@ -233,10 +233,10 @@ def _in_the_stack(evasion: Evasion, resource: Evaded) -> analyzer_pb2.AnalyzerRe
 
 
 def _by_events(evasion: Evasion) -> list[Found]:
-    """As the gate judges the saved events of a preview without the pack, with why it proves nothing."""
+    """As the gate checks the saved events of a preview without the pack, with why it proves nothing."""
     record = read_record(_lines(evasion), "events")
-    judge_record(record, _config(evasion))
-    verdict = judge(record, Expected(preset=evasion.preset))
+    check_record(record, _config(evasion))
+    verdict = check(record, Expected(preset=evasion.preset))
     said = [
         Found(rule=one.rule, resource=one.urn.rpartition("::")[2], level=one.level, message=one.message)
         for one in verdict.findings

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.policy.gate import preset, running
-from dra_fleet.policy.gate.verdict import Expected, judge
+from dra_fleet.policy.gate.verdict import Expected, check
 from dra_fleet.policy.rule_cases import Declared
 from tests.policy.other_project import OtherProject
 
@@ -68,9 +68,9 @@ def gate(project: OtherProject, **variables: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def finds_the_old_cluster(told: dict[str, Any]) -> bool:
-    return (told["exitCode"], told["problems"]) == (1, []) and (FLOOR, OLD.urn) in {
-        (found["rule"], found["urn"]) for found in told["findings"] if found["level"] == "mandatory"
+def finds_the_old_cluster(output: dict[str, Any]) -> bool:
+    return (output["exitCode"], output["problems"]) == (1, []) and (FLOOR, OLD.urn) in {
+        (found["rule"], found["urn"]) for found in output["findings"] if found["level"] == "mandatory"
     }
 
 
@@ -80,7 +80,7 @@ def put_shadows(folder: Path, names: tuple[str, ...]) -> None:
         (folder / name / "__init__.py").write_text(SHADOW, encoding="utf-8")
 
 
-def test_modules_in_the_judged_folder_are_not_the_pack_s(project: OtherProject) -> None:
+def test_modules_in_the_checked_folder_are_not_the_pack_s(project: OtherProject) -> None:
     put_shadows(project.folder, BESIDE)
     rules = project.folder / "policies" / "rules"
     rules.mkdir()
@@ -88,7 +88,7 @@ def test_modules_in_the_judged_folder_are_not_the_pack_s(project: OtherProject) 
     assert finds_the_old_cluster(gate(project))
 
 
-def test_modules_on_the_judged_path_are_not_the_pack_s(project: OtherProject, tmp_path: Path) -> None:
+def test_modules_on_the_checked_path_are_not_the_pack_s(project: OtherProject, tmp_path: Path) -> None:
     put_shadows(tmp_path / "shadows", ON_THE_PATH)
     # The program's own start needs a whole SDK: it takes the folder off its path again.
     host = Path(project.environment["PATH"].split(os.pathsep)[0]) / "python"
@@ -123,9 +123,9 @@ def test_a_program_that_ends_the_pack_passes_no_gate(project: OtherProject) -> N
     program = project.folder / "__main__.py"
     kills = KILLS.format(pack=str(running.RUN_PACK.with_name("__main__.py")))
     program.write_text(kills + program.read_text(encoding="utf-8"), encoding="utf-8")
-    told = gate(project)
-    assert told["exitCode"] == 3, told
-    assert any("preview failed" in problem for problem in told["problems"]), told
+    output = gate(project)
+    assert output["exitCode"] == 3, output
+    assert any("preview failed" in problem for problem in output["problems"]), output
 
 
 def test_a_program_that_changes_the_pack_passes_no_gate(
@@ -140,12 +140,12 @@ def test_a_program_that_changes_the_pack_passes_no_gate(
     program = project.folder / "__main__.py"
     program.write_text(f"open({str(pack / 'rule.py')!r}, 'w').close()\n", encoding="utf-8")
     record = running.preview("dev", directory=project.folder, config=preset.config("standard"))
-    told = judge(record, Expected(preset="standard"))
-    assert told.exit_code == 3
-    (problem,) = told.problems
+    output = check(record, Expected(preset="standard"))
+    assert output.exit_code == 3
+    (problem,) = output.problems
     assert problem == (
         f"1 files of the pack changed during the preview, the first is {pack / 'rule.py'}; "
-        "fix: find out who changed it, and judge with an unchanged pack"
+        "fix: find out who changed it, and check with an unchanged pack"
     )
 
 
@@ -175,7 +175,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_what_no_preview_shows_is_judged_before_it_is_made(how: str, tmp_path: Path, tools: Toolset) -> None:
+def test_what_no_preview_shows_is_checked_before_it_is_made(how: str, tmp_path: Path, tools: Toolset) -> None:
     project = OtherProject(tmp_path, tools, HIDDEN + WAYS[how])
     assert gate(project)["exitCode"] == 0
     done = project.run("up", "--yes", "--policy-pack", str(running.RUN_PACK))

@@ -18,7 +18,7 @@ import yaml
 from dra_fleet.core.declared.resources import Resource
 from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy import pack
-from dra_fleet.policy.judging import judge
+from dra_fleet.policy.checking import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -157,7 +157,7 @@ def _found(type_: str, properties: dict[str, Any]) -> Iterator[str]:
     """The rules that find something in a wrapper beside NVIDIA's DRA driver."""
     program = [_resource("driver", *DRIVER), _resource("wrapper", type_, properties)]
     for rule in pack.RULES:
-        if any(each.urn == program[1].urn for each in judge(rule, program, rule.settings({}))):
+        if any(each.urn == program[1].urn for each in check(rule, program, rule.settings({}))):
             yield rule.name
 
 

@@ -84,8 +84,8 @@ def test_standard_stops_only_programs_with_devices_or_credentials() -> None:
 def test_a_published_program_has_exactly_its_findings(program: Evasion) -> None:
     found = program.found()
     said = sorted((one.level, one.rule, one.resource) for one in found)
-    wanted = sorted((one.level, one.rule, one.resource) for one in program.finds)
-    assert said == wanted, "\n".join(f"{one.level} {one.rule} {one.message}" for one in found)
+    requested = sorted((one.level, one.rule, one.resource) for one in program.finds)
+    assert said == requested, "\n".join(f"{one.level} {one.rule} {one.message}" for one in found)
     for expected in program.finds:
         assert any(expected.met_by(one) for one in found), expected
 

@@ -44,9 +44,9 @@ UNHEARD = Declared(
 )
 
 
-def wrong(declared: Declared, key: str, value: object, told: tuple[str, str, str], *, known: bool) -> Break:
+def wrong(declared: Declared, key: str, value: object, output: tuple[str, str, str], *, known: bool) -> Break:
     place = f"values.{key}"
-    problem, allowed, fix = told
+    problem, allowed, fix = output
     return Break(
         resource=declared.name,
         path=("values", *key.split(".")),
@@ -79,7 +79,7 @@ CASES = (
                 "resources-computeDomains",
                 {"enabled": False},
                 (
-                    "is no value of chart 25.12.0; Helm would ignore it without a word",
+                    "is no value of chart 25.12.0; Helm would ignore it silently",
                     f"{SECTION}, {SECTION}.enabled, resources.gpus; 92 are known",
                     "did you mean resources.computeDomains?",
                 ),
@@ -97,7 +97,7 @@ CASES = (
                 "driver.enable",
                 False,
                 (
-                    "is no value of chart v25.10.0; Helm would ignore it without a word",
+                    "is no value of chart v25.10.0; Helm would ignore it silently",
                     "driver.enabled, driver.rdma.enabled, driver.env; 281 are known",
                     "did you mean driver.enabled?",
                 ),
@@ -111,7 +111,7 @@ CASES = (
                     said(
                         DRIVER,
                         "values.resources.gpus.enabled is one key with dots in it, which Helm ignores "
-                        "without a word",
+                        "silently",
                         "one key below the other",
                         "write resources: {gpus: {enabled: …}}",
                     ),

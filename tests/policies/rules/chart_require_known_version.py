@@ -11,10 +11,10 @@ def chart(name: str, **more: str) -> Declared:
     return Declared(type="kubernetes:helm.sh/v3:Release", name="c", properties={"chart": name, **more})
 
 
-def unheard(declared: Declared, told: str, known: str, nearest: str) -> str:
+def unheard(declared: Declared, output: str, known: str, nearest: str) -> str:
     return said(
         declared,
-        f"{told}, so the values of {known.partition(': ')[0]} are judged by {nearest}",
+        f"{output}, so the values of {known.partition(': ')[0]} are checked by {nearest}",
         known.partition(": ")[2],
         "use one of these, or compare the values with the chart's own values.yaml",
     )
@@ -23,7 +23,7 @@ def unheard(declared: Declared, told: str, known: str, nearest: str) -> str:
 GPU = "dra-driver-nvidia-gpu: 0.4.0, 0.4.1, 0.5.0"
 OPERATOR = "gpu-operator: v25.10.0, v26.7.0"
 RANGES = ("0.5", "latest", ">=0.4.0 <1")
-"""chart-pin-version judges these."""
+"""chart-pin-version checks these."""
 
 CASES = (
     RuleCase(

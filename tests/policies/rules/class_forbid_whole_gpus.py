@@ -98,7 +98,7 @@ CASES = (
                 messages=(
                     said(
                         NAMED,
-                        "spec.selectors cannot be judged: the expression is nested deeper than 32 levels; "
+                        "spec.selectors cannot be checked: the expression is nested deeper than 32 levels; "
                         "a server allows 250",
                         "selectors that can be evaluated here, because they may select whole GPUs",
                         "write them in another way, or list the class in the parameter mixed",

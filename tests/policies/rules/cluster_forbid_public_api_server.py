@@ -36,16 +36,19 @@ def opened(token: str, place: str, shown: str) -> str:
 
 
 def together(declared: Declared, place: str, shown: str) -> str:
-    told = "and together with the other ranges most of the Internet reaches the API server"
+    output = "and together with the other ranges most of the Internet reaches the API server"
     return said(
-        declared, f"{place} is {shown!r}, {told}", "listed ranges, or no public address", FIXES[declared.type]
+        declared,
+        f"{place} is {shown!r}, {output}",
+        "listed ranges, or no public address",
+        FIXES[declared.type],
     )
 
 
 def unread(declared: Declared, place: str, shown: str) -> str:
     return said(
         declared,
-        f"{place} is {shown}, no range of addresses, so nothing tells whom it lets in",
+        f"{place} is {shown}, no range of addresses, so nothing reports whom it lets in",
         "listed ranges, or no public address",
         "write an address or a range, such as 203.0.113.0/24",
     )
@@ -58,8 +61,8 @@ def dotted(path: tuple[str | int, ...]) -> str:
 def case(
     declared: Declared, *path: str | int, value: object, at: tuple[str | int, ...] = (), shown: str = ""
 ) -> RuleCase:
-    told = shown or ("absent" if value is REMOVED else repr(value))
-    message = opened(declared.type, dotted(at or path), told)
+    output = shown or ("absent" if value is REMOVED else repr(value))
+    message = opened(declared.type, dotted(at or path), output)
     unknown = dotted(path)
     broken = Break(resource="c", path=path, value=value, messages=(message,), unknown=unknown)
     return RuleCase(passing=(declared,), breaks=(broken,))

@@ -24,21 +24,21 @@ def operator(**values: Any) -> Declared:
     return Declared(type=RELEASE, name="operator", properties=properties)
 
 
-def wrong(shown: str, told: str, root: str) -> str:
+def wrong(shown: str, output: str, root: str) -> str:
     return said(
         driver(root),
-        f"{PLACE} is {shown}, and {told} has the GPU driver in {root}, so no devices are published there",
+        f"{PLACE} is {shown}, and {output} has the GPU driver in {root}, so no devices are published there",
         root,
         f'set nvidiaDriverRoot: "{root}"',
     )
 
 
-def misplaced(value: str, told: str, root: str) -> Break:
+def misplaced(value: str, output: str, root: str) -> Break:
     return Break(
         resource="driver",
         path=PATH,
         value=value,
-        messages=(wrong(repr(value), told, root),),
+        messages=(wrong(repr(value), output, root),),
         unknown=PLACE,
     )
 
@@ -174,7 +174,7 @@ CASES = (
                         "path into its own pods: no container starts with a mount on its root, so its pods "
                         "and all that wait for them never do",
                         OPERATOR_ROOT,
-                        "remove hostPaths.driverInstallDir, also where the host brings the GPU driver",
+                        "remove hostPaths.driverInstallDir, also if the host has the GPU driver",
                     ),
                 ),
                 unknown="values.hostPaths.driverInstallDir",

@@ -85,9 +85,9 @@ ACK_POOL = Declared(
 )
 
 
-def told(declared: Declared, place: str, title: str, where: str, fix: str) -> str:
-    beside = "beside the DRA driver (driver), so one GPU goes to two pods"
-    return said(declared, f"{place} lets {title} give out the GPUs of {where} {beside}", ONE, fix)
+def output(declared: Declared, place: str, title: str, where: str, fix: str) -> str:
+    beside = "beside the DRA driver (driver), so two pods get the same GPU"
+    return said(declared, f"{place} lets {title} advertise the GPUs of {where} {beside}", ONE, fix)
 
 
 def broken(
@@ -96,7 +96,7 @@ def broken(
     return Break(resource=declared.name, path=path, value=value, messages=(message,), unknown=unknown)
 
 
-OF_OPERATOR = told(
+OF_OPERATOR = output(
     OPERATOR,
     "values.devicePlugin.enabled",
     "the GPU Operator's device plugin",
@@ -147,10 +147,10 @@ TAINTED = Declared(
         "nodeTaints": ["team=ml:NoSchedule"],
     },
 )
-BY_DAEMON_SET = told(
+BY_DAEMON_SET = output(
     FREE_PLUGIN, f"{SPEC}.containers[0].image", "the device plugin's DaemonSet", "the pools tainted", APART
 )
-OF_FREE_OPERATOR = told(
+OF_FREE_OPERATOR = output(
     FREE_OPERATOR,
     "values.devicePlugin.enabled",
     "the GPU Operator's device plugin",
@@ -173,7 +173,7 @@ CASES = (
                 OPERATOR,
                 ("values", "gpuCluster"),
                 {"deployCR": True},
-                told(
+                output(
                     OPERATOR,
                     "values.gpuCluster.deployCR",
                     "the GPU Operator's DRA driver",
@@ -190,7 +190,7 @@ CASES = (
                 PLUGIN,
                 ("spec", "template", "spec", "nodeSelector", "gpus"),
                 "dra",
-                told(
+                output(
                     PLUGIN,
                     "spec.template.spec.containers[0].image",
                     "the device plugin's DaemonSet",
@@ -202,7 +202,7 @@ CASES = (
                 CHART,
                 ("values", "nodeSelector", "gpus"),
                 REMOVED,
-                told(CHART, "chart", "the device plugin's chart", "the same nodes", APART),
+                output(CHART, "chart", "the device plugin's chart", "the same nodes", APART),
             ),
         ),
     ),
@@ -213,7 +213,7 @@ CASES = (
                 DRA_POOL,
                 ("nodeConfig", "labels", TRIPLE[0]),
                 REMOVED,
-                told(
+                output(
                     DRA_POOL,
                     "nodeConfig.labels",
                     "GKE's device plugin",
@@ -226,7 +226,7 @@ CASES = (
                 PLUGIN,
                 ("spec", "template", "spec", "nodeSelector", "gpus"),
                 "dra",
-                told(
+                output(
                     PLUGIN,
                     "spec.template.spec.containers[0].image",
                     "the device plugin's DaemonSet",
@@ -238,7 +238,7 @@ CASES = (
                 EKS_POOL,
                 ("launchTemplate",),
                 REMOVED,
-                told(
+                output(
                     EKS_POOL,
                     "amiType",
                     "Bottlerocket's device plugin",
@@ -251,7 +251,7 @@ CASES = (
                 ACK_POOL,
                 ("labels", 0, "value"),
                 "default",
-                told(
+                output(
                     ACK_POOL,
                     "labels",
                     "ACK's device plugin",
@@ -277,14 +277,14 @@ CASES = (
                 FREE_CHART,
                 ("values", "tolerations"),
                 [{"operator": "Exists"}],
-                told(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
+                output(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
                 "values.tolerations",
             ),
             broken(
                 TAINTED,
                 ("nodeTaints", 0),
                 "nvidia.com/gpu=present:NoSchedule",
-                told(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
+                output(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
             ),
         ),
     ),
@@ -298,7 +298,7 @@ CASES = (
                 OF_FREE_OPERATOR,
                 "values.daemonsets",
             ),
-            # Nothing tells what a version tolerates that nobody knows.
+            # Nothing reports what a version tolerates that is unknown.
             broken(FREE_OPERATOR, ("version",), "v99.1.0", OF_FREE_OPERATOR),
         ),
     ),
@@ -312,7 +312,7 @@ CASES = (
                 gke_pool("kept-off", {}, []),
                 ("nodeConfig", "taints"),
                 [],
-                told(
+                output(
                     gke_pool("kept-off", {}, []),
                     "nodeConfig.labels",
                     "GKE's device plugin",

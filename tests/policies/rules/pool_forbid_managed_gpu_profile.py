@@ -36,8 +36,8 @@ def case(declared: Declared, *path: str | int, place: str) -> RuleCase:
     steps = (*path, "gpuProfile", "nvidia", "managementMode")
     message = said(
         declared,
-        f"{place} is 'Managed', so Azure's device plugin gives out the GPUs beside the DRA driver (driver)",
-        "Unmanaged where a DRA driver gives out the GPUs",
+        f"{place} is 'Managed', so Azure's device plugin advertises the GPUs beside the DRA driver (driver)",
+        "Unmanaged where a DRA driver advertises the GPUs",
         'set managementMode: "Unmanaged"',
     )
     broken = Break(resource=declared.name, path=steps, value="Managed", messages=(message,), unknown=place)

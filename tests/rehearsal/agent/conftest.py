@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="package")
-def agent_cluster(rehearsal_world: RehearsalWorld, tools: Toolset) -> Iterator[AgentCluster]:
+def agent_cluster(rehearsal_simulator: RehearsalWorld, tools: Toolset) -> Iterator[AgentCluster]:
     """Seven machines and the NVIDIA driver's chart."""
-    cluster = rehearsal_world.new_cluster(HARDWARE)
+    cluster = rehearsal_simulator.new_cluster(HARDWARE)
     made = AgentCluster(cluster=cluster, helm_binary=tools.helm)
     made.helm(
         *("install", "nvidia", str(chart_folder(*NVIDIA)), "--namespace", "nvidia-dra-driver"),
@@ -25,4 +25,4 @@ def agent_cluster(rehearsal_world: RehearsalWorld, tools: Toolset) -> Iterator[A
         *("--set", "resources.computeDomains.enabled=false"),
     )
     yield made
-    rehearsal_world.remove(cluster)
+    rehearsal_simulator.remove(cluster)

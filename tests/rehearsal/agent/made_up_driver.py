@@ -31,7 +31,7 @@ class MadeUp:
             type=kind, name=name, endpoint=str(self._endpoint), supported_versions=versions
         )
 
-    async def told(self, status: Any, _: Any) -> Any:
+    async def output(self, status: Any, _: Any) -> Any:
         """Whether it is registered."""
         say("registered" if status.plugin_registered else status.error)
         return message("RegistrationStatusResponse")()
@@ -77,7 +77,7 @@ async def serve(how: str) -> None:
     made_up = MadeUp(how, endpoint)
     registration = {
         "GetInfo": handler(made_up.info, "InfoRequest"),
-        "NotifyRegistrationStatus": handler(made_up.told, "RegistrationStatus"),
+        "NotifyRegistrationStatus": handler(made_up.output, "RegistrationStatus"),
     }
     plugin = {"NodePrepareResources": handler(made_up.prepare, "Claims")}
     servers: list[grpc.aio.Server] = []

@@ -19,12 +19,12 @@ from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
 )
 from dra_fleet.drivers.nvidia.simulation.compute_domains.parts import Controller, crash_of
 from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed, StartFailed
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 API = "resource.nvidia.com/v1beta1"
 UID = "4c0eefb0-b96a-4aa9-ac7f-468303cca798"
@@ -141,7 +141,7 @@ def test_a_second_look_changes_nothing() -> None:
     assert api.writes == []
 
 
-def test_a_template_of_somebody_else_is_not_taken_over() -> None:
+def test_a_template_of_someone_else_is_not_taken_over() -> None:
     other = {"kind": "ResourceClaimTemplate", "metadata": {"name": "pretrain-channel", "namespace": "ml"}}
     with pytest.raises(ApiError, match="error creating ResourceClaimTemplate 'ml/pretrain-channel'"):
         reconcile(FakeApi(domain(), other))
@@ -179,7 +179,7 @@ def test_a_number_that_became_free_is_given_again() -> None:
 
 
 @pytest.mark.parametrize(("clique", "by_clique"), [("", True), (FABRIC, False)])
-def test_without_cliques_the_domain_s_status_tells_who_is_there(clique: str, by_clique: bool) -> None:
+def test_without_cliques_the_domain_s_status_reports_who_is_there(clique: str, by_clique: bool) -> None:
     api = FakeApi(domain())
     assert join(api, "n1", clique, by_clique=by_clique)
     assert not join(api, "n1", clique, by_clique=by_clique)
@@ -189,7 +189,7 @@ def test_without_cliques_the_domain_s_status_tells_who_is_there(clique: str, by_
     assert api.objects["ComputeDomain", "pretrain"]["status"]["nodes"] == []
 
 
-def test_the_controller_tells_the_domain_who_is_in_its_cliques() -> None:
+def test_the_controller_reports_the_domain_who_is_in_its_cliques() -> None:
     api = FakeApi(domain())
     join(api, "n1")
     reconcile(api)
@@ -267,7 +267,7 @@ def test_an_unprepared_channel_takes_the_label_away() -> None:
         ),
     ],
 )
-def test_a_claim_that_cannot_be_in_its_domain_is_told_why(
+def test_a_claim_that_cannot_be_in_its_domain_is_reported_with_the_reason(
     asked: Object, labels: dict[str, str], text: str
 ) -> None:
     with pytest.raises(PrepareFailed, match=text):
@@ -288,7 +288,7 @@ def test_a_claim_that_cannot_be_in_its_domain_is_told_why(
         (claim(channel(), device="channel-9"), "requested device is not allocatable: channel-9"),
     ],
 )
-def test_wrong_configuration_of_a_channel_is_told_when_it_is_prepared(asked: Object, text: str) -> None:
+def test_wrong_configuration_of_a_channel_is_reported_when_it_is_prepared(asked: Object, text: str) -> None:
     made = plugin()
     with pytest.raises(PrepareFailed, match=text):
         made.prepare(asked, published(made))
@@ -300,13 +300,13 @@ def test_a_good_channel_is_prepared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "clique", "labels"),
+    ("output", "clique", "labels"),
     [("true", FABRIC, {"nvidia.com/gpu.clique": FABRIC}), ("true", None, {}), ("false", FABRIC, {})],
 )
 def test_the_fabric_s_label_is_set_where_it_was_asked_for(
-    told: str, clique: str | None, labels: dict[str, str]
+    output: str, clique: str | None, labels: dict[str, str]
 ) -> None:
-    assert plugin(GPU_CLIQUE_LABEL_ENABLED=told).node_labels(host(clique)) == labels
+    assert plugin(GPU_CLIQUE_LABEL_ENABLED=output).node_labels(host(clique)) == labels
 
 
 def test_the_host_s_own_imex_daemon_is_not_simulated() -> None:
@@ -337,6 +337,6 @@ def test_gates_that_the_driver_refuses_crash_its_other_pods_too(
         "command": [binary],
         "env": [{"name": "FEATURE_GATES", "value": gates}] if gates else [],
     }
-    told = crash_of({"spec": {"containers": [container]}})
-    assert (told is None) == (problem is None)
-    assert (problem or "") in (told or "")
+    output = crash_of({"spec": {"containers": [container]}})
+    assert (output is None) == (problem is None)
+    assert (problem or "") in (output or "")

@@ -10,11 +10,11 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.specs import slice_specs
 from dra_fleet.rehearsal.agent.driver_pod import is_ready, shows, start, status_of
 from dra_fleet.rehearsal.drivers import plugins_of
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 def host(gpu: str = "A100-SXM4-40GB", **nvidia: Any) -> Host:
@@ -177,7 +177,7 @@ def test_claims_may_hold_parts_only_where_gate_and_value_say_so(
 
 
 @pytest.mark.parametrize(
-    ("gates", "shares", "told"),
+    ("gates", "shares", "output"),
     [
         ("", "memory", "--consumable-shares requires feature gate ConsumableShares to be enabled"),
         (
@@ -187,10 +187,10 @@ def test_claims_may_hold_parts_only_where_gate_and_value_say_so(
         ),
     ],
 )
-def test_the_plugin_ends_on_shares_that_it_does_not_take(gates: str, shares: str, told: str) -> None:
+def test_the_plugin_ends_on_shares_that_it_does_not_take(gates: str, shares: str, output: str) -> None:
     pod = driver(gates)
     pod["spec"]["containers"][0]["env"].append({"name": "CONSUMABLE_SHARES", "value": shares})
-    assert told in (start(pod, host(driverVersion="580.126.09")).problem or "")
+    assert output in (start(pod, host(driverVersion="580.126.09")).problem or "")
 
 
 def test_with_dynamic_mig_every_partition_that_could_be_made_is_published_with_its_counters() -> None:

@@ -13,7 +13,7 @@ from dra_fleet.drivers.example.simulation.plugin import made_ready, start_proble
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 DRIVER = "gpu.example.com"
 NAMED = {"driver": DRIVER, "pool": "n1", "device": "gpu-0"}
@@ -25,14 +25,14 @@ def claim(*devices: Object, driver: str = DRIVER, waits_for: list[str] | None = 
     return {"metadata": {"name": "c"}, "status": status}
 
 
-def told(made: Object) -> list[tuple[str, str]]:
+def output(made: Object) -> list[tuple[str, str]]:
     devices: list[Object] = made["status"]["devices"]
     return [(item["type"], item["status"]) for device in devices for item in device["conditions"]]
 
 
 def test_each_condition_that_a_device_is_bound_by_is_set() -> None:
     made = made_ready(claim(waits_for=["Attached", "Configured"]), DRIVER)
-    assert told(made) == [("Attached", "True"), ("Configured", "True")]
+    assert output(made) == [("Attached", "True"), ("Configured", "True")]
     [device] = made["status"]["devices"]
     assert {key: device[key] for key in NAMED} == NAMED
     assert (device["conditions"][0]["reason"], device["conditions"][0]["message"]) == (
@@ -44,7 +44,7 @@ def test_each_condition_that_a_device_is_bound_by_is_set() -> None:
 def test_a_condition_that_was_false_becomes_true_and_others_are_kept() -> None:
     there = [{"type": "Attached", "status": "False"}, {"type": "Cooled", "status": "False"}]
     made = made_ready(claim({**NAMED, "conditions": there}, waits_for=["Attached"]), DRIVER)
-    assert told(made) == [("Cooled", "False"), ("Attached", "True")]
+    assert output(made) == [("Cooled", "False"), ("Attached", "True")]
 
 
 @pytest.mark.parametrize(

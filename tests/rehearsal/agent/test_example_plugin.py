@@ -12,7 +12,7 @@ import pytest
 
 from dra_fleet.drivers.example.simulation.plugin import ExamplePlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 
 HOST = ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [{"name": "n1"}]}).hosts()[0]
 
@@ -164,7 +164,7 @@ def test_of_two_configurations_the_last_is_applied() -> None:
         prepare(gpu_config(), wrong)
 
 
-def test_configuration_of_another_request_is_passed_over() -> None:
+def test_configuration_of_another_request_is_skipped() -> None:
     prepare(gpu_config(sharing={"strategy": "Turns"}), requests=("other",))
 
 
@@ -232,7 +232,7 @@ def test_configuration_of_another_request_is_passed_over() -> None:
         ),
     ],
 )
-def test_configuration_that_the_driver_does_not_take_is_refused_in_its_words(
+def test_configuration_that_the_driver_does_not_take_is_refused_with_the_same_message(
     parameters: dict[str, Any], profile: str, message: str
 ) -> None:
     with pytest.raises(PrepareFailed) as refused:

@@ -14,11 +14,11 @@ from dra_fleet.drivers.nvidia.simulation.machine import (
 )
 from dra_fleet.drivers.tpu.simulation.node_side import TpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 COS = {
     "image": "cos",

@@ -1,4 +1,4 @@
-"""Opaque configuration as the NVIDIA plugin judges it when it prepares a claim.
+"""Opaque configuration as the NVIDIA plugin checks it when it prepares a claim.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0,
 cmd/gpu-kubelet-plugin/device_state.go and api/nvidia.com/resource/v1beta1/validate.go.
@@ -17,7 +17,7 @@ ON = {"TimeSlicingSettings": True, "MPSSupport": True}
 OFF = {"TimeSlicingSettings": False, "MPSSupport": False}
 
 
-def judge(parameters: dict[str, Any], gates: dict[str, bool]) -> None:
+def check(parameters: dict[str, Any], gates: dict[str, bool]) -> None:
     """Prepare a device of the configuration's own type."""
     kind = {"MigDeviceConfig": "mig", "VfioDeviceConfig": "vfio"}.get(str(parameters.get("kind")), "gpu")
     text = ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())
@@ -45,7 +45,7 @@ def config(kind: str = "GpuConfig", **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_good_configuration_is_accepted(parameters: dict[str, Any]) -> None:
-    judge(parameters, ON)
+    check(parameters, ON)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_good_configuration_is_accepted(parameters: dict[str, Any]) -> None:
 )
 def test_bad_configuration_is_refused_in_the_drivers_words(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(PrepareFailed) as refused:
-        judge(parameters, ON)
+        check(parameters, ON)
     assert message in str(refused.value)
 
 
@@ -110,7 +110,7 @@ def test_bad_configuration_is_refused_in_the_drivers_words(parameters: dict[str,
 )
 def test_a_sharing_strategy_needs_its_gate(strategy: str, gate: str) -> None:
     with pytest.raises(PrepareFailed) as refused:
-        judge(config(sharing={"strategy": strategy}), OFF)
+        check(config(sharing={"strategy": strategy}), OFF)
     assert str(refused.value) == (
         "error preparing devices for claim n/c:u: prepare devices failed: error validating GPU config: "
         f'"{strategy}" is selected as the GPU sharing strategy, but the "{gate}" feature gate is not enabled'
@@ -143,7 +143,7 @@ def test_configuration_named_for_another_device_type_is_refused() -> None:
     )
 
 
-def test_configuration_that_names_a_main_request_is_passed_over_without_a_word() -> None:
+def test_configuration_that_names_a_main_request_is_skipped_silently() -> None:
     PLUGIN.prepare(claim(["gpu"]), PUBLISHED)
 
 
@@ -172,7 +172,7 @@ def test_a_device_that_is_no_longer_published_cannot_be_prepared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "requests", "told"),
+    ("kind", "requests", "output"),
     [
         ("mig", ["other"], "on a non-full-GPU device"),
         ("gpu", [], "with a device configuration"),
@@ -180,14 +180,14 @@ def test_a_device_that_is_no_longer_published_cannot_be_prepared() -> None:
     ],
 )
 def test_admin_access_is_for_whole_gpus_without_configuration(
-    kind: str, requests: list[str], told: str
+    kind: str, requests: list[str], output: str
 ) -> None:
     asked = claim(requests, "device")
     asked["status"]["allocation"]["devices"]["results"][0]["adminAccess"] = True
     with pytest.raises(PrepareFailed) as refused:
         PLUGIN.prepare(asked, {"device": {"attributes": {"type": {"string": kind}}}})
     assert str(refused.value) == (
-        f"error preparing devices for claim n/c:u: claim n/c:u requests admin access {told}, which is not "
+        f"error preparing devices for claim n/c:u: claim n/c:u requests admin access {output}, which is not "
         "supported"
     )
 
@@ -211,7 +211,7 @@ NOT_RECOGNIZED = (
 
 
 @pytest.mark.parametrize(
-    ("requests", "version", "told"),
+    ("requests", "version", "output"),
     [
         (["gpu/small"], "0.5.0", NOT_RECOGNIZED),
         (["gpu/small"], "0.4.1", NOT_RECOGNIZED),
@@ -220,13 +220,13 @@ NOT_RECOGNIZED = (
     ],
 )
 def test_configuration_of_a_compute_domain_is_decoded_but_not_applied_to_a_gpu(
-    requests: list[str], version: str, told: str
+    requests: list[str], version: str, output: str
 ) -> None:
-    assert of_the_other_plugin(requests, version) == told
+    assert of_the_other_plugin(requests, version) == output
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec", "told"),
+    ("kind", "spec", "output"),
     [
         (
             "ComputeDomain",
@@ -243,7 +243,7 @@ def test_configuration_of_a_compute_domain_is_decoded_but_not_applied_to_a_gpu(
     ],
 )
 def test_a_whole_compute_domain_is_decoded_and_no_configuration(
-    kind: str, spec: dict[str, Any], told: str
+    kind: str, spec: dict[str, Any], output: str
 ) -> None:
     asked = claim(["gpu/small"])
     asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config(
@@ -251,21 +251,21 @@ def test_a_whole_compute_domain_is_decoded_and_no_configuration(
     )
     with pytest.raises(PrepareFailed) as refused:
         NvidiaGpuPlugin({"name": "gpus", "image": "driver:v0.5.0"}).prepare(asked, PUBLISHED)
-    assert told in str(refused.value)
+    assert output in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("version", "told"),
+    ("version", "output"),
     [("0.4.1", NOT_RECOGNIZED), ("25.8.1", 'no kind "ComputeDomainClique" is registered')],
 )
-def test_a_whole_clique_is_decoded_by_drivers_that_have_them(version: str, told: str) -> None:
+def test_a_whole_clique_is_decoded_by_drivers_that_have_them(version: str, output: str) -> None:
     asked = claim(["gpu/small"])
     asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config(
         "ComputeDomainClique", metadata={"labels": {"a": "b"}}, daemons=[{"nodeName": "n", "index": 1}]
     )
     with pytest.raises(PrepareFailed) as refused:
         NvidiaGpuPlugin({"name": "gpus", "image": f"driver:v{version}"}).prepare(asked, PUBLISHED)
-    assert told in str(refused.value)
+    assert output in str(refused.value)
 
 
 def test_a_field_of_a_later_version_is_unknown_to_an_earlier_one() -> None:
@@ -277,18 +277,18 @@ def test_a_field_of_a_later_version_is_unknown_to_an_earlier_one() -> None:
         NvidiaGpuPlugin({"name": "gpus", "image": "driver:v0.4.1"}).prepare(asked, PUBLISHED)
 
 
-@pytest.mark.parametrize(("version", "told"), [("25.8.1", "no kind"), ("25.12.0", "cannot apply")])
-def test_configuration_of_passthrough_is_decoded_from_25_12_0_on(version: str, told: str) -> None:
+@pytest.mark.parametrize(("version", "output"), [("25.8.1", "no kind"), ("25.12.0", "cannot apply")])
+def test_configuration_of_passthrough_is_decoded_from_25_12_0_on(version: str, output: str) -> None:
     plugin = NvidiaGpuPlugin({"name": "gpus", "image": f"driver:v{version}"})
     asked = claim(["gpu/small"])
     asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config("VfioDeviceConfig")
-    with pytest.raises(PrepareFailed, match=told):
+    with pytest.raises(PrepareFailed, match=output):
         plugin.prepare(asked, PUBLISHED)
 
 
 def test_an_unknown_backend_of_passthrough_is_refused() -> None:
     with pytest.raises(PrepareFailed) as refused:
-        judge(config("VfioDeviceConfig", iommu={"backendPolicy": "Newest"}), ON)
+        check(config("VfioDeviceConfig", iommu={"backendPolicy": "Newest"}), ON)
     assert str(refused.value).endswith(
         "error validating GPU config: unknown IOMMU backend policy: Newest, supported IOMMU backend "
         "policies: LegacyOnly, PreferIommuFD"

@@ -1,4 +1,4 @@
-"""Claims that hold parts of one device, and limits of memory, as the NVIDIA driver's plugin judges them.
+"""Claims that hold parts of one device, and limits of memory, as the NVIDIA driver's plugin checks them.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0,
 cmd/gpu-kubelet-plugin/device_state.go:1616 and api/nvidia.com/resource/v1beta1/sharing.go.
@@ -96,7 +96,7 @@ def test_without_shares_a_gpu_has_one_claim() -> None:
     )
 
 
-def test_a_configuration_that_cannot_be_resolved_is_told_with_its_claim() -> None:
+def test_a_configuration_that_cannot_be_resolved_is_reported_with_its_claim() -> None:
     assert refusal(claim("b", {"strategy": "MPS"}), claim("a", SLICES)) == (
         "error preparing devices for claim n/b:b: unable to prepare claim b: error resolving config for "
         'incoming claim b on device gpu-0: error validating config: "MPS" is selected as the GPU sharing '
@@ -188,7 +188,7 @@ def shares_of(view: View, *claims: Object) -> PreparedShares:
     return PreparedShares(cast("Any", Kubelet(FakeApi(*claims))), cast("Any", view), "ran")
 
 
-def test_prepared_claims_are_told_until_they_are_unprepared() -> None:
+def test_prepared_claims_are_reported_until_they_are_unprepared() -> None:
     shares, first = shares_of(View()), claim("a")
     shares.add(first, "n1")
     assert asyncio.run(shares.beside(claim("b"), "n1")) == [first]
@@ -203,7 +203,7 @@ def test_an_agent_that_starts_again_knows_the_claims_of_pods_that_run() -> None:
     assert asyncio.run(shares_of(View("a"), first).beside(claim("b"), "n1")) == [first]
 
 
-def test_claims_with_whole_devices_have_nobody_beside_them() -> None:
+def test_claims_with_whole_devices_have_no_one_beside_them() -> None:
     whole = claim("b")
     del whole["status"]["allocation"]["devices"]["results"][0]["shareID"]
     shares = shares_of(View())

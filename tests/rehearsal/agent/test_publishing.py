@@ -1,4 +1,4 @@
-"""Publishing slices: owned, idempotent, renewed by generation, and what the server drops is told."""
+"""Publishing slices: owned, idempotent, renewed by generation, and what the server drops is reported."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def devices(count: int) -> list[Object]:
     return [{"name": f"gpu-{number}", "attributes": {"type": {"string": "gpu"}}} for number in range(count)]
 
 
-def publish_on(api: FakeApi, wanted: list[Object], by: SlicePublisher | None = None) -> None:
+def publish_on(api: FakeApi, requested: list[Object], by: SlicePublisher | None = None) -> None:
     publisher = by or SlicePublisher()
-    asyncio.run(publisher.publish(cast("KubeApi", api), "n1", "gpu.nvidia.com", wanted))
+    asyncio.run(publisher.publish(cast("KubeApi", api), "n1", "gpu.nvidia.com", requested))
 
 
 def slices(api: FakeApi) -> list[Object]:
@@ -47,7 +47,7 @@ def test_equal_devices_are_not_written_again() -> None:
     assert api.writes == []
 
 
-def test_whether_devices_are_published_is_told_of_slices_that_were_seen() -> None:
+def test_devices_are_published_once_their_slices_were_seen() -> None:
     api, publisher = FakeApi(NODE), SlicePublisher()
     publish_on(api, devices(2), publisher)
     seen, replaced = slices(api), {**NODE, "metadata": {"name": "n1", "uid": "other"}}
@@ -66,7 +66,7 @@ def test_changed_devices_renew_the_whole_pool_and_remove_what_is_too_many() -> N
     assert len(found["spec"]["devices"]) == 3
 
 
-def test_a_node_of_the_same_name_gets_its_slices_anew() -> None:
+def test_a_node_of_the_same_name_gets_its_slices_again() -> None:
     api = FakeApi(NODE)
     publish_on(api, devices(1))
     api.objects["Node", "n1"] = {"kind": "Node", "metadata": {"name": "n1", "uid": "other"}}
@@ -89,8 +89,8 @@ def test_fields_the_server_drops_are_logged_and_the_plugin_goes_on(caplog: pytes
     api = FakeApi(NODE, store=without_counters)
     publish_on(api, counted(1))
     assert slices(api)[0]["spec"]["devices"] == devices(1)
-    [told] = caplog.messages
-    assert told == (
+    [output] = caplog.messages
+    assert output == (
         'pool "n1", slice #0: some fields were dropped by the apiserver, probably because a feature is '
         "disabled: spec.devices[].consumesCounters"
     )

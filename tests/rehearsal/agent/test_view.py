@@ -1,4 +1,4 @@
-"""What the agent is told of pods that are gone, and which it lets finish."""
+"""The agent's view of deleted pods, and the pods that it lets finish."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def gone_after(*steps: Any) -> list[str]:
-    """The pods that were told to be gone while these lists and watches were read."""
+    """Return the pods that were deleted while these lists and watches were read."""
     api = WatchedApi(*steps, asyncio.CancelledError())
     view = ClusterView(cast("KubeApi", api), WorkQueue(), ())
-    told: list[str] = []
-    view.when_gone.append(lambda pod: told.append(pod["metadata"]["uid"]))
+    output: list[str] = []
+    view.when_gone.append(lambda pod: output.append(pod["metadata"]["uid"]))
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(view.pods.run())
-    return told
+    return output
 
 
 def finishing(*, limits: dict[str, str] | None = None, policy: str = "Never", **meta: Any) -> Object:
@@ -68,15 +68,15 @@ def test_errands_end_by_themselves(found: Object) -> None:
         finishing(**OF_A_JOB) | {"status": {"extendedResourceClaimStatus": {"resourceClaimName": "x"}}},
     ],
 )
-def test_services_and_pods_with_devices_stay_until_told(found: Object) -> None:
+def test_services_and_pods_with_devices_stay_until_reported(found: Object) -> None:
     assert not ends_by_itself(found)
 
 
-def test_a_pod_that_went_with_its_machine_is_gone_though_nobody_saw_it_ending() -> None:
+def test_a_pod_that_went_with_its_machine_is_gone_though_no_one_saw_it_ending() -> None:
     assert gone_after([pod("a", "1")], [("DELETED", pod("a", "2"))]) == ["a"]
 
 
-def test_a_pod_that_was_deleted_while_nobody_watched_is_gone() -> None:
+def test_a_pod_that_was_deleted_while_no_one_watched_is_gone() -> None:
     assert gone_after([pod("a", "1")], httpx2.ConnectError("refused"), [pod("b", "2")]) == ["a"]
 
 
@@ -85,7 +85,7 @@ def test_a_pod_that_is_ending_is_not_gone_yet() -> None:
     assert gone_after([pod("a", "1")], [("MODIFIED", ending)]) == []
 
 
-def test_a_pod_that_was_just_reported_of_is_not_looked_at_before_the_report_is_seen() -> None:
+def test_a_pod_with_a_new_status_is_not_read_before_the_status_is_seen() -> None:
     queue = WorkQueue()
     asked: list[str] = []
     queue.add = lambda key: asked.append(key.name)

@@ -60,7 +60,7 @@ BOTH = "TimeSlicingSettings=true,MPSSupport=true,"
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "output"),
     [
         ([SLICED], ""),
         (
@@ -90,9 +90,9 @@ BOTH = "TimeSlicingSettings=true,MPSSupport=true,"
     ],
 )
 def test_what_the_driver_would_refuse_at_prepare_is_refused(
-    parameters: list[dict[str, Any]], told: str
+    parameters: list[dict[str, Any]], output: str
 ) -> None:
-    assert asked(*parameters, gates=BOTH) == told
+    assert asked(*parameters, gates=BOTH) == output
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_another_driver_s_configuration_is_not_its_own() -> None:
     assert asked({"kind": "Wrong"}, driver="gpu.example.com") == ""
 
 
-@pytest.mark.parametrize(("version", "is_told"), [("0.4.1", False), ("0.5.0", True)])
-def test_configuration_for_compute_domains_is_judged_from_0_5_0_on(version: str, is_told: bool) -> None:
+@pytest.mark.parametrize(("version", "is_reported"), [("0.4.1", False), ("0.5.0", True)])
+def test_configuration_for_compute_domains_is_checked_from_0_5_0_on(version: str, is_reported: bool) -> None:
     wrong = {"apiVersion": API, "kind": "ComputeDomainChannelConfig", "domainID": "../../pwn"}
-    told = asked(wrong, driver="compute-domain.nvidia.com", version=version)
-    assert told == (
+    output = asked(wrong, driver="compute-domain.nvidia.com", version=version)
+    assert output == (
         "1 configs failed to validate: object at spec.devices.config[0].opaque.parameters is invalid: "
         "domainID \"../../pwn\" is not a valid single path component: may not contain '/'"
-        if is_told
+        if is_reported
         else ""
     )
 

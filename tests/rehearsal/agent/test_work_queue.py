@@ -1,4 +1,4 @@
-"""The queue's promises: once at a time, again when asked meanwhile, again when it failed."""
+"""The queue's promises: once at a time, again when asked in the meantime, again when it failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chart version that only a catalogue of one's own knows, or nobody, is rehearsed with a likeness."""
+"""A chart version that only a catalogue of one's own knows, or no one, is rehearsed with a likeness."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def values(chart: Path) -> str:
     return (chart / "values.yaml").read_text()
 
 
-def test_a_version_that_nobody_knows_is_rehearsed_as_the_newest_before_it(tmp_path: Path) -> None:
+def test_a_version_that_is_unknown_is_rehearsed_as_the_newest_before_it(tmp_path: Path) -> None:
     made = likeness("0.6.0", tmp_path)
     served = charts.local(CHART, "0.6.0", Home(tmp_path))
     assert served is not None
@@ -66,9 +66,9 @@ def test_a_version_of_one_s_own_is_rehearsed_as_what_it_is_like(
     made = likeness("0.7.0", tmp_path / "home")
     nvidia = drivers.named("nvidia")
     assert nvidia is not None
-    told = nvidia.facts.judged_version("0.7.0")
-    assert told is not None
-    assert (told.like, told.judged_by) == ("0.6.0", "")
+    output = nvidia.facts.checked_version("0.7.0")
+    assert output is not None
+    assert (output.like, output.checked_by) == ("0.6.0", "")
     assert values(made) == values(chart_folder(CHART, "0.4.1"))
 
 

@@ -107,7 +107,7 @@ def test_catalogue_has_the_values_of_the_chart(entry: ChartVersion) -> None:
 
 @pytest.mark.parametrize("version", ["v25.10.0", "v26.7.0"])
 def test_catalogue_has_the_values_of_the_gpu_operator(version: str) -> None:
-    entry = nvidia_facts.gpu_operator().judged_version(version)
+    entry = nvidia_facts.gpu_operator().checked_version(version)
     assert entry is not None
     found = leaves(read(chart_folder("gpu-operator", version) / "values.yaml"), entry.values)
     assert found - {"clusterPolicy.deployCR", "gpuCluster.deployCR"} <= set(entry.values)
@@ -239,7 +239,7 @@ def test_cluster_policy_has_the_values(tools: Toolset, version: str) -> None:
     chart = chart_folder("gpu-operator", version)
     objects = render(tools, chart, "mig.strategy=mixed", "devicePlugin.enabled=false")
     (policy,) = (item["spec"] for item in objects if item["kind"] == "ClusterPolicy")
-    entry = nvidia_facts.gpu_operator().judged_version(version)
+    entry = nvidia_facts.gpu_operator().checked_version(version)
     assert entry is not None
     assert (policy["driver"]["version"], policy["driver"]["enabled"]) == (entry.gpu_driver, True)
     assert (policy["mig"]["strategy"], policy["devicePlugin"]["enabled"]) == ("mixed", False)
@@ -255,9 +255,9 @@ def test_tpu_chart_selects_nodes_without_the_device_plugin(tools: Toolset) -> No
 
 
 @pytest.fixture(scope="module")
-def cluster(rehearsal_world: RehearsalWorld, tools: Toolset) -> Iterator[AgentCluster]:
+def cluster(rehearsal_simulator: RehearsalWorld, tools: Toolset) -> Iterator[AgentCluster]:
     """One machine with GPUs and no driver."""
-    made = rehearsal_world.new_cluster(
+    made = rehearsal_simulator.new_cluster(
         {
             "kubernetes": "v1.36.3",
             "sliceWipingSeconds": 2,
@@ -265,7 +265,7 @@ def cluster(rehearsal_world: RehearsalWorld, tools: Toolset) -> Iterator[AgentCl
         }
     )
     yield AgentCluster(cluster=made, helm_binary=tools.helm)
-    rehearsal_world.remove(made)
+    rehearsal_simulator.remove(made)
 
 
 @pytest.mark.engine

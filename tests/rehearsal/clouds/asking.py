@@ -27,7 +27,7 @@ def _answered(cloud: SimulatedCloud, questions: Iterable[CloudQuestion]) -> Iter
     for question in questions:
         printed = json.dumps(cloud.command(question.command[1:]))
         answer = question.answer.model_validate_json(printed)
-        yield from question.judge(answer)
+        yield from question.check(answer)
         yield from _answered(cloud, question.then(answer))
 
 

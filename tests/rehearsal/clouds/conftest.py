@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.world import store
+from dra_fleet.rehearsal.simulator import store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

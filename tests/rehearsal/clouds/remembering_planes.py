@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.node import NodeHardware
+    from dra_fleet.rehearsal.simulator.node import NodeHardware
 
 
 class Entry(NvidiaNode, EfaNode):

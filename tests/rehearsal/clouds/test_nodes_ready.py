@@ -21,7 +21,7 @@ def node(name: str, *, ready: bool) -> Object:
 
 
 class Nodes:
-    """Lists some nodes, tells some changes, and then nothing more."""
+    """Lists some nodes, reports some changes, and then nothing more."""
 
     def __init__(self, listed: list[Object], events: tuple[tuple[str, Object], ...]) -> None:
         self._listed = listed
@@ -38,11 +38,11 @@ class Nodes:
         await asyncio.Event().wait()
 
 
-def reached(wanted: set[str], listed: list[Object], *events: tuple[str, Object]) -> bool:
+def reached(requested: set[str], listed: list[Object], *events: tuple[str, Object]) -> bool:
     """Whether the wait for these nodes ends after these events."""
 
     async def tried() -> bool:
-        waiting = asyncio.create_task(until_all_ready(cast("KubeApi", Nodes(listed, events)), wanted))
+        waiting = asyncio.create_task(until_all_ready(cast("KubeApi", Nodes(listed, events)), requested))
         for _ in range(50):
             await asyncio.sleep(0)
         waiting.cancel()

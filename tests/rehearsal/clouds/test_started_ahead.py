@@ -1,4 +1,4 @@
-"""What is started ahead of a program is what its clouds then start, and what nobody asked for is removed."""
+"""What is started ahead of a program is what its clouds then start, and what no one asked for is removed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal import standing
 from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.simulator.controlplane.version import FullVersion
+from dra_fleet.rehearsal.simulator.store import Store
 from dra_fleet.rehearsal.standing import started_ahead
-from dra_fleet.rehearsal.world.controlplane.version import FullVersion
-from dra_fleet.rehearsal.world.store import Store
 from tests.rehearsal.clouds.ack.ack_region import Region as Ack
 from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 from tests.rehearsal.clouds.eks.eks_region import Region as Eks
@@ -31,7 +31,7 @@ MADE = {"ack": Ack, "aks": Subscription, "eks": Eks, "gke": Project}
 
 @pytest.mark.parametrize("cloud", [name for name in clouds.names() if name != "existing"])
 def test_what_starts_ahead_is_what_the_cloud_starts(cloud: str, tmp_path: Path) -> None:
-    with Store(tmp_path / "world.db") as store:
+    with Store(tmp_path / "simulator.db") as store:
         made = MADE[cloud](store)
         made.cluster()
         ((name, version),) = made.planes.versions.items()
@@ -41,14 +41,14 @@ def test_what_starts_ahead_is_what_the_cloud_starts(cloud: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("cloud", MADE)
 def test_a_minor_that_a_cloud_does_not_offer_is_not_started(cloud: str, tmp_path: Path) -> None:
-    with Store(tmp_path / "world.db") as store:
+    with Store(tmp_path / "simulator.db") as store:
         made = MADE[cloud](store)
         asyncio.run(made.cloud.start_ahead("train", "1.19"))
         assert made.planes.ahead == {}
 
 
-class Told:
-    """A connection to a world that remembers what it was told."""
+class Reported:
+    """A connection to a simulator that remembers what it was reported."""
 
     def __init__(self) -> None:
         self.started: list[tuple[str, str, str]] = []
@@ -68,14 +68,14 @@ class Told:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    world = Told()
+def output(monkeypatch: pytest.MonkeyPatch) -> Reported:
+    simulator = Reported()
 
-    def connect(_: Home) -> Told:
-        return world
+    def connect(_: Home) -> Reported:
+        return simulator
 
-    monkeypatch.setattr(standing, "WorldClient", connect)
-    return world
+    monkeypatch.setattr(standing, "SimulatorClient", connect)
+    return simulator
 
 
 @pytest.fixture
@@ -88,24 +88,28 @@ def dev() -> FleetPlan:
     return make_plan(read_stack_file(PROJECT / "Pulumi.dev.yaml").settings)
 
 
-def test_all_clusters_start_that_the_program_asks_a_cloud_for(dev: FleetPlan, home: Home, told: Told) -> None:
+def test_all_clusters_start_that_the_program_asks_a_cloud_for(
+    dev: FleetPlan, home: Home, output: Reported
+) -> None:
     with started_ahead(dev, home):
-        assert not told.dropped
+        assert not output.dropped
     asked = [(one.cloud, one.name, one.kubernetes) for one in dev.clusters if one.kubeconfig is None]
-    assert told.started == asked
+    assert output.started == asked
     assert len(asked) > 1
-    assert told.dropped
+    assert output.dropped
 
 
-def test_a_cluster_that_is_there_is_not_started_ahead(dev: FleetPlan, home: Home, told: Told) -> None:
+def test_a_cluster_that_is_there_is_not_started_ahead(dev: FleetPlan, home: Home, output: Reported) -> None:
     (home.clusters / "train").mkdir(parents=True)
     with started_ahead(dev, home):
         pass
-    assert "train" not in [name for _, name, _ in told.started]
-    assert told.started
+    assert "train" not in [name for _, name, _ in output.started]
+    assert output.started
 
 
-def test_what_was_started_is_dropped_after_a_failure_too(dev: FleetPlan, home: Home, told: Told) -> None:
+def test_what_was_started_is_dropped_after_a_failure_too(
+    dev: FleetPlan, home: Home, output: Reported
+) -> None:
     with pytest.raises(ValueError, match="refused"), started_ahead(dev, home):
         raise ValueError("refused")
-    assert told.dropped
+    assert output.dropped

@@ -31,7 +31,7 @@ def test_it_answers_in_the_version_that_is_asked_for(
     assert answer == {"apiVersion": asked, "kind": "ExecCredential", "status": STATUS}
 
 
-def test_it_answers_in_v1_where_nobody_asks() -> None:
+def test_it_answers_in_v1_where_no_one_asks() -> None:
     assert asked_version(None) == "client.authentication.k8s.io/v1"
 
 
@@ -47,7 +47,7 @@ def test_a_version_it_does_not_know_is_refused(info: str, message: str) -> None:
         asked_version(info)
 
 
-def test_without_a_world_it_says_how_to_start_one(
+def test_without_a_simulator_it_says_how_to_start_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("KUBERNETES_EXEC_INFO", raising=False)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         ("gke", ["gke-gcloud-auth-plugin"]),
     ],
 )
-def test_a_helper_runs_without_the_environment_s_packages_and_asks_the_home_s_world(
+def test_a_helper_runs_without_the_environment_s_packages_and_asks_the_home_s_simulator(
     cloud: str, command: list[str], tmp_path: Path
 ) -> None:
     home = Home.at(tmp_path / "a home")
@@ -34,4 +34,4 @@ def test_a_helper_runs_without_the_environment_s_packages_and_asks_the_home_s_wo
         [program, *command[1:]], cwd="/", env={}, capture_output=True, text=True, check=False
     )
     assert said.returncode != 0
-    assert f"no world answers on {home.socket}" in said.stderr
+    assert f"no simulator answers on {home.socket}" in said.stderr

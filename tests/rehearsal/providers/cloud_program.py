@@ -26,11 +26,11 @@ class CloudProgram:
     """
 
     def __init__(
-        self, directory: Path, tools: Toolset, world: RehearsalWorld, *, program: str, plugin: Plugin
+        self, directory: Path, tools: Toolset, simulator: RehearsalWorld, *, program: str, plugin: Plugin
     ) -> None:
         self.directory = directory
         self._tools = tools
-        self._world = world
+        self._simulator = simulator
         (directory / "backend").mkdir(parents=True)
         (directory / "Pulumi.yaml").write_text("name: tiny\nruntime: python\n")
         (directory / "__main__.py").write_text(program)
@@ -64,8 +64,8 @@ class CloudProgram:
         """The engine's own home and backend, the rehearsal's credential helpers."""
         return engine_environment(
             self.directory,
-            first=(self._world.home.bin, Path(sys.executable).parent, self._tools.language_host_dir),
-            home=self._world.home.root,
+            first=(self._simulator.home.bin, Path(sys.executable).parent, self._tools.language_host_dir),
+            home=self._simulator.home.root,
             pulumi_home=self.directory / "pulumi",
         )
 

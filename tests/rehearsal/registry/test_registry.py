@@ -26,8 +26,8 @@ from dra_fleet.rehearsal.passed_on import OUTSIDE, outside
 from dra_fleet.rehearsal.registry import archives, charts
 from dra_fleet.rehearsal.registry.archives import pack, packed
 from dra_fleet.rehearsal.registry.server import Proxy, Registry
-from dra_fleet.rehearsal.world.controlplane.pki import LoopbackAuthority
-from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, free_port
+from dra_fleet.rehearsal.simulator.controlplane.pki import LoopbackAuthority
+from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine

@@ -1,4 +1,4 @@
-"""The built control plane reports the version it is told to."""
+"""The built control plane reports the version it has to."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def reported(component: str, version: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("version", ["v1.34.9-gke.1234000", "v1.35.4-eks-abc1234", "v1.36.6", "v1.37.2"])
-def test_a_component_reports_the_version_it_is_told(component: str, version: str) -> None:
+def test_a_component_reports_the_version_it_is_reported(component: str, version: str) -> None:
     minor = version.split(".")[1]
-    told = reported(component, version).stdout
-    assert f'Major:"1", Minor:"{minor}"' in told
-    assert f'GitVersion:"{version}"' in told
+    output = reported(component, version).stdout
+    assert f'Major:"1", Minor:"{minor}"' in output
+    assert f'GitVersion:"{version}"' in output
 
 
 def test_what_is_no_version_ends_the_component() -> None:

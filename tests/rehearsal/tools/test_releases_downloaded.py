@@ -12,7 +12,7 @@ from dra_fleet.rehearsal.tools.downloads import published_sha256
 from dra_fleet.rehearsal.tools.sources import VARIABLE, Sources
 from dra_fleet.rehearsal.tools.toolset import own_minor
 from tests.rehearsal.tools.release_server import ReleaseServer, serving
-from tests.rehearsal.tools.tool_workshop import Told, Workshop
+from tests.rehearsal.tools.tool_workshop import Reported, Workshop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +59,8 @@ def nothing_is_kept_of(release: ReleasedTool, workshop: Workshop) -> bool:
 
 
 def test_every_tool_is_had_without_go_and_asked_for_once(server: ReleaseServer) -> None:
-    told = Told()
-    tools = ensure(told, minors=["1.34", own_minor()])
+    output = Reported()
+    tools = ensure(output, minors=["1.34", own_minor()])
     assert tools.controlplane is None
     assert set(tools.planes) == {"1.34", own_minor()}
     for minor, plane in tools.planes.items():
@@ -79,9 +79,9 @@ def test_every_tool_is_had_without_go_and_asked_for_once(server: ReleaseServer) 
         "pulumi": "github.com",
         "kubernetes_provider": "github.com",
     }
-    assert len(told.titles) == 1
-    assert told.titles[0].startswith("Downloading Kubernetes 1.34 v1.34.")
-    assert told.details[-1] == "MB 1/1"
+    assert len(output.titles) == 1
+    assert output.titles[0].startswith("Downloading Kubernetes 1.34 v1.34.")
+    assert output.details[-1] == "MB 1/1"
     asked = len(server.asked)
     assert ensure(minors=["1.34", own_minor()]) == tools
     assert len(server.asked) == asked
@@ -126,7 +126,7 @@ def test_stalled_transfer_times_out(server: ReleaseServer, workshop: Workshop) -
     workshop.monkeypatch.setattr(downloads, "STALL_SECONDS", 0.3)
     server.stalls.clear()
     server.cut(HELM)
-    refused = downloads.bring([releases.helm()], workshop.cache, Sources.chosen(), Told())
+    refused = downloads.bring([releases.helm()], workshop.cache, Sources.chosen(), Reported())
     assert refused == {releases.helm().entry: f"{server.address(HELM)}: timed out"}
     assert nothing_is_kept_of(releases.helm(), workshop)
 
@@ -134,7 +134,7 @@ def test_stalled_transfer_times_out(server: ReleaseServer, workshop: Workshop) -
 def test_an_interrupted_download_leaves_no_tool(server: ReleaseServer, workshop: Workshop) -> None:
     del server
 
-    class Interrupted(Told):
+    class Interrupted(Reported):
         def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
             del detail, done, total
             raise KeyboardInterrupt

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dra_fleet.rehearsal.tools import ToolsError, Toolset, ensure, recipes
-from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Told, Workshop
+from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Reported, Workshop
 
 
 def wait_for(path: Path) -> None:
@@ -92,17 +92,17 @@ def test_the_second_of_two_builds_waits_and_says_so(workshop: Workshop) -> None:
     hold = workshop.bin / "hold"
     hold.touch()
     found: list[Toolset] = []
-    told = Told()
+    text = Reported()
     first = threading.Thread(target=lambda: found.append(ensure()))
-    second = threading.Thread(target=lambda: found.append(ensure(told)))
+    second = threading.Thread(target=lambda: found.append(ensure(text)))
     first.start()
     wait_for(workshop.bin / "building")
     second.start()
-    assert told.on_detail.wait(30)
+    assert text.on_detail.wait(30)
     hold.unlink()
     first.join()
     second.join()
-    assert set(told.details) == {"another process builds it; waiting for that"}
+    assert set(text.details) == {"another process builds it; waiting for that"}
     assert found[0] == found[1]
     assert workshop.builds() == ["controlplane", "pulumi-resource-kubernetes"]
 

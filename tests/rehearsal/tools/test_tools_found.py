@@ -14,7 +14,7 @@ import pytest
 
 from dra_fleet.rehearsal import reporting
 from dra_fleet.rehearsal.tools import ToolsError, ensure, recipes, releases, sources, toolset
-from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Told, Workshop
+from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Reported, Workshop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,14 +60,14 @@ def test_tools_on_path_that_are_too_old_are_built_instead(workshop: Workshop) ->
     assert tools.notes[2].endswith("Pulumi engine v3.274.1 built from its modules instead")
 
 
-def test_a_tool_that_does_not_tell_its_version_is_not_used(workshop: Workshop) -> None:
+def test_a_tool_that_does_not_report_its_version_is_not_used(workshop: Workshop) -> None:
     workshop.put_go()
     workshop.put_pulumi()
     workshop.put("kwok", "kwok version v0.8.0")
     helm = workshop.put("helm", "broken")
     tools = ensure()
     assert tools.helm != helm
-    assert tools.notes[0].startswith(f"{helm} does not tell its version: Helm v4")
+    assert tools.notes[0].startswith(f"{helm} does not report its version: Helm v4")
 
 
 def test_a_pulumi_without_its_language_host_is_not_used(workshop: Workshop) -> None:
@@ -172,11 +172,11 @@ def test_a_second_run_builds_nothing(workshop: Workshop) -> None:
     workshop.put_go()
     first = ensure()
     built = workshop.builds()
-    told = Told()
-    second = ensure(told)
+    output = Reported()
+    second = ensure(output)
     assert replace(second, notes=first.notes) == first
     assert workshop.builds() == built
-    assert told.titles == []
+    assert output.titles == []
 
 
 def test_the_language_host_lies_beside_the_exec_script_of_the_engine(workshop: Workshop) -> None:
@@ -194,13 +194,13 @@ def test_the_program_prints_where_each_tool_is(workshop: Workshop) -> None:
     workshop.put_pulumi()
     command = [*REHEARSE_TOOLS, "--json"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True)
-    told = json.loads(printed.stdout)
-    assert set(told) == {
+    output = json.loads(printed.stdout)
+    assert set(output) == {
         *("controlplane", "helm", "kubernetes_provider", "kwok"),
         *("language_host_dir", "notes", "origins", "pulumi"),
     }
-    assert told["origins"]["pulumi"] == "found on PATH"
-    assert told["pulumi"] == str(workshop.bin / "pulumi")
+    assert output["origins"]["pulumi"] == "found on PATH"
+    assert output["pulumi"] == str(workshop.bin / "pulumi")
     assert printed.stderr.splitlines()[0] == f"Kubernetes control plane {recipes.CONTROL_PLANE.version} ..."
 
 

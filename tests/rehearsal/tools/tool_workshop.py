@@ -1,4 +1,4 @@
-"""A machine with nothing on PATH but what a test puts there, and a listener to what long work tells."""
+"""A machine with nothing on PATH but what a test puts there, and a listener to what long work reports."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Workshop:
 
 
 @dataclass
-class Told(Silent):
+class Reported(Silent):
     """Records what long work says."""
 
     titles: list[str] = field(default_factory=list[str])

@@ -49,8 +49,8 @@ class Answers(BaseHTTPRequestHandler):
         self.reply({"value": items} if nested else items)
 
     def do_POST(self) -> None:
-        told = self.body()
-        text = told["comments"][0]["content"] if "comments" in told else told["body"]
+        output = self.body()
+        text = output["comments"][0]["content"] if "comments" in output else output["body"]
         if not self.server.status:
             self.server.texts[str(next(self.numbers))] = text
         self.reply({})
@@ -58,11 +58,11 @@ class Answers(BaseHTTPRequestHandler):
     def do_PATCH(self) -> None:
         if self.server.deletes_before_edit:
             self.server.texts.clear()
-        told = self.body()
+        output = self.body()
         key = self.path.partition("?")[0].removesuffix("/comments/1").rpartition("/")[2]
         found = key in self.server.texts
         if found:
-            self.server.texts[key] = told.get("body") or told["content"]
+            self.server.texts[key] = output.get("body") or output["content"]
         self.reply({}, 200 if found else 404)
 
     do_PUT = do_PATCH  # noqa: N815 - the library's own name
@@ -73,11 +73,11 @@ class Answers(BaseHTTPRequestHandler):
     def reply(self, content: object, status: int = 200) -> None:
         self.server.calls.append(f"{self.command} {self.path}")
         self.server.tokens.add(self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN") or "")
-        told = self.server.status or status
+        output = self.server.status or status
         if self.server.failures:
             self.server.failures -= 1
-            told = 502
-        self.send_response(told)
+            output = 502
+        self.send_response(output)
         for name, value in self.server.headers.items():
             self.send_header(name, value)
         self.end_headers()

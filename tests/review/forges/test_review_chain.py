@@ -65,16 +65,16 @@ def test_a_second_push_changes_the_comment_in_place_and_links_the_first_review(
     assert text.startswith("<!-- dra-fleet-review: dev -->\n")
     assert "Of commit `c0ffeec0ffee`, branch more-gpus, by ada, [" in text
     assert "the last review" not in text
-    told = read_run(first)
-    assert told is not None
+    output = read_run(first)
+    assert output is not None
 
     assert review(forge(host.address, tmp_path, run="12"), "same")[0] == 0
 
     assert host.texts.keys() == {"1", key}
     assert host.texts["1"] == "what a person wrote"
-    assert f"[the last review]({told.origin.run})" in host.texts[key]
+    assert f"[the last review]({output.origin.run})" in host.texts[key]
     page = (tmp_path / "out" / "index.html").read_text()
-    assert f'<a href="{told.origin.run}">the last review</a>' in page
+    assert f'<a href="{output.origin.run}">the last review</a>' in page
     assert host.tokens in ({"Bearer T"}, {"T"})
 
 
@@ -91,7 +91,7 @@ def test_a_push_whose_preview_fails_takes_the_approval_before_it_back(
 
 
 @pytest.mark.slow
-def test_a_comment_that_was_deleted_is_written_anew(
+def test_a_comment_that_was_deleted_is_written_again(
     host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     review(github(host.address, tmp_path))
@@ -127,9 +127,9 @@ def test_a_code_host_that_refuses_is_one_sentence_and_nothing_is_posted(
     status: int, said: str, host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     host.status = status
-    code, told = review(github(host.address, tmp_path))
+    code, output = review(github(host.address, tmp_path))
     assert code == 1
-    assert said in told
+    assert said in output
     assert host.texts == {}
 
 
@@ -137,13 +137,13 @@ def test_the_rate_limit_of_a_code_host_is_no_lack_of_rights(
     host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     host.status, host.headers = 403, {"x-ratelimit-remaining": "0"}
-    code, told = review(github(host.address, tmp_path))
-    assert (code, "GitHub takes no more requests for now (HTTP 403, its rate limit)" in told) == (1, True)
+    code, output = review(github(host.address, tmp_path))
+    assert (code, "GitHub takes no more requests for now (HTTP 403, its rate limit)" in output) == (1, True)
 
 
 @pytest.mark.parametrize("forge", [github, gitlab, azure])
 @pytest.mark.parametrize("page", ["<!DOCTYPE html><title>Sign in</title>", '"moved"', '{"value": [7]}'])
-def test_a_page_in_the_place_of_an_answer_is_told_and_nothing_is_posted(
+def test_a_page_in_the_place_of_an_answer_is_reported_and_nothing_is_posted(
     page: str,
     forge: Callable[..., dict[str, str]],
     host: CodeHost,
@@ -151,10 +151,10 @@ def test_a_page_in_the_place_of_an_answer_is_told_and_nothing_is_posted(
     tmp_path: Path,
 ) -> None:
     host.page, host.status, host.headers = page, 203, {"content-type": "text/html"}
-    code, told = review(forge(host.address, tmp_path))
+    code, output = review(forge(host.address, tmp_path))
     assert code == 1
     assert (
-        "with what is no answer of its API (HTTP 203, text/html); no comment was written; fix: look" in told
+        "with what is no answer of its API (HTTP 203, text/html); no comment was written; fix: look" in output
     )
     assert host.texts == {}
 
@@ -185,7 +185,7 @@ def test_what_the_run_of_a_later_push_wrote_is_left_as_it_is(
 
 
 @pytest.mark.slow
-def test_an_address_that_somebody_wrote_into_the_comment_is_no_link_of_the_next(
+def test_an_address_that_someone_wrote_into_the_comment_is_no_link_of_the_next(
     host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     host.texts["42"] = "<!-- dra-fleet-review: dev -->\n<!-- dra-fleet-run: javascript:alert(1) -->"
@@ -195,16 +195,16 @@ def test_an_address_that_somebody_wrote_into_the_comment_is_no_link_of_the_next(
 
 
 def test_names_with_blanks_and_brackets_give_whole_addresses(tmp_path: Path) -> None:
-    told = azure("https://dev.example/acme", tmp_path)
-    run = read_run({**told, "SYSTEM_TEAMPROJECT": "GPU (lab)", "BUILD_REPOSITORY_NAME": "our fleet"})
+    output = azure("https://dev.example/acme", tmp_path)
+    run = read_run({**output, "SYSTEM_TEAMPROJECT": "GPU (lab)", "BUILD_REPOSITORY_NAME": "our fleet"})
     assert run is not None
     assert run.origin.request_url == "https://dev.example/acme/GPU%20%28lab%29/_git/our%20fleet/pullrequest/7"
 
 
 def test_a_fork_that_is_gone_is_a_fork(tmp_path: Path) -> None:
-    told = github("https://api.example", tmp_path)
-    Path(told["GITHUB_EVENT_PATH"]).write_text('{"pull_request": {"number": 7, "head": {"repo": null}}}')
-    run = read_run(told)
+    output = github("https://api.example", tmp_path)
+    Path(output["GITHUB_EVENT_PATH"]).write_text('{"pull_request": {"number": 7, "head": {"repo": null}}}')
+    run = read_run(output)
     assert run is not None
     assert run.is_fork
 
@@ -231,10 +231,10 @@ def test_no_name_of_a_branch_or_an_author_becomes_markup(
     tmp_path: Path,
 ) -> None:
     name = "`x`|\n/merge\n<img src=x onerror=alert(1)>[a](http://b) @all #1 \N{ROCKET} --> ${{ x }} $(id)"
-    told = forge(host.address, tmp_path)
-    named = [key for key, value in told.items() if value in {"ada", "more-gpus", "refs/heads/more-gpus"}]
+    output = forge(host.address, tmp_path)
+    named = [key for key, value in output.items() if value in {"ada", "more-gpus", "refs/heads/more-gpus"}]
     assert len(named) == 2
-    assert review(told | dict.fromkeys(named, name), "same")[0] == 0
+    assert review(output | dict.fromkeys(named, name), "same")[0] == 0
     (text,) = host.texts.values()
     line = next(line for line in text.splitlines() if line.startswith("Of commit "))
     written = (
@@ -245,12 +245,12 @@ def test_no_name_of_a_branch_or_an_author_becomes_markup(
     assert "<img" not in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_a_code_host_that_does_not_answer_is_told(
+def test_a_code_host_that_does_not_answer_is_reported(
     review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
-    code, told = review(github("http://127.0.0.1:1", tmp_path))
+    code, output = review(github("http://127.0.0.1:1", tmp_path))
     assert code == 1
-    assert "error: GitHub does not answer (" in told
+    assert "error: GitHub does not answer (" in output
 
 
 @pytest.mark.parametrize(
@@ -263,16 +263,16 @@ def test_a_code_host_that_does_not_answer_is_told(
         ({"GITHUB_TOKEN": ""}, "--post requires a token to write comments; fix: set GITHUB_TOKEN"),
     ],
 )
-def test_what_cannot_be_posted_is_told_before_the_preview(
+def test_what_cannot_be_posted_is_reported_before_the_preview(
     change: dict[str, str], said: str, review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
-    code, told = review({**github("http://127.0.0.1:1", tmp_path), **change})
-    assert (code, said in told) == (1, True)
+    code, output = review({**github("http://127.0.0.1:1", tmp_path), **change})
+    assert (code, said in output) == (1, True)
 
 
 def test_a_push_is_no_pull_request(review: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
-    code, told = review(github("http://127.0.0.1:1", tmp_path, number=0))
-    assert (code, "this run belongs to a push; fix: omit --post" in told) == (1, True)
+    code, output = review(github("http://127.0.0.1:1", tmp_path, number=0))
+    assert (code, "this run belongs to a push; fix: omit --post" in output) == (1, True)
 
 
 def test_without_post_a_review_carries_its_run_too(

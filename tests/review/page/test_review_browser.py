@@ -162,7 +162,7 @@ def test_the_verdict_reasons_and_changes_are_on_the_first_screen(opened: Opened)
 
 
 @pytest.mark.parametrize("opened", [at("destructive", width) for width in WIDTHS], indirect=True)
-def test_a_reason_leads_to_the_part_that_tells_more_even_where_it_is_closed(opened: Opened) -> None:
+def test_a_reason_leads_to_the_part_that_reports_more_even_where_it_is_closed(opened: Opened) -> None:
     page = opened.page
     page.locator("#section-blast > details > summary").click()
     expect(page.locator("#section-blast table").first).to_be_hidden()
@@ -180,12 +180,12 @@ def test_a_long_table_filters_sorts_and_shows_the_rest_when_asked(opened: Opened
     expect(rows).to_have_count(100)
     expect(count).to_have_text(f"100 of {samples.POOLS} shown")
     part.get_by_role("searchbox").fill("cluster-3 pool-1 mig")
-    wanted = [
+    requested = [
         pool.name
         for pool in samples.large().pools
         if pool.cluster == "cluster-3" and pool.name.startswith("pool-1") and pool.strategy == "mig"
     ]
-    expect(rows.locator("th")).to_have_text(wanted)
+    expect(rows.locator("th")).to_have_text(requested)
     part.get_by_role("searchbox").fill("")
     part.get_by_role("button", name="Show 400 more").click()
     expect(rows).to_have_count(samples.POOLS)

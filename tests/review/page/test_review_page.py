@@ -12,7 +12,7 @@ import pytest
 
 from dra_fleet.review.model import SECTIONS
 from dra_fleet.review.page import render_page
-from dra_fleet.review.page.telling import MORE_CHANGES
+from dra_fleet.review.page.wording import MORE_CHANGES
 from tests.review import samples
 from tests.review.page.hostile import HOSTILE, hostile
 
@@ -162,7 +162,7 @@ def test_500_pools_and_5000_claims_are_less_than_3_megabytes() -> None:
     assert all(pool.name in text for pool in samples.large().pools)
 
 
-def test_many_changes_are_told_up_to_a_limit_and_then_counted() -> None:
+def test_many_changes_are_reported_up_to_a_limit_and_then_counted() -> None:
     review = many_changes(samples.first(), MORE_CHANGES + 250)
     page = Document(render_page(review))
     assert len([item for item in page.all("li") if (item.get("class") or "").startswith("change ")]) == 300

@@ -98,7 +98,7 @@ def test_nodes_beyond_a_dozen_are_counted() -> None:
     assert (len(cluster.pools[0].nodes), cluster.pools[0].more_nodes) == (12, 8)
 
 
-def test_letters_and_colours_together_tell_248_holders_apart() -> None:
+def test_letters_and_colours_together_report_248_holders_apart() -> None:
     assert [letter(number) for number in (0, 25, 26, 61, 62)] == ["A", "Z", "a", "9", "A"]
     assert len({(letter(number), number % COLOURS) for number in range(248)}) == 248
 
@@ -170,13 +170,13 @@ def test_a_bar_has_a_segment_per_known_pool_to_scale_and_a_stub_for_the_unknown(
     ]
     assert [round(part.width, 1) for part in bar.segments] == [58.5, 19.5]
     assert bar.unknown_at == pytest.approx(78.0)
-    assert (bar.told, bar.unknown) == ("$4.00 + 2 nodes of unknown price", "2 nodes of unknown price")
+    assert (bar.reported, bar.unknown) == ("$4.00 + 2 nodes of unknown price", "2 nodes of unknown price")
 
 
 def test_a_fleet_without_known_prices_has_bars_without_length() -> None:
     for bar in cost_bars(samples.lab().cost):
         assert bar.segments == ()
-        assert bar.told == "unknown (2 nodes)"
+        assert bar.reported == "unknown (2 nodes)"
         assert bar.unknown_at == 0.0
 
 

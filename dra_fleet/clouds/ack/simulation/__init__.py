@@ -1,7 +1,7 @@
-"""A simulated Alibaba Cloud: ACK's managed clusters and node pools, and the network a fleet stands in.
+"""A simulated Alibaba Cloud: ACK's managed clusters and node pools, and a fleet's network.
 
-Inputs are held to the published provider's, each with its place in ACK's own API (`fields.yaml`, which a test
-compares with both); rules are those of the provider's pages and of the Help Center
+Inputs are validated against the published provider's, each with its place in ACK's own API (`fields.yaml`,
+which a test compares with both); rules are those of the provider's pages and of the Help Center
 (https://www.alibabacloud.com/help/en/ack/). Not simulated: autoscaling (pools stay at the size they begin
 with), traffic in networks, what RAM policies allow, and cGPU.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.ack.simulation.account import AckLimits
     from dra_fleet.clouds.ack.simulation.cloud import SimulatedAck
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 GET_CREDENTIAL: Final = "alicloud:cs/getClusterCredential:getClusterCredential"

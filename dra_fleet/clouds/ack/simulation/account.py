@@ -23,7 +23,7 @@ INVALID = "InvalidParameter"
 
 
 def refuse(code: str, message: str) -> CloudRefusal:
-    """The error with Alibaba Cloud's code and a message with the fix."""
+    """Return an error with Alibaba Cloud's code and a message with the fix."""
     status = 404 if "NotFound" in code else 403 if code.startswith(("OperationDenied", "Quota")) else 400
     return CloudRefusal(f"SDKError: StatusCode: {status} Code: {code} Message: {message}")
 
@@ -44,7 +44,7 @@ class AckLimits(AccountLimits):
     drivers: tuple[str, ...] = ()
 
     def is_out_of_stock(self, instance_type: str, zone: str) -> bool:
-        """Whether a zone has no machine of this type left."""
+        """Return True if a zone has no machine of this type left."""
         return bool({instance_type, f"{instance_type}/{zone}"} & set(self.stock_outs))
 
 
@@ -52,7 +52,7 @@ _GRAMMAR: Final = re.compile(r"1\.\d+\.\d+-aliyun\.\d+")
 
 
 def release_of(asked: str | None) -> str:
-    """The release a cluster runs: the newest where none is asked for.
+    """Return the release of a cluster: the newest by default.
 
     Raises:
         CloudRefusal: ACK does not offer it, or it is not written as ACK writes releases.
@@ -70,7 +70,6 @@ def release_of(asked: str | None) -> str:
 
 
 def minor_of(release: str) -> str:
-    """The minor of a release."""
     return ".".join(release.split(".")[:2])
 
 
@@ -124,20 +123,23 @@ class AckAccount(CloudAccount[AckLimits]):
         return f'{self.token()},{_USER},{ACCOUNT},"system:masters"\n'
 
     def zone_of(self, vswitch: str, region: str) -> str:
-        """The zone a vSwitch is in; one that no stack made is in the hardware file, or in the first zone."""
+        """Return the zone of a vSwitch.
+
+        A vSwitch of no stack is in the hardware file's zone, or in the first zone.
+        """
         found = self.find(VSWITCH, vswitch)
         if found is not None:
             return str(found["inputs"].get("zoneId") or _first_zone(region))
         return self.limits.vswitches.get(vswitch, _first_zone(region))
 
     def network_of(self, vswitch: str) -> str | None:
-        """The VPC a vSwitch is in; None where no stack made it."""
+        """Return the VPC of a vSwitch; None if no stack created it."""
         found = self.find(VSWITCH, vswitch)
         return str(found["inputs"].get("vpcId")) if found is not None else None
 
 
 def region_of(config: Properties) -> str:
-    """The region a provider works in."""
+    """Return the region of a provider."""
     return str(config.get("region") or DEFAULT_REGION)
 
 
@@ -146,6 +148,6 @@ def _first_zone(region: str) -> str:
 
 
 def made_id(prefix: str, *seeds: object, length: int = 17) -> str:
-    """An id such as vpc-bp1a0b1c2d3e4f5a6b7, always the same for the same seeds."""
+    """Return an id such as vpc-bp1a0b1c2d3e4f5a6b7, the same for the same seeds."""
     digest = hashlib.sha256(" ".join(map(str, seeds)).encode()).hexdigest()
     return f"{prefix}{digest[:length]}"

@@ -1,7 +1,7 @@
-"""`ack-ram-tool credential-plugin get-token …`: stands in for Alibaba Cloud's helper in a rehearsal.
+"""`ack-ram-tool credential-plugin get-token …`: replaces Alibaba Cloud's helper in a rehearsal.
 
 Takes the published command's arguments and prints an ExecCredential whose token the simulated account issued.
-Standard library only; the installed script calls it with the world's socket as first argument.
+Standard library only; the installed script calls it with the simulator's socket as first argument.
 Published command: https://github.com/AliyunContainerService/ack-ram-tool, `pkg/ctl/credentialplugin`.
 """
 
@@ -22,7 +22,7 @@ VERSIONS = ("v1", "v1beta1")
 
 
 def read_arguments(arguments: list[str]) -> dict[str, str]:
-    """The flags of `credential-plugin get-token` with their values; global ones may come first.
+    """Parse the flags of `credential-plugin get-token`; global flags may precede it.
 
     Raises:
         HelperError: another command, an unknown flag, or a value that is missing or not allowed.

@@ -1,4 +1,4 @@
-"""ACK's managed clusters: each is a control plane of the world, with the machines of its node pools."""
+"""ACK's managed clusters: each is a control plane of the simulator, with the machines of its node pools."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Fields(BaseModel):
     fields: dict[str, Field]
 
     def below(self, path: str) -> Mapping[str, Field]:
-        """The inputs directly below one."""
+        """Return the inputs directly below a path."""
         start = f"{path}." if path else ""
         return {
             place.removeprefix(start): field
@@ -70,7 +70,7 @@ class Fields(BaseModel):
 
 
 class Types(BaseModel):
-    """All types that are held to this, and where they are published."""
+    """All validated types, and where they are published."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -81,12 +81,11 @@ class Types(BaseModel):
 
 @cache
 def fields_of(kind: str) -> Fields:
-    """The inputs of a type."""
     return all_types().types[kind]
 
 
 def faults(kind: str, inputs: Properties) -> list[WrongInput]:
-    """What in the inputs does not fit a type."""
+    """Return the inputs that do not fit a type."""
     rest = {key: value for key, value in inputs.items() if key != "__defaults"}
     return list(_object(fields_of(kind), rest, "", ""))
 
@@ -111,11 +110,10 @@ class AckClusters:
         return fields_of(CLUSTER).replacing
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What does not fit the provider's schema."""
         return faults(CLUSTER, inputs)
 
     def identifier(self, scope: str, inputs: Properties) -> str:
-        """A cluster's id is made up."""
+        """Return a generated id."""
         del inputs
         return made_id("c", scope, length=32)
 
@@ -125,10 +123,12 @@ class AckClusters:
         release = release_of(inputs.get("version"))
         self._check(inputs)
         name = str(inputs["name"])
-        record["world"] = record.get("world") or free_name(name, account.planes, partial(refuse, INVALID))
+        record["simulator"] = record.get("simulator") or free_name(
+            name, account.planes, partial(refuse, INVALID)
+        )
         record["state"] = {**inputs, "version": release}
         account.put(record)
-        await account.start_plane(record["world"], release, known_as=str(record["id"]))
+        await account.start_plane(record["simulator"], release, known_as=str(record["id"]))
         self._settle(record, release)
 
     async def update(self, record: Record, news: Properties) -> None:
@@ -140,7 +140,7 @@ class AckClusters:
         if record["inputs"].get("enableRrsa") and not news.get("enableRrsa"):
             raise refuse(INVALID, "enable_rrsa cannot be turned off once it is on; leave it true")
         if release != before:
-            await self._account.upgrade_plane(record["world"], release)
+            await self._account.upgrade_plane(record["simulator"], release)
         record["inputs"] = news
         self._settle(record, release)
         if release != before:
@@ -162,7 +162,7 @@ class AckClusters:
         if pools:
             names = ", ".join(str(pool["inputs"].get("nodePoolName")) for pool in pools)
             raise refuse(INVALID, f"cluster has node pools ({names}); delete them first")
-        await self._account.planes.stop(record["world"])
+        await self._account.planes.stop(record["simulator"])
         for addon in self._account.all(ADDON, f"{record['id']}:"):
             self._account.remove(addon)
 
@@ -180,10 +180,10 @@ class AckClusters:
             if pool["id"] != without
             for machine in pool_machines(self._account, pool, record)
         ]
-        await self._account.planes.set_nodes(record["world"], f"v{record['state']['version']}", nodes)
+        await self._account.planes.set_nodes(record["simulator"], f"v{record['state']['version']}", nodes)
 
     def of_id(self, identifier: str) -> Record:
-        """The cluster of that id.
+        """Return the cluster with an id.
 
         Raises:
             CloudRefusal: there is none.
@@ -194,13 +194,13 @@ class AckClusters:
         return found
 
     def credential(self, record: Record) -> Properties:
-        """What `getClusterCredential` tells: the administrator's kubeconfig and its parts."""
+        """Return the administrator's kubeconfig and its parts, as `getClusterCredential` does."""
         return {
             "id": record["id"],
             "clusterId": record["id"],
             "clusterName": record["inputs"]["name"],
             "expiration": "2029-11-21T00:00:00Z",
-            "kubeConfig": self._account.planes.admin_kubeconfig(record["world"]),
+            "kubeConfig": self._account.planes.admin_kubeconfig(record["simulator"]),
             "certificateAuthorities": [self._authority(record)],
         }
 
@@ -226,9 +226,9 @@ class AckClusters:
                 f"set either pod_vswitch_ids, with add-on {_TERWAY}, or pod_cidr, with add-on {_FLANNEL}",
             )
         addons = cast("list[Properties]", inputs.get("addons") or [])
-        wanted = _TERWAY if pods else _FLANNEL
-        if not any(addon.get("name") == wanted and not addon.get("disabled") for addon in addons):
-            raise refuse(INVALID, f"the pods' network needs add-on {wanted}; name it in addons")
+        requested = _TERWAY if pods else _FLANNEL
+        if not any(addon.get("name") == requested and not addon.get("disabled") for addon in addons):
+            raise refuse(INVALID, f"the pods' network needs add-on {requested}; name it in addons")
         if inputs.get("profile", "Default") != "Default":
             raise refuse(
                 INVALID, f"(rehearsal) profile {inputs['profile']} is not simulated; leave it Default"
@@ -238,7 +238,7 @@ class AckClusters:
 
     def _settle(self, record: Record, release: str) -> None:
         inputs, seed = record["inputs"], record["urn"]
-        server, _ = self._account.planes.address(record["world"])
+        server, _ = self._account.planes.address(record["simulator"])
         vswitches = cast("list[str]", inputs.get("vswitchIds") or inputs.get("workerVswitchIds") or [])
         network = self._account.network_of(vswitches[0]) if vswitches else None
         public = inputs.get("slbInternetEnabled", True)
@@ -270,8 +270,8 @@ class AckClusters:
 
     def _authority(self, record: Record) -> Properties:
         planes = self._account.planes
-        _, authority = planes.address(record["world"])
-        user = read_kubeconfig(planes.admin_kubeconfig(record["world"])).user
+        _, authority = planes.address(record["simulator"])
+        user = read_kubeconfig(planes.admin_kubeconfig(record["simulator"])).user
         return {
             "clusterCert": base64.b64encode(authority).decode(),
             "clientCert": (user and user.client_cert_data) or "",

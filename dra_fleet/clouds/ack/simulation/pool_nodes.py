@@ -10,8 +10,8 @@ from dra_fleet.clouds.ack import CLOUD
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.clouds.ack.simulation.account import made_id, refuse
 from dra_fleet.rehearsal.clouds.clusters import InstanceType, cpus_of, near
-from dra_fleet.rehearsal.world.hardware_file import node
-from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
+from dra_fleet.rehearsal.simulator.hardware_file import node
+from dra_fleet.rehearsal.simulator.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.ack.simulation.account import AckAccount
@@ -27,7 +27,7 @@ _ARM: Final = re.compile(r"\d+y")
 
 
 class EcsInstanceType(InstanceType):
-    """One instance type of ECS."""
+    """An instance type of ECS."""
 
     @property
     def family(self) -> str:
@@ -36,7 +36,6 @@ class EcsInstanceType(InstanceType):
 
 
 def find_type(name: str) -> EcsInstanceType | None:
-    """The instance type of that name; None where it is not known."""
     known = CLOUD.machines.get(name)
     if known is not None:
         return EcsInstanceType.of(known)
@@ -50,7 +49,7 @@ def find_type(name: str) -> EcsInstanceType | None:
 
 
 def type_of(name: str, region: str) -> EcsInstanceType:
-    """The instance type of that name.
+    """Return the instance type of that name.
 
     Raises:
         CloudRefusal: there is none, or not in this region.
@@ -81,7 +80,7 @@ ELASTIC: Final = {"k8s.aliyun.com": "true"}
 
 
 def type_of_pool(pool: Properties, region: str) -> EcsInstanceType:
-    """The instance type that machines are made of: the first, where there is more than one.
+    """Return the instance type of new machines: the first if the pool lists several.
 
     Raises:
         CloudRefusal: there is none of that name.
@@ -91,13 +90,13 @@ def type_of_pool(pool: Properties, region: str) -> EcsInstanceType:
 
 
 def scaling_of(pool: Properties) -> Properties | None:
-    """How the pool scales; None where it does not."""
+    """Return the pool's scaling configuration; None if it does not scale."""
     scaling = cast("Properties", pool.get("scalingConfig") or {})
     return scaling if scaling.get("enable", bool(scaling)) else None
 
 
 def size_of(pool: Properties) -> int:
-    """How many nodes the pool has; the autoscaler is not simulated, so it stays at its fewest."""
+    """Return the pool's number of nodes: its minimum, because the autoscaler is not simulated."""
     scaling = scaling_of(pool)
     if scaling is not None:
         return int(scaling.get("minSize") or 0)
@@ -105,7 +104,7 @@ def size_of(pool: Properties) -> int:
 
 
 def zones_of(account: AckAccount, pool: Properties, region: str) -> list[str]:
-    """The zones of a pool's vSwitches, in order and each once."""
+    """Return the zones of a pool's vSwitches in order, without duplicates."""
     vswitches = cast("list[str]", pool.get("vswitchIds") or [])
     return list(dict.fromkeys(account.zone_of(vswitch, region) for vswitch in vswitches))
 
@@ -123,8 +122,8 @@ def let_join(account: AckAccount, record: Record) -> None:
     pool = record["inputs"]
     joined: list[Properties] = record.get("joined", [])[: size_of(pool)]
     if pool.get("updateNodes"):
-        told = {"labels": pool.get("labels"), "taints": pool.get("taints")}
-        joined = [{**one, "pool": {**one["pool"], **told}} for one in joined]
+        reported = {"labels": pool.get("labels"), "taints": pool.get("taints")}
+        joined = [{**one, "pool": {**one["pool"], **reported}} for one in joined]
     fresh = {"pool": pool, "driver": _driver(account, pool)}
     record["joined"] = [*joined, *[fresh] * (size_of(pool) - len(joined))]
 
@@ -163,7 +162,6 @@ def _machine(account: AckAccount, record: Record, cluster: Record, index: int, d
 
 
 def labels_of(pool: Properties) -> dict[str, str]:
-    """The labels that the pool gives its nodes."""
     given = cast("list[dict[str, str]]", pool.get("labels") or [])
     return {str(label["key"]): str(label.get("value") or "") for label in given}
 
@@ -218,7 +216,10 @@ def _driver(account: AckAccount, pool: Properties) -> str:
 
 
 def _advertised(pool: Properties, cluster: Record, kind: EcsInstanceType) -> dict[str, int]:
-    """What ACK's device plugin advertises: it runs where the nodes' label says "default"."""
+    """Return the devices that ACK's device plugin advertises.
+
+    It runs on nodes with the label value "default".
+    """
     addons = cast("list[Properties]", cluster["inputs"].get("addons") or [])
     removed = any(addon.get("name") == PLUGIN and addon.get("disabled") for addon in addons)
     scheduled = labels_of(pool).get(SCHEDULING, "default")

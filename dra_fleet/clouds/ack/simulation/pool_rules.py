@@ -1,4 +1,4 @@
-"""What ACK and ECS refuse of a node pool when it is created or changed, beyond the shape of its inputs.
+"""Rules of ACK and ECS for new and changed node pools, beyond the shape of their inputs.
 
 https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/developer-reference/api-create-node-pools
 """
@@ -34,7 +34,7 @@ _ANY_ARCH: Final = frozenset({"ContainerOS", "AliyunLinux3ContainerOptimized"})
 
 
 def pool_faults(inputs: Properties) -> Iterator[WrongInput]:
-    """What does not go together, in the provider's words; what is not yet known is let be."""
+    """Report inputs that contradict each other, with the provider's messages. Unknown values are skipped."""
     for one, other in _CONFLICTS:
         if inputs.get(one) is not None and inputs.get(other) is not None:
             yield WrongInput(path=one, reason=f'"{one}": conflicts with {other}')
@@ -150,31 +150,31 @@ def refuse_beyond_limits(account: AckAccount, record: Record, *, had: int) -> No
 
 
 def _refuse_quota(account: AckAccount, record: Record, kind: EcsInstanceType) -> None:
-    wanted = kind.cpus * size_of(record["inputs"])
+    requested = kind.cpus * size_of(record["inputs"])
     for name in (kind.family, market_of(record["inputs"])):
         quota = account.limits.quotas.get(name)
         used = 0 if quota is None else cpus_in_use(account, name, but=record["id"])
-        if quota is not None and used + wanted > quota:
+        if quota is not None and used + requested > quota:
             raise refuse(
                 "QuotaExceed.ElasticQuota",
                 f"No additional quota is available for the specified ECS instance type: {kind.name} needs "
-                f"{wanted} vCPUs of {name} beside {used} in use, the quota is {quota}. Ask for more quota "
+                f"{requested} vCPUs of {name} beside {used} in use, the quota is {quota}. Ask for more quota "
                 "or fewer machines",
             )
 
 
 def market_of(pool: Properties) -> str:
-    """The quota of how a pool's machines are paid: "postpaid" or "spot"."""
+    """Return the vCPU quota that a pool counts against: "postpaid" or "spot"."""
     return "postpaid" if pool.get("spotStrategy", "NoSpot") == "NoSpot" else "spot"
 
 
 def cpus_in_use(account: AckAccount, quota: str, *, but: str = "") -> int:
-    """The vCPUs of all pools that count against a quota.
+    """Return the vCPUs of all pools that count against a quota.
 
     Args:
         account: theirs.
-        quota: an instance family, or what `market_of` tells.
-        but: the id of a pool that is left out.
+        quota: an instance family, or what `market_of` reports.
+        but: the id of a pool that is omitted.
     """
     pools = [pool for pool in account.all(POOL) if pool["id"] != but]
     kinds = [(type_of_pool(pool["inputs"], str(pool["region"])), pool["inputs"]) for pool in pools]

@@ -1,6 +1,6 @@
 """A simulated Azure: resource groups and AKS, as far as programs of GPU fleets need them.
 
-Inputs are held to the models of azure-mgmt-containerservice; rules and grammar are those of the AKS
+Inputs are validated against the models of azure-mgmt-containerservice; rules and grammar are those of the AKS
 documentation (https://learn.microsoft.com/azure/aks/). Control planes are upgraded in place, nodes without
 being drained. Not simulated: autoscaling (pools stay at their count), upgrades that start by themselves,
 networks, identities and role assignments.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.aks.simulation.account import AksLimits
     from dra_fleet.clouds.aks.simulation.cloud import SimulatedAks
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 _SETTINGS: Final = frozenset(

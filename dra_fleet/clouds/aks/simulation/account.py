@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def refuse(code: str, message: str) -> CloudRefusal:
-    """The error with Azure's code and a message with the fix."""
+    """Return an error with Azure's code and a message with the fix."""
     return CloudRefusal(f'Code="{code}" Message="{message}"')
 
 
@@ -43,20 +43,18 @@ class AksLimits(AccountLimits):
     stock_outs: tuple[str, ...] = ()
 
     def quota(self, family: str) -> int | None:
-        """The quota of a family in vCPUs, None without limit."""
+        """Return the quota of a family in vCPUs; None if it is unlimited."""
         return next((cpus for name, cpus in self.quotas.items() if name.lower() == family.lower()), None)
 
     @model_validator(mode="before")
     @classmethod
-    def _machines_are_in_the_catalogue(cls, told: dict[str, object]) -> dict[str, object]:
-        if "sizes" in told:
-            raise ValueError(
-                "VM sizes of one's own are told in catalogue.yaml: clouds: {aks: {machines: […]}}"
-            )
-        return told
+    def _machines_are_in_the_catalogue(cls, answer: dict[str, object]) -> dict[str, object]:
+        if "sizes" in answer:
+            raise ValueError("define custom VM sizes in catalogue.yaml: clouds: {aks: {machines: […]}}")
+        return answer
 
     def is_out_of_stock(self, size: str) -> bool:
-        """Whether no machine of this size is left."""
+        """Return True if no machine of this size is left."""
         return size.lower() in {name.lower() for name in self.stock_outs}
 
 
@@ -89,17 +87,14 @@ def name_faults(inputs: Properties) -> list[WrongInput]:
 
 
 def group_id(subscription: str, group: str) -> str:
-    """The id of a resource group."""
     return f"/subscriptions/{subscription}/resourceGroups/{group}"
 
 
 def cluster_id(subscription: str, group: str, cluster: str) -> str:
-    """The id of an AKS cluster."""
     return f"{group_id(subscription, group)}/providers/Microsoft.ContainerService/managedClusters/{cluster}"
 
 
 def pool_id(cluster: str, pool: str) -> str:
-    """The id of an agent pool below its cluster's id."""
     return f"{cluster}/agentPools/{pool}"
 
 
@@ -122,15 +117,15 @@ MOST_BEHIND: Final = 3
 
 
 def minor_of(version: str) -> int:
-    """The second number: 35 of "1.35.6"."""
+    """Return the second number: 35 for "1.35.6"."""
     return int(version.split(".")[1])
 
 
 def refuse_jump(current: str, asked: str) -> None:
-    """Check that a control plane may go from one release to another.
+    """Check the upgrade of a control plane.
 
-    https://learn.microsoft.com/azure/aks/upgrade-aks-control-plane: minors cannot be skipped, and nothing
-    goes back.
+    https://learn.microsoft.com/azure/aks/upgrade-aks-control-plane: minors cannot be skipped, and there is
+    no downgrade.
 
     Raises:
         CloudRefusal: it may not.
@@ -164,7 +159,7 @@ def refuse_incompatible(pool: str, version: str, control_plane: str) -> None:
 
 
 def full_version(asked: str | None, cluster: str) -> str:
-    """The release a cluster runs: "1.36.2" of "1.36" or "1.36.2".
+    """Return the release of a cluster: "1.36.2" for "1.36" and for "1.36.2".
 
     Raises:
         CloudRefusal: AKS does not offer it.
@@ -187,7 +182,7 @@ TENANT: Final = "00000000-0000-0000-0000-000000000001"
 
 
 def exec_kubeconfig(group: str, cluster: str, server: str, authority: bytes) -> str:
-    """The user's kubeconfig whose tokens come from `kubelogin`."""
+    """Return the user's kubeconfig, which calls `kubelogin` for tokens."""
     user = f"clusterUser_{group}_{cluster}"
     words = ["get-token", "--environment", "AzurePublicCloud", "--server-id", SERVER_ID, "--client-id"]
     words += [CLIENT_ID, "--tenant-id", TENANT, "--login", "devicecode"]
@@ -240,5 +235,5 @@ class AksAccount(CloudAccount[AksLimits]):
 
 
 def subscription_of(config: Properties) -> str:
-    """The subscription a provider works in."""
+    """Return the subscription of a provider."""
     return str(config.get("subscriptionId") or SUBSCRIPTION)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties, WrongInput
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 class AgentPools:
@@ -80,12 +80,10 @@ class AgentPools:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What does not fit the SDK's model."""
         path = frozenset({"resourceGroupName", "resourceName", "agentPoolName"})
         return managed_clusters.faults("AgentPool", inputs, beside=path)
 
     def identifier(self, subscription: str, inputs: Properties) -> str:
-        """The id the inputs lead to."""
         cluster = cluster_id(subscription, str(inputs["resourceGroupName"]), str(inputs["resourceName"]))
         return pool_id(cluster, str(inputs["agentPoolName"]))
 
@@ -201,7 +199,6 @@ _ZONES: Final = ("1", "2", "3")
 
 
 def commands(account: AksAccount) -> list[SimulatedCommand]:
-    """The commands that are simulated."""
     return [
         SimulatedCommand(words=words, action=action, answer=partial(print_it, account))
         for words, action, print_it in _COMMANDS
@@ -209,7 +206,6 @@ def commands(account: AksAccount) -> list[SimulatedCommand]:
 
 
 def deny(action: str) -> CloudRefusal:
-    """The refusal of an action."""
     return refuse(
         "AuthorizationFailed",
         f"The client does not have authorization to perform action '{action}' over scope '/subscriptions' or "
@@ -218,12 +214,12 @@ def deny(action: str) -> CloudRefusal:
 
 
 def _login(account: AksAccount, asked: WrittenCommand) -> dict[str, Any]:
-    wanted = asked.one("--subscription")
-    if wanted and not account.limits.reaches(wanted):
+    requested = asked.one("--subscription")
+    if requested and not account.limits.reaches(requested):
         raise refuse(
-            "SubscriptionNotFound", f"The subscription of '{wanted}' doesn't exist in cloud 'AzureCloud'."
+            "SubscriptionNotFound", f"The subscription of '{requested}' doesn't exist in cloud 'AzureCloud'."
         )
-    identifier = wanted or account.limits.login or SUBSCRIPTION
+    identifier = requested or account.limits.login or SUBSCRIPTION
     return {"id": identifier, "name": "rehearsal", "user": {"name": "rehearsal", "type": "user"}}
 
 
@@ -246,8 +242,8 @@ def _usages(account: AksAccount, _: WrittenCommand) -> list[dict[str, Any]]:
 
 
 def _skus(account: AksAccount, asked: WrittenCommand) -> list[dict[str, Any]]:
-    limits, wanted, place = account.limits, asked.one("--size"), asked.one("--location")
-    known = [name for name in CLOUD.machines if wanted.lower() in name.lower()]
+    limits, requested, place = account.limits, asked.one("--size"), asked.one("--location")
+    known = [name for name in CLOUD.machines if requested.lower() in name.lower()]
     closed = set(limits.not_offered)
     return [
         {
@@ -336,17 +332,14 @@ class MaintenanceConfigurations:
         self._account = account
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What does not fit the SDK's model."""
         path = frozenset({"resourceGroupName", "resourceName", "configName"})
         return managed_clusters.faults("MaintenanceConfiguration", inputs, beside=path)
 
     def identifier(self, subscription: str, inputs: Properties) -> str:
-        """The id the inputs lead to."""
         cluster = cluster_id(subscription, str(inputs["resourceGroupName"]), str(inputs["resourceName"]))
         return f"{cluster}/maintenanceConfigurations/{inputs['configName']}"
 
     async def create(self, record: Record) -> None:
-        """A configuration is there at once."""
         inputs = record["inputs"]
         found = self._account.find(CLUSTER, record["id"].rsplit("/", 2)[0])
         if found is None or found["type"] != CLUSTER:
@@ -373,7 +366,7 @@ class MaintenanceConfigurations:
         await self.create(record)
 
     async def delete(self, record: Record) -> None:
-        """Nothing hangs on it."""
+        """Nothing depends on it."""
 
 
 def _refuse_invalid(inputs: Properties) -> None:
@@ -396,17 +389,15 @@ def _refuse_invalid(inputs: Properties) -> None:
 
 
 class AksResourceType(typed_cloud.ResourceType, Protocol):
-    """One type; `name_key` is the input with its name.
+    """A resource type. `name_key`: the input with its name.
 
     The `provisioningState` in a record's state is Creating until all is done.
     """
 
     @property
-    def name_key(self) -> str | None: ...  # noqa: D102 - see above
+    def name_key(self) -> str | None: ...
 
-    def identifier(self, subscription: str, inputs: Properties, /) -> str:
-        """The id the inputs lead to."""
-        ...
+    def identifier(self, subscription: str, inputs: Properties, /) -> str: ...
 
 
 USER_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterUserCredentials"
@@ -483,7 +474,7 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
 
     @override
     def foreseen(self, resource: PluginResource, inputs: Properties) -> Properties:
-        """The name too, which other resources are built from."""
+        """Return the outputs known before creation, with the name, which other resources are built from."""
         name = inputs.get(self.kind_of(resource).name_key or "", UNKNOWN_TEXT)
         return {**super().foreseen(resource, inputs), "name": name}
 
@@ -504,7 +495,7 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
         return {"kubeconfigs": [{"name": "clusterUser" if user else "clusterAdmin", "value": value}]}
 
     def _tags(self, scope: str) -> Properties:
-        """The tags of a subscription: none, but only for a login that may read it."""
+        """Return the tags of a subscription: none, but only for a login that may read them."""
         if not self.account.limits.reaches(scope.split("/")[2]):
             raise refuse(
                 "AuthorizationFailed",
@@ -522,11 +513,11 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
 
     @override
     def command(self, words: Sequence[str]) -> object:
-        """What `az` prints."""
+        """Return the output of an `az` command."""
         return answer(words, commands(self.account), self.account.limits.denied, deny)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
-        """The token `kubelogin` gets for the AKS server application."""
+        """Return the token that `kubelogin` gets for the AKS server application."""
         server = arguments.get("serverId")
         if server != SERVER_ID:
             raise refuse(
@@ -546,7 +537,7 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
                 f"format {arguments.get('format') or 'azure'} gives a kubeconfig that no client since "
                 'Kubernetes 1.26 can use (auth-provider azure); ask for format "exec"',
             )
-        server, authority = self.account.planes.address(record["world"])
+        server, authority = self.account.planes.address(record["simulator"])
         group, name = str(inputs["resourceGroupName"]), str(inputs["resourceName"])
         return exec_kubeconfig(group, name, server, authority)
 
@@ -557,7 +548,7 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
                 "Getting static credential is not allowed because this cluster is set to disable local "
                 "accounts. Use the user credentials in exec format",
             )
-        return self.account.planes.admin_kubeconfig(record["world"])
+        return self.account.planes.admin_kubeconfig(record["simulator"])
 
 
 def _invalid(what: str) -> Exception:

@@ -1,8 +1,8 @@
-"""`kubelogin get-token …`: stands in for Azure's credential helper in a rehearsal.
+"""`kubelogin get-token …`: replaces Azure's credential helper in a rehearsal.
 
 Takes the published helper's arguments and prints an ExecCredential whose token the simulated tenant issued;
 as in reality it is good for every AKS cluster. Standard library only; the installed script calls it with the
-world's socket as first argument. Published helper: https://azure.github.io/kubelogin/
+simulator's socket as first argument. Published helper: https://azure.github.io/kubelogin/
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHORT = {"-l": "login", "-t": "tenant-id", "-e": "environment"}
 
 
 def read_arguments(arguments: list[str]) -> dict[str, str]:
-    """The flags of `get-token` with their values.
+    """Parse the flags of `get-token`.
 
     Raises:
         HelperError: another command, an unknown flag, or a value that is missing or wrong.

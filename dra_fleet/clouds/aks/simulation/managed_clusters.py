@@ -34,7 +34,7 @@ from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, at, is_unkn
 if TYPE_CHECKING:
     from dra_fleet.clouds.aks.simulation.account import AksAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.world.node import NodeHardware
+    from dra_fleet.rehearsal.simulator.node import NodeHardware
 
 
 # Holds inputs to the models and enums of azure-mgmt-containerservice.
@@ -48,12 +48,12 @@ _LIST_INSTEAD_OF_MAP: Final = frozenset({"userAssignedIdentities"})
 
 
 def faults(model: str, inputs: Properties, *, beside: frozenset[str]) -> list[WrongInput]:
-    """What in the inputs does not fit the model.
+    """Return the inputs that do not fit the model.
 
     Args:
         model: such as "ManagedCluster".
         inputs: as the plugin's SDK names them.
-        beside: keys that are no part of the model: the parts of the resource's path.
+        beside: keys outside the model: the parts of the resource's path.
     """
     rest = {key: value for key, value in inputs.items() if key not in beside}
     return list(_model_faults(model, rest, ""))
@@ -90,11 +90,9 @@ class ResourceGroups:
         ]
 
     def identifier(self, subscription: str, inputs: Properties) -> str:
-        """The id the inputs lead to."""
         return group_id(subscription, str(inputs["resourceGroupName"]))
 
     async def create(self, record: Record) -> None:
-        """A group is there at once."""
         inputs = record["inputs"]
         record["state"] = {
             **{key: inputs[key] for key in ("location", "managedBy", "tags") if key in inputs},
@@ -111,12 +109,12 @@ class ResourceGroups:
         await self.create(record)
 
     async def delete(self, record: Record) -> None:
-        """An empty group goes.
+        """Delete an empty group.
 
         Raises:
             CloudRefusal: something is in it; the published plugin refuses that too.
         """
-        inside = [held["id"] for held in self._account.inside(record["id"])]
+        inside = [child["id"] for child in self._account.inside(record["id"])]
         if inside:
             raise refuse(
                 "ResourceGroupBeingDeleted",
@@ -126,7 +124,7 @@ class ResourceGroups:
 
 
 def require_group(account: AksAccount, subscription: str, name: str) -> Record:
-    """The group of that name.
+    """Return the group of that name.
 
     Raises:
         CloudRefusal: there is none.
@@ -175,11 +173,9 @@ class ManagedClusters:
         self._account = account
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What does not fit the SDK's model."""
         return faults("ManagedCluster", inputs, beside=frozenset({"resourceGroupName", "resourceName"}))
 
     def identifier(self, subscription: str, inputs: Properties) -> str:
-        """The id the inputs lead to."""
         return cluster_id(subscription, str(inputs["resourceGroupName"]), str(inputs["resourceName"]))
 
     async def create(self, record: Record) -> None:
@@ -192,10 +188,12 @@ class ManagedClusters:
         if not (inputs.get("dnsPrefix") or inputs.get("fqdnSubdomain")):
             raise refuse("InvalidParameter", "Required parameter dnsPrefix is missing (null); set dnsPrefix")
         self._check_pools(record, region, version)
-        record["world"] = record.get("world") or free_name(name, account.planes, partial(refuse, "Conflict"))
+        record["simulator"] = record.get("simulator") or free_name(
+            name, account.planes, partial(refuse, "Conflict")
+        )
         record["state"] = _outputs(record, region, version)
         account.put(record)
-        await account.start_plane(record["world"], version)
+        await account.start_plane(record["simulator"], version)
         await self.join(record)
         record["state"]["provisioningState"] = "Succeeded"
         account.put(record)
@@ -215,7 +213,7 @@ class ManagedClusters:
         region = str(state["location"])
         self._check_pools({**record, "inputs": news}, region, version)
         if version != state["currentKubernetesVersion"]:
-            await self._account.upgrade_plane(record["world"], version)
+            await self._account.upgrade_plane(record["simulator"], version)
         record["inputs"] = news
         record["state"] = {**_outputs(record, region, version), "provisioningState": "Succeeded"}
         await self.join(record)
@@ -225,15 +223,15 @@ class ManagedClusters:
         """Stop the control plane; pools and maintenance configurations go with it."""
         record["state"]["provisioningState"] = "Deleting"
         self._account.put(record)
-        if record.get("world"):
-            await self._account.planes.stop(record["world"])
+        if record.get("simulator"):
+            await self._account.planes.stop(record["simulator"])
         for inside in self._account.inside(record["id"]):
             self._account.remove(inside)
 
     async def join(self, record: Record) -> None:
         """Let exactly the machines of all the cluster's pools join."""
         version = f"v{record['state']['currentKubernetesVersion']}"
-        await self._account.planes.set_nodes(record["world"], version, self._machines(record))
+        await self._account.planes.set_nodes(record["simulator"], version, self._machines(record))
 
     def _machines(self, record: Record) -> list[NodeHardware]:
         pools = [(str(pool["name"]), pool) for pool in own_pools(record)]
@@ -287,12 +285,12 @@ class ManagedClusters:
 
 
 def own_pools(record: Record) -> list[Properties]:
-    """The pools declared inside a cluster."""
+    """Return the pools declared inside a cluster."""
     return cast("list[Properties]", record["inputs"].get("agentPoolProfiles") or [])
 
 
 def _identity(inputs: Properties, identifier: str) -> Properties:
-    """The identity as Azure returns it: users by id, where the plugin takes a list; the system's with ids."""
+    """Return the identity as Azure does: users by id where the plugin has a list, the system's with ids."""
     given = cast("Properties | None", inputs.get("identity"))
     if given is None:
         return {}
@@ -347,7 +345,7 @@ def _outputs(record: Record, region: str, version: str) -> dict[str, Any]:
 
 @functools.cache
 def _fields(model: str) -> dict[str, Any]:
-    """The writable fields of a model by their name in JSON, with types; nested `properties` are flat."""
+    """Return the writable fields of a model by their JSON name, with types; nested `properties` are flat."""
     from azure.mgmt.containerservice import models  # noqa: PLC0415 - loaded late, see above
 
     found = getattr(models, model)
@@ -357,7 +355,7 @@ def _fields(model: str) -> dict[str, Any]:
         if type(rest).__name__ != "_RestField":
             continue
         if name == "properties":
-            fields.update(_fields(_model_in(hint)))
+            fields.update(_fields(next(item.__name__ for item in _options(hint))))
         elif rest._visibility != ["read"]:  # noqa: SLF001 - the only place where it says so
             fields[rest._rest_name_input or name] = hint  # noqa: SLF001
     return fields
@@ -398,8 +396,8 @@ def _shape_faults(kind: Any, value: object, path: str) -> typing.Iterator[WrongI
     elif origin is None and hasattr(kind, "_deserialize") and isinstance(value, dict):
         yield from _model_faults(kind.__name__, cast("Properties", value), path)
     elif not _is_a(kind, origin, value):
-        wanted = _NAMES.get(origin or kind, "an object")
-        yield WrongInput(path=path, reason=f"{value!r} must be {wanted}")
+        requested = _NAMES.get(origin or kind, "an object")
+        yield WrongInput(path=path, reason=f"{value!r} must be {requested}")
 
 
 def _is_a(kind: Any, origin: Any, value: object) -> bool:  # noqa: ANN401 - types
@@ -417,7 +415,3 @@ def _options(hint: Any) -> list[Any]:  # noqa: ANN401 - a type
         members = [_options(item) for item in typing.get_args(hint) if item is not type(None)]
         return [item for group in members for item in group]
     return [hint]
-
-
-def _model_in(hint: Any) -> str:  # noqa: ANN401 - a type
-    return next(item.__name__ for item in _options(hint))

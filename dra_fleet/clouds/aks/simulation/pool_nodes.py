@@ -9,8 +9,8 @@ from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.simulation.account import SIZE, digits_of, full_version, group_id, refuse
 from dra_fleet.model.specs import mebibytes
 from dra_fleet.rehearsal.clouds.clusters import InstanceType, near
-from dra_fleet.rehearsal.world.hardware_file import node
-from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
+from dra_fleet.rehearsal.simulator.hardware_file import node
+from dra_fleet.rehearsal.simulator.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import Properties
@@ -22,7 +22,7 @@ _MIG_PROFILE: Final = {"MIG1g": "1g.", "MIG2g": "2g.", "MIG3g": "3g.", "MIG4g": 
 
 
 def find_size(name: str) -> InstanceType | None:
-    """The size of that name in any case, as Azure takes it; None where it is not known."""
+    """Return the size of that name in any case, as Azure does; None if it is unknown."""
     known = next((item for item in CLOUD.machines.values() if item.name.lower() == name.lower()), None)
     if known is not None:
         return InstanceType.of(known)
@@ -35,7 +35,9 @@ def find_size(name: str) -> InstanceType | None:
 
 
 def mig_layout(size: InstanceType, profile: str) -> dict[str, int] | None:
-    """The partitions `gpuInstanceProfile` makes on each GPU; None where its GPU cannot be partitioned so.
+    """Return the partitions that `gpuInstanceProfile` creates on each GPU.
+
+    None if the GPU does not support it.
 
     https://learn.microsoft.com/azure/aks/gpu-multi-instance
     """
@@ -54,7 +56,7 @@ def mig_layout(size: InstanceType, profile: str) -> dict[str, int] | None:
 CUDA_DRIVER: Final = "580.95.05"
 GRID_DRIVER: Final = "570.237"
 GRID_DRIVER_RTX: Final = "595.91.07"
-"""What AKS's images install of GRID (vGPU 18.8, 20.2): https://github.com/Azure/aks-gpu/pull/190.
+"""The GRID driver of AKS's images (vGPU 18.8, 20.2): https://github.com/Azure/aks-gpu/pull/190.
 
 The patch level of the CUDA driver is assumed. Node images from before May 2026 have GRID 550.144.06.
 """
@@ -70,7 +72,7 @@ RESERVED: Final = "kubernetes.azure.com/"
 
 
 def size_of(pool: Properties) -> InstanceType:
-    """The pool's VM size.
+    """Return the pool's VM size.
 
     Raises:
         CloudRefusal: there is none of that name.
@@ -81,14 +83,14 @@ def size_of(pool: Properties) -> InstanceType:
         raise refuse(
             "VMSizeNotSupported",
             f"The VM size of {name} is not known to the simulated Azure; nearest: "
-            f"{near(name, CLOUD.machines)}. If it exists, tell it in catalogue.yaml beside the stack file: "
+            f"{near(name, CLOUD.machines)}. If it exists, report it in catalogue.yaml beside the stack file: "
             f"clouds: {{aks: {{machines: [{{name: {name}, like: A KNOWN ONE, …}}]}}}}",
         )
     return size
 
 
 def count_of(pool: Properties) -> int:
-    """How many nodes the pool has; the autoscaler is not simulated, so it stays there."""
+    """Return the pool's number of nodes, which is constant because the autoscaler is not simulated."""
     return int(pool.get("count", pool.get("minCount", 1) if pool.get("enableAutoScaling") else 1))
 
 
@@ -124,7 +126,7 @@ def machines(pool: Properties, name: str, cluster: Properties, cluster_id: str) 
 
 
 def allocatable(size: InstanceType, pods: int) -> dict[str, str]:
-    """What AKS leaves of a machine to pods.
+    """Return the resources of a machine that AKS leaves to pods.
 
     https://learn.microsoft.com/azure/aks/node-resource-reservations
     """
@@ -179,7 +181,7 @@ def _labels(
 
 
 def is_spot(pool: Properties) -> bool:
-    """Whether the pool's machines may be taken away at any time."""
+    """Return True if the pool's machines may be preempted."""
     return str(pool.get("scaleSetPriority", "Regular")).lower() == "spot"
 
 
@@ -192,7 +194,7 @@ def _taints(pool: Properties) -> list[NodeTaint]:
 
 
 def parse_taint(text: str) -> NodeTaint:
-    """The taint written as key=value:effect or key:effect.
+    """Parse a taint written as key=value:effect or key:effect.
 
     Raises:
         CloudRefusal: it is not written so.
@@ -209,7 +211,7 @@ def parse_taint(text: str) -> NodeTaint:
 
 
 def _driver(pool: Properties, size: InstanceType) -> dict[str, object] | None:
-    """What AKS installs on a GPU machine, unless the pool says None."""
+    """Return the driver that AKS installs on a GPU machine, unless the pool declares None."""
     if size.gpu is None or driver_choice(pool) == "none":
         return None
     profile = pool.get("gpuInstanceProfile")

@@ -1,4 +1,4 @@
-"""What AKS refuses of an agent pool when it is created or changed, beyond the shape of its inputs."""
+"""Rules of AKS for new and changed agent pools, beyond the shape of their inputs."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def refuse_invalid(name: str, pool: Properties) -> None:
     least = 1 if system else 0
     count = count_of(pool)
     if not least <= count <= MOST_NODES:
-        raise _invalid(
-            name, f"count is {count}; it must be {least} to {MOST_NODES} in a {_mode(system)} pool"
-        )
+        mode = "system" if system else "user"
+        raise _invalid(name, f"count is {count}; it must be {least} to {MOST_NODES} in a {mode} pool")
     _refuse_scaling(name, pool, count)
     if system and is_spot(pool):
         raise _invalid(name, "a system pool cannot be a spot pool; set scaleSetPriority to Regular")
@@ -87,10 +86,6 @@ def _refuse_scaling(name: str, pool: Properties, count: int) -> None:
         raise _invalid(name, "enableAutoScaling needs minCount and maxCount")
     if not low <= count <= high:
         raise _invalid(name, f"count {count} is not between minCount {low} and maxCount {high}")
-
-
-def _mode(system: bool) -> str:
-    return "system" if system else "user"
 
 
 def _invalid(name: str, what: str) -> Exception:

@@ -1,8 +1,8 @@
 """A simulated AWS: EKS, and of EC2 and IAM what a program of GPU fleets needs around it.
 
-Inputs are held to botocore's service models, enums and patterns included; rules and grammar are those of the
-AWS documentation (https://docs.aws.amazon.com/eks/). Not simulated: autoscaling (node groups stay at their
-desired size), traffic in networks, and what IAM policies allow.
+Inputs are validated against botocore's service models, enums and patterns included; rules and grammar are
+those of the AWS documentation (https://docs.aws.amazon.com/eks/). Not simulated: autoscaling (node groups
+stay at their desired size), traffic in networks, and what IAM policies allow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksLimits
     from dra_fleet.clouds.eks.simulation.cloud import SimulatedEks
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 _SETTINGS: Final = frozenset(

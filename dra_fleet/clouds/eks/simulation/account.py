@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def refuse(code: str, message: str) -> CloudRefusal:
-    """The error with AWS's code and a message with the fix."""
+    """Return an error with AWS's code and a message with the fix."""
     return CloudRefusal(f"api error {code}: {message}")
 
 
 class EksLimits(AccountLimits):
-    """Quotas, shortages and what is there of the simulated account.
+    """Quotas, shortages and existing resources of the simulated account.
 
     `quotas` are vCPUs by bucket: `P`, `G and VT` or `Standard`, with ` Spot` added for spot machines; one
     that is not named has no limit. `stockOuts` are instance types of which no zone has a machine left, or one
     zone has none: `p5.48xlarge` or `p5.48xlarge/us-east-1a`. `subnets` are the zones of subnets that no stack
-    made. `images` are the versions of NVIDIA's driver in images of one's own.
+    made. `images` are the versions of NVIDIA's driver in custom images.
     """
 
     quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
@@ -39,12 +39,12 @@ class EksLimits(AccountLimits):
     images: dict[str, str] = Field(default_factory=dict)
 
     def is_out_of_stock(self, instance_type: str, zone: str) -> bool:
-        """Whether a zone has no machine of this type left."""
+        """Return True if a zone has no machine of this type left."""
         return bool({instance_type, f"{instance_type}/{zone}"} & set(self.stock_outs))
 
 
 def bucket(instance_type: str, *, spot: bool) -> str:
-    """The quota an instance type counts against: https://docs.aws.amazon.com/ec2/latest/instancetypes/."""
+    """Return the quota of an instance type: https://docs.aws.amazon.com/ec2/latest/instancetypes/."""
     known = eks_facts().quota(instance_type, spot=False)
     return (known.bucket if known else "Standard") + (" Spot" if spot else "")
 
@@ -54,7 +54,7 @@ DEFAULT: Final = "1.35"
 
 
 def full_version(asked: str | None) -> str:
-    """The build a cluster runs: "1.35.2-eks-f69f56f" of "1.35".
+    """Return the build of a cluster: "1.35.2-eks-f69f56f" for "1.35".
 
     Raises:
         CloudRefusal: EKS does not offer it, or it is written with a patch.
@@ -111,21 +111,21 @@ class EksAccount(CloudAccount[EksLimits]):
 
 
 def region_of(config: Properties) -> str:
-    """The region a provider works in."""
+    """Return the region of a provider."""
     return str(config.get("region") or DEFAULT_REGION)
 
 
 def account_of(config: Properties) -> str:
-    """The account that a provider may work in: the one it is bound to, else the rehearsal's."""
+    """Return the account that a provider is bound to, or the rehearsal's by default."""
     allowed = config.get("allowedAccountIds") or [ACCOUNT]
     return str((json.loads(allowed) if isinstance(allowed, str) else allowed)[0])
 
 
 def made_id(prefix: str, urn: str, digits: str = "") -> str:
-    """An id such as vpc-0a1b2c3d4e5f60718, always the same for one declaration."""
+    """Return an id such as vpc-0a1b2c3d4e5f60718, the same for one declaration."""
     return f"{prefix}-0{hashlib.sha256(f'{urn} {digits}'.encode()).hexdigest()[:16]}"
 
 
 def arn(service: str, region: str, resource: str) -> str:
-    """An Amazon Resource Name."""
+    """Return an Amazon Resource Name."""
     return f"arn:aws:{service}:{region}:{ACCOUNT}:{resource}"

@@ -1,7 +1,7 @@
-"""`aws …`: stands in for the AWS command line, as kubeconfigs and `dra-fleet doctor` call it.
+"""`aws …`: replaces the AWS command line, as kubeconfigs and `dra-fleet doctor` call it.
 
 Of `aws eks get-token` it prints an ExecCredential whose token the simulated account issued, of all else what
-that account answers. Standard library only; the installed script calls it with the world's socket first.
+that account answers. Standard library only; the installed script calls it with the simulator's socket first.
 Published command: https://docs.aws.amazon.com/cli/latest/reference/eks/get-token.html
 """
 
@@ -22,7 +22,7 @@ COMMAND = ["eks", "get-token"]
 
 
 def read_arguments(arguments: list[str]) -> dict[str, str]:
-    """The flags of `eks get-token` with their values; global ones may come first.
+    """Parse the flags of `eks get-token`; global flags may precede it.
 
     Raises:
         HelperError: another command, an unknown flag, or a value that is missing.
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
     if COMMAND[-1] not in arguments:
         return account_command.main([arguments[0], "eks", *arguments[1:]])
     try:
-        # Unlike other helpers it answers v1beta1 where nobody asks.
+        # Unlike other helpers it answers v1beta1 where no one asks.
         info = os.environ.get("KUBERNETES_EXEC_INFO")
         version = asked_version(info) if info else API_VERSIONS[1]
         flags = read_arguments(arguments[1:])

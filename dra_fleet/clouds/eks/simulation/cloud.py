@@ -1,4 +1,4 @@
-"""The simulated AWS as the world sees it: one answer for each call of a plugin."""
+"""The simulated AWS as the simulator sees it: one answer for each call of a plugin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 # What the simulated account answers to `aws`: login, quotas, offers, reservations, permissions, versions.
@@ -46,7 +46,6 @@ _ZONES: Final = "abcd"
 
 
 def commands(account: EksAccount) -> list[SimulatedCommand]:
-    """The commands that are simulated."""
     return [
         SimulatedCommand(words=words, action=action, answer=partial(print_it, account))
         for words, action, print_it in _COMMANDS
@@ -54,7 +53,6 @@ def commands(account: EksAccount) -> list[SimulatedCommand]:
 
 
 def deny(action: str) -> CloudRefusal:
-    """The refusal of an action."""
     return refuse(
         "AccessDeniedException",
         f"User: arn:aws:iam::{ACCOUNT}:role/rehearsal is not authorized to perform: {action}",
@@ -197,8 +195,8 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
 
     @override
     def identify(self, resource: PluginResource, inputs: Properties) -> str:
-        told = made_of(resource, region_of(resource.config), inputs)
-        return self.kind_of(resource).identifier(told, inputs)
+        reported = made_of(resource, region_of(resource.config), inputs)
+        return self.kind_of(resource).identifier(reported, inputs)
 
     @override
     def diff(self, resource: PluginResource, olds: Properties, news: Properties) -> UpdateDiff:
@@ -260,11 +258,14 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
 
     @override
     def command(self, words: Sequence[str]) -> object:
-        """What `aws` prints."""
+        """Return the output of an `aws` command."""
         return answer(words, commands(self.account), self.account.limits.denied, deny)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
-        """The token `aws eks get-token` prints. As in reality nobody asks whether the cluster is there."""
+        """Return the token that `aws eks get-token` prints.
+
+        As in reality, without a check that the cluster exists.
+        """
         if not arguments.get("clusterName"):
             raise refuse("ValidationException", "the following arguments are required: --cluster-name")
         return self.account.credential(TOKEN_VALID)

@@ -1,4 +1,4 @@
-"""EKS clusters: each is a control plane of the world, with the machines of its node groups."""
+"""EKS clusters: each is a control plane of the simulator, with the machines of its node groups."""
 
 from __future__ import annotations
 
@@ -48,11 +48,10 @@ class EksClusters:
         self._account = account
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What does not fit the API's model."""
         return _MODEL.faults(inputs)
 
     def identifier(self, urn: str, inputs: Properties) -> str:
-        """A cluster's id is its name."""
+        """Return the cluster's name."""
         del urn
         return str(inputs["name"])
 
@@ -63,10 +62,10 @@ class EksClusters:
         version = full_version(inputs.get("version"))
         self._check(record)
         refuse_taken = partial(refuse, "ResourceInUseException")
-        record["world"] = record.get("world") or free_name(record["id"], account.planes, refuse_taken)
+        record["simulator"] = record.get("simulator") or free_name(record["id"], account.planes, refuse_taken)
         record["state"] = {**inputs, "status": "CREATING"}
         account.put(record)
-        await account.start_plane(record["world"], version)
+        await account.start_plane(record["simulator"], version)
         self._settle(record, minor)
 
     async def update(self, record: Record, news: Properties) -> None:
@@ -76,7 +75,7 @@ class EksClusters:
         refuse_jump(before, minor)
         self._check({**record, "inputs": news})
         if minor != before:
-            await self._account.upgrade_plane(record["world"], version)
+            await self._account.upgrade_plane(record["simulator"], version)
         record["inputs"] = news
         self._settle(record, minor)
 
@@ -90,7 +89,7 @@ class EksClusters:
             raise refuse(
                 "ResourceInUseException", f"Cluster has nodegroups attached ({names}); delete them first"
             )
-        await self._account.planes.stop(record["world"])
+        await self._account.planes.stop(record["simulator"])
         for kind in (ADDON, ENTRY, POLICY):
             for one in self._account.all(kind):
                 if one["inputs"]["clusterName"] == record["id"]:
@@ -107,10 +106,10 @@ class EksClusters:
             if group["inputs"]["clusterName"] == cluster and group["state"].get("status") != "DELETING"
             for machine in group_machines(account, group, minor)
         ]
-        await account.planes.set_nodes(record["world"], f"v{full_version(minor)}", nodes)
+        await account.planes.set_nodes(record["simulator"], f"v{full_version(minor)}", nodes)
 
     def named(self, name: str) -> Record:
-        """The cluster of that name.
+        """Return the cluster of that name.
 
         Raises:
             CloudRefusal: there is none.
@@ -144,7 +143,7 @@ class EksClusters:
             )
 
     def _settle(self, record: Record, minor: str) -> None:
-        server, authority = self._account.planes.address(record["world"])
+        server, authority = self._account.planes.address(record["simulator"])
         inputs, name = record["inputs"], record["id"]
         network = cast("dict[str, Any]", inputs["vpcConfig"])
         issuer = hashlib.sha256(record["urn"].encode()).hexdigest()[:32].upper()

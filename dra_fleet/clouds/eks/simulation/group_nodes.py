@@ -16,8 +16,8 @@ from dra_fleet.clouds.eks.simulation.network_types import zone_of
 from dra_fleet.clouds.eks.simulation.small_types import TEMPLATE
 from dra_fleet.model.specs import stable_uuid
 from dra_fleet.rehearsal.clouds.clusters import InstanceType, cpus_of, near
-from dra_fleet.rehearsal.world.hardware_file import node
-from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
+from dra_fleet.rehearsal.simulator.hardware_file import node
+from dra_fleet.rehearsal.simulator.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
@@ -31,17 +31,16 @@ _GIB_PER_CPU: Final = {"m": 4, "r": 8, "c": 2, "t": 4}
 
 
 class Ec2InstanceType(InstanceType):
-    """One instance type of EC2."""
+    """An instance type of EC2."""
 
     @property
     def cards(self) -> int:
-        """How many network cards it has."""
+        """Number of network cards."""
         known = drivers.traits(CLOUD.machines[self.machine]).network_cards if self.machine else None
         return max(1, known.first + known.count if known else 0)
 
 
 def find_type(name: str) -> Ec2InstanceType | None:
-    """The instance type of that name; None where it is not known."""
     known = CLOUD.machines.get(name)
     if known is not None:
         return Ec2InstanceType.of(known)
@@ -74,7 +73,7 @@ _PLUGIN_OFF: Final = re.compile(
 
 
 def template_of(account: EksAccount, group: Properties) -> Properties | None:
-    """The launch template that a node group names; None where it names none.
+    """Return the launch template that a node group names, or None.
 
     Raises:
         CloudRefusal: there is no such template.
@@ -91,7 +90,7 @@ def template_of(account: EksAccount, group: Properties) -> Properties | None:
 
 
 def type_of(account: EksAccount, group: Properties) -> Ec2InstanceType:
-    """The instance type of a node group, its own or its launch template's.
+    """Return the instance type of a node group or of its launch template.
 
     Raises:
         CloudRefusal: there is none of that name.
@@ -110,13 +109,13 @@ def type_of(account: EksAccount, group: Properties) -> Ec2InstanceType:
 
 
 def size_of(group: Properties) -> int:
-    """How many nodes the group has; the autoscaler is not simulated, so it stays there."""
+    """Return the group's number of nodes, which is constant because the autoscaler is not simulated."""
     scaling = cast("Properties", group.get("scalingConfig") or {})
     return int(scaling.get("desiredSize", scaling.get("minSize", 1)))
 
 
 def zones_of(account: EksAccount, group: Properties, region: str) -> list[str]:
-    """The zones of a group's subnets, in order."""
+    """Return the zones of a group's subnets, in order."""
     subnets = cast("list[str]", group.get("subnetIds") or [])
     return sorted({zone_of(account, subnet, region) for subnet in subnets})
 
@@ -152,12 +151,12 @@ def group_machines(account: EksAccount, record: Record, minor: str) -> list[Node
 
 
 def _clique(template: Properties, kind: Ec2InstanceType, index: int) -> str | None:
-    """The NVLink fabric of an UltraServer: a Capacity Block holds the machines of one after the other."""
+    """Return the NVLink fabric of an UltraServer; a Capacity Block fills one fabric after the other."""
     facts = eks_facts().ultra_server
     if not kind.name.startswith(facts.machines):
         return None
-    told = cast("Properties", template.get("capacityReservationSpecification") or {})
-    target = cast("Properties", told.get("capacityReservationTarget") or {})
+    reported = cast("Properties", template.get("capacityReservationSpecification") or {})
+    target = cast("Properties", reported.get("capacityReservationTarget") or {})
     number = index // facts.most
     return f"{stable_uuid('ultraserver', str(target.get('capacityReservationId')), number)}.1"
 

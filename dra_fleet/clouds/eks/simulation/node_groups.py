@@ -115,11 +115,10 @@ class NodeGroups:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What does not fit the API's model."""
         return _MODEL.faults(inputs)
 
     def identifier(self, urn: str, inputs: Properties) -> str:
-        """A group's id is its cluster's name and its own."""
+        """Return the cluster's name and the group's."""
         del urn
         return f"{inputs['clusterName']}:{inputs['nodeGroupName']}"
 

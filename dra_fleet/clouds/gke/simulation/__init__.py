@@ -1,6 +1,6 @@
 """A simulated Google Cloud: GKE clusters and node pools, as far as programs of GPU fleets need them.
 
-Inputs are held to the protobufs of google-cloud-container; rules and grammar are those of the GKE
+Inputs are validated against the protobufs of google-cloud-container; rules and grammar are those of the GKE
 documentation (https://cloud.google.com/kubernetes-engine/docs). Not simulated: autoscaling (pools stay at
 their initial count), upgrades of a control plane in place, networks, identities, Dynamic Workload Scheduler.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.gke.simulation.account import GkeLimits
     from dra_fleet.clouds.gke.simulation.cloud import SimulatedGke
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 _SETTINGS: Final = frozenset(

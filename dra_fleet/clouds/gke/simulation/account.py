@@ -27,7 +27,7 @@ _CODES: Final = {
 
 
 def refuse(status: str, message: str) -> CloudRefusal:
-    """The error with Google's status and a message with the fix."""
+    """Return an error with Google's status and a message with the fix."""
     return CloudRefusal(f"googleapi: Error {_CODES[status]}: {message}, {status}")
 
 
@@ -38,7 +38,7 @@ class GkeLimits(AccountLimits):
     """Quotas and shortages of the simulated project.
 
     `quotas` are accelerators by type, such as nvidia-l4 or tpu-v6e-slice; one that is not named has no limit.
-    GPUS_ALL_REGIONS is told, and counted by nobody. `stockOuts` are zones or machine types of which no
+    GPUS_ALL_REGIONS is reported, and counted by no one. `stockOuts` are zones or machine types of which no
     machine is left.
     """
 
@@ -46,12 +46,12 @@ class GkeLimits(AccountLimits):
     stock_outs: tuple[str, ...] = ()
 
     def quota(self, accelerator: str) -> int | None:
-        """The quota of an accelerator in pieces, None without limit."""
+        """Return the quota of an accelerator in pieces; None if it is unlimited."""
         return self.quotas.get(accelerator)
 
 
 def metric(accelerator: str) -> str:
-    """The name of an accelerator's quota: NVIDIA_L4_GPUS of nvidia-l4."""
+    """Return the quota name of an accelerator: NVIDIA_L4_GPUS for nvidia-l4."""
     kind = "GPUS" if accelerator.startswith("nvidia") else "CHIPS"
     return f"{accelerator.upper().replace('-', '_')}_{kind}"
 
@@ -63,7 +63,7 @@ _ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z]")
 
 
 def name_faults(inputs: Properties) -> list[WrongInput]:
-    """A name that GKE does not take."""
+    """Report a name that GKE rejects."""
     name = inputs.get("name")
     if isinstance(name, str) and not is_unknown(name) and not _NAME.fullmatch(name):
         return [WrongInput(path="name", reason=f"{name!r} is no allowed name; allowed: {_ALLOWED}")]
@@ -71,22 +71,20 @@ def name_faults(inputs: Properties) -> list[WrongInput]:
 
 
 def cluster_id(project: str, location: str, cluster: str) -> str:
-    """The id of a cluster."""
     return f"projects/{project}/locations/{location}/clusters/{cluster}"
 
 
 def is_zone(location: str) -> bool:
-    """Whether a location is a zone, not a region."""
+    """Return True if a location is a zone, not a region."""
     return _ZONE.fullmatch(location) is not None
 
 
 def region_of(location: str) -> str:
-    """The region of a location."""
     return location.rpartition("-")[0] if is_zone(location) else location
 
 
 def zones_of(pool: Properties, cluster: Properties) -> list[str]:
-    """The zones in which a pool has nodes."""
+    """Return the zones of a pool's nodes."""
     location = str(cluster["location"])
     given = pool.get("nodeLocations") or cluster.get("nodeLocations")
     if given:
@@ -116,7 +114,7 @@ _FULL: Final = re.compile(r"(1\.[0-9]+)\.([0-9]+)-gke\.([0-9]+)")
 
 
 def full_version(asked: str | None) -> str:
-    """The version a cluster runs: "1.35.8-gke.1036000" of "1.35", of "1.35.8", or of itself.
+    """Return the version of a cluster: "1.35.8-gke.1036000" for "1.35", "1.35.8" and itself.
 
     Raises:
         CloudRefusal: GKE does not offer it.
@@ -161,5 +159,5 @@ class GkeAccount(CloudAccount[GkeLimits]):
 
 
 def project_of(inputs: Properties, config: Properties) -> str:
-    """The project a resource is in."""
+    """Return the project of a resource."""
     return str(inputs.get("project") or config.get("project") or PROJECT)

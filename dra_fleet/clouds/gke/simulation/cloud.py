@@ -1,4 +1,4 @@
-"""The simulated Google Cloud as the world sees it: one answer for each call of a plugin."""
+"""The simulated Google Cloud as the simulator sees it: one answer for each call of a plugin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 
 # What the simulated project answers to `gcloud`: login, quotas, offers, reservations, permissions, versions.
@@ -51,7 +51,6 @@ _FILTER: Final = re.compile(r"name=\((?P<names>[^)]*)\)(?: AND zone~(?P<region>.
 
 
 def commands(account: GkeAccount, pools: NodePools) -> list[SimulatedCommand]:
-    """The commands that are simulated."""
     listed: dict[tuple[str, ...], tuple[str, Callable[[WrittenCommand], object]]] = {
         ("auth", "list"): ("", lambda _: [{"account": USER, "status": "ACTIVE"}]),
         ("projects", "describe"): ("resourcemanager.projects.get", partial(_project, account)),
@@ -71,12 +70,12 @@ def commands(account: GkeAccount, pools: NodePools) -> list[SimulatedCommand]:
         ("container", "get-server-config"): ("container.clusters.list", _server_config),
     }
     return [
-        SimulatedCommand(words=words, action=action, answer=told) for words, (action, told) in listed.items()
+        SimulatedCommand(words=words, action=action, answer=reported)
+        for words, (action, reported) in listed.items()
     ]
 
 
 def deny(action: str) -> CloudRefusal:
-    """The refusal of an action."""
     return refuse("PERMISSION_DENIED", f"Required '{action}' permission for the project")
 
 
@@ -99,17 +98,15 @@ TOKEN_VALID: Final = timedelta(hours=1)
 
 
 class GkeResourceType(typed_cloud.ResourceType, Protocol):
-    """One type. The `status` in a record's state is PROVISIONING until all is done."""
+    """A resource type. The `status` in a record's state is PROVISIONING until all is done."""
 
     @property
-    def name_key(self) -> str | None: ...  # noqa: D102 - the input with its name
+    def name_key(self) -> str | None: ...
 
     @property
-    def place_key(self) -> str | None: ...  # noqa: D102 - the input with its place
+    def place_key(self) -> str | None: ...
 
-    def identifier(self, project: str, inputs: Properties, /) -> str:
-        """The id the inputs lead to."""
-        ...
+    def identifier(self, project: str, inputs: Properties, /) -> str: ...
 
 
 class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
@@ -163,7 +160,7 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
 
     @override
     def foreseen(self, resource: PluginResource, inputs: Properties) -> Properties:
-        """The name too, which other resources are built from."""
+        """Return the outputs known before creation, with the name, which other resources are built from."""
         name = {"name": inputs.get("name", UNKNOWN_TEXT)} if self.kind_of(resource).name_key else {}
         return {**super().foreseen(resource, inputs), **name}
 
@@ -184,11 +181,11 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
 
     @override
     def command(self, words: Sequence[str]) -> object:
-        """What `gcloud` prints."""
+        """Return the output of a `gcloud` command."""
         return answer(words, commands(self.account, self._pools), self.account.limits.denied, deny)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
-        """The token `gke-gcloud-auth-plugin` gets for whoever is logged in."""
+        """Return the token that `gke-gcloud-auth-plugin` gets for the current login."""
         del arguments
         return self.account.credential(TOKEN_VALID)
 
@@ -257,7 +254,6 @@ def _reservations(account: GkeAccount, asked: WrittenCommand) -> list[dict[str, 
 
 
 def _filtered(asked: WrittenCommand) -> tuple[list[str], str]:
-    """The names and the region of a filter."""
     match = _FILTER.fullmatch(asked.one("--filter"))
     if match is None:
         raise refuse("INVALID_ARGUMENT", f"(rehearsal) filter {asked.one('--filter')!r} is not simulated")

@@ -1,4 +1,4 @@
-"""GKE clusters: each is a control plane of the world, with the machines of its pools."""
+"""GKE clusters: each is a control plane of the simulator, with the machines of its pools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.gke.simulation.account import GkeAccount
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
-    from dra_fleet.rehearsal.world.node import NodeHardware
+    from dra_fleet.rehearsal.simulator.node import NodeHardware
 
 
 # What GKE puts into every cluster before anybody else: the kind ComputeClass, and its own DRANET.
@@ -112,7 +112,7 @@ _ROLE: Final = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", 
 
 
 def of_every_cluster(version: str) -> list[dict[str, Any]]:
-    """What a cluster has from the start.
+    """Return the objects that every new cluster has.
 
     Args:
         version: GKE's, such as 1.35.8-gke.1036000.
@@ -150,11 +150,9 @@ class GkeClusters:
         self._account = account
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What does not fit the API's message."""
         return [*name_faults(inputs), *models.faults("Cluster", inputs)]
 
     def identifier(self, project: str, inputs: Properties) -> str:
-        """The id the inputs lead to."""
         return cluster_id(project, str(inputs["location"]), str(inputs["name"]))
 
     async def create(self, record: Record) -> None:
@@ -163,11 +161,13 @@ class GkeClusters:
         version = full_version(inputs.get("minMasterVersion"))
         self._refuse_invalid(inputs)
         refuse_taken = partial(refuse, "ALREADY_EXISTS")
-        record["world"] = record.get("world") or free_name(str(inputs["name"]), account.planes, refuse_taken)
+        record["simulator"] = record.get("simulator") or free_name(
+            str(inputs["name"]), account.planes, refuse_taken
+        )
         record["state"] = _outputs(record, version)
         account.put(record)
-        await account.start_plane(record["world"], version)
-        await account.planes.apply(record["world"], of_every_cluster(version))
+        await account.start_plane(record["simulator"], version)
+        await account.planes.apply(record["simulator"], of_every_cluster(version))
         record["state"] = {**record["state"], **self._address(record), "status": "RUNNING"}
         account.put(record)
 
@@ -176,7 +176,7 @@ class GkeClusters:
         state = record["state"]
         asked = full_version(news.get("minMasterVersion") or state["masterVersion"])
         if asked != state["masterVersion"]:
-            await self._account.upgrade_plane(record["world"], asked)
+            await self._account.upgrade_plane(record["simulator"], asked)
         self._refuse_invalid(news)
         record["inputs"] = news
         record["state"] = {
@@ -201,15 +201,15 @@ class GkeClusters:
             )
         record["state"]["status"] = "STOPPING"
         self._account.put(record)
-        if record.get("world"):
-            await self._account.planes.stop(record["world"])
+        if record.get("simulator"):
+            await self._account.planes.stop(record["simulator"])
         for pool in self._account.all(POOL, f"{record['id']}/"):
             self._account.remove(pool)
 
     async def join(self, record: Record) -> None:
         """Let exactly the machines of all the cluster's pools join."""
         version = f"v{record['state']['masterVersion']}"
-        await self._account.planes.set_nodes(record["world"], version, self._machines(record))
+        await self._account.planes.set_nodes(record["simulator"], version, self._machines(record))
 
     def _machines(self, record: Record) -> list[NodeHardware]:
         return [
@@ -235,8 +235,11 @@ class GkeClusters:
             raise refuse("INVALID_ARGUMENT", "Multi-networking requires datapathProvider ADVANCED_DATAPATH")
 
     def _address(self, record: Record) -> Properties:
-        """Where the API server is. Its DNS endpoint leads there too; the name is not resolved anywhere."""
-        server, authority = self._account.planes.address(record["world"])
+        """Return the address of the API server. Its DNS endpoint has the same address.
+
+        The name is never resolved.
+        """
+        server, authority = self._account.planes.address(record["simulator"])
         host = server.partition("://")[2]
         given = cast("Properties", record["inputs"].get("controlPlaneEndpointsConfig") or {})
         dns: Properties = {**(given.get("dnsEndpointConfig") or {}), "endpoint": host}
@@ -247,7 +250,7 @@ class GkeClusters:
         }
 
     def found(self, record: Record) -> dict[str, Any]:
-        """What the function `getCluster` answers: nested blocks are lists there."""
+        """Return the cluster as the function `getCluster` does, with nested blocks as lists."""
         state = {**record["state"], **self._address(record)}
         return {
             "id": record["id"],
@@ -285,7 +288,7 @@ def _outputs(record: Record, version: str) -> dict[str, Any]:
 
 
 def _networking() -> list[dict[str, Any]]:
-    """GKE's build of DRANET, which comes to the nodes of pools with its label, and its classes."""
+    """Return GKE's build of DRANET, which runs on nodes of pools with its label, and its classes."""
     here = {"name": _DRIVER, "namespace": _NAMESPACE}
     classes = [
         {

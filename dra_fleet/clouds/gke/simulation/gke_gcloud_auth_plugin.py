@@ -1,8 +1,8 @@
-"""`gke-gcloud-auth-plugin`: stands in for Google's credential helper in a rehearsal.
+"""`gke-gcloud-auth-plugin`: replaces Google's credential helper in a rehearsal.
 
-Takes the published helper's arguments and prints an ExecCredential with the token of whoever is logged in; as
+Takes the published helper's arguments and prints an ExecCredential with the token of the current login; as
 in reality it is good for every GKE cluster. Standard library only; the installed script calls it with the
-world's socket as first argument.
+simulator's socket as first argument.
 Published helper: https://github.com/kubernetes/cloud-provider-gcp, `cmd/gke-gcloud-auth-plugin`.
 """
 

@@ -21,7 +21,7 @@ _NODE: Final = {
     "localNvmeSsdBlockConfig.localSsdCount": "localSsdCount",
     "gcfsConfig.enabled": "enabled",
 }
-"""Where the plugin's names differ from the API's, by the plugin's path."""
+"""The plugin's names that differ from the API's, by the plugin's path."""
 RENAMED: Final[dict[str, dict[str, str]]] = {
     "Cluster": {
         "minMasterVersion": "initialClusterVersion",
@@ -47,11 +47,11 @@ BESIDE: Final = {
     "Cluster": frozenset({"project", "removeDefaultNodePool", "deletionProtection", "networkingMode"}),
     "NodePool": frozenset({"project", "location", "cluster", "nodeCount"}),
 }
-"""What the plugin takes for itself: it is no part of the message."""
+"""Inputs of the plugin that are not part of the message."""
 
 
 def faults(model: str, inputs: Properties) -> list[WrongInput]:
-    """What in the inputs does not fit the message, one failure per key at most.
+    """Return the inputs that do not fit the message, at most one failure per key.
 
     Args:
         model: "Cluster" or "NodePool".
@@ -68,7 +68,6 @@ def faults(model: str, inputs: Properties) -> list[WrongInput]:
 
 
 def _placed(model: str, key: str, value: object) -> Properties:
-    """The API's JSON of one input."""
     message: Any = _renamed(model, key, value)
     for name in reversed(RENAMED[model].get(key, key).split(".")):
         message = {name: message}
@@ -116,7 +115,7 @@ def _message(model: str) -> type[Message]:
 
 
 def _last_words(text: str) -> str:
-    """The innermost of protobuf's nested messages, in one line."""
+    """Return the innermost of protobuf's nested messages, in one line."""
     while text.startswith("Failed to parse ") and " field: " in text:
         text = text.partition(" field: ")[2]
     return " ".join(text.split()).removesuffix(".")

@@ -49,11 +49,9 @@ class NodePools:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        """What does not fit the API's message."""
         return [*name_faults(inputs), *models.faults("NodePool", inputs)]
 
     def identifier(self, project: str, inputs: Properties) -> str:
-        """The id the inputs lead to."""
         cluster = str(inputs["cluster"]).rpartition("/")[2]
         return f"{cluster_id(project, str(inputs['location']), cluster)}/nodePools/{inputs['name']}"
 

@@ -11,8 +11,8 @@ from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.resources import chips_of
 from dra_fleet.clouds.gke.simulation.account import digits_of, letters_of, refuse, region_of, zones_of
 from dra_fleet.rehearsal.clouds.clusters import near
-from dra_fleet.rehearsal.world.hardware_file import node
-from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
+from dra_fleet.rehearsal.simulator.hardware_file import node
+from dra_fleet.rehearsal.simulator.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.model.hardware import Machine
@@ -29,7 +29,7 @@ _ACCELERATED: Final = ("a2", "a3", "a4", "a4x", "g2", "g4", "ct4p", "ct5lp", "ct
 
 @dataclass(frozen=True, kw_only=True)
 class MachineType:
-    """One machine type with the accelerators of a pool. `machine` is its entry in the catalogue."""
+    """A machine type with the accelerators of a pool. `machine`: its catalogue entry."""
 
     name: str
     cpus: int
@@ -38,7 +38,7 @@ class MachineType:
 
 
 def find_machine_type(name: str, accelerator: str | None, count: int) -> MachineType | None:
-    """The machine type with this many accelerators of a type; None where it is not known.
+    """Return the machine type with `count` accelerators of a type; None if it is unknown.
 
     Args:
         name: such as "g2-standard-8".
@@ -64,7 +64,7 @@ def find_machine_type(name: str, accelerator: str | None, count: int) -> Machine
 
 
 def known_with(name: str) -> list[str]:
-    """The accelerators a machine type can have, as "1 x nvidia-l4"."""
+    """Return the accelerators that a machine type supports, as "1 x nvidia-l4"."""
     return [
         f"{machine.gpus} x {machine.accelerator}"
         for machine in CLOUD.machines.values()
@@ -73,7 +73,6 @@ def known_with(name: str) -> list[str]:
 
 
 def known_names() -> set[str]:
-    """The known machine types."""
     return {item.cloud_type for item in CLOUD.machines.values()}
 
 
@@ -92,18 +91,18 @@ MANAGED: Final = ("GPU_DRIVER_VERSION_UNSPECIFIED", "DEFAULT", "LATEST")
 
 
 def config_of(pool: Properties) -> Properties:
-    """The pool's node configuration."""
+    """Return the pool's node configuration."""
     return cast("Properties", pool.get("nodeConfig") or {})
 
 
 def accelerator_of(pool: Properties) -> Properties:
-    """The accelerators of each node, empty without."""
+    """Return the accelerators of each node; empty without accelerators."""
     given = cast("list[Properties]", config_of(pool).get("guestAccelerators") or [])
     return given[0] if given else {}
 
 
 def machine_of(pool: Properties) -> MachineType:
-    """The pool's machine type.
+    """Return the pool's machine type.
 
     Raises:
         CloudRefusal: there is none of that name, or not with these accelerators.
@@ -128,7 +127,7 @@ def machine_of(pool: Properties) -> MachineType:
 
 
 def count_of(pool: Properties, cluster: Properties) -> int:
-    """How many nodes the pool has in all zones; the autoscaler is not simulated, so it stays there."""
+    """Return the pool's nodes in all zones, constant because the autoscaler is not simulated."""
     per_zone = pool.get("nodeCount", pool.get("initialNodeCount", 0))
     return int(per_zone or 0) * len(zones_of(pool, cluster))
 
@@ -196,7 +195,7 @@ def _labels(pool: Properties, name: str, machine: MachineType, zone: str) -> dic
 
 
 def _taints(pool: Properties, machine: MachineType) -> list[NodeTaint]:
-    """The pool's own, and those GKE adds: GPUs, TPUs and arm64 only take pods that ask for them."""
+    """Return the pool's taints, and those that GKE adds to GPU, TPU and arm64 nodes."""
     automatic = {
         "nvidia.com/gpu": "present" if accelerator_of(pool) else "",
         "google.com/tpu": "present" if chips_of(machine.machine) else "",
@@ -217,12 +216,11 @@ def _taints(pool: Properties, machine: MachineType) -> list[NodeTaint]:
 
 
 def image_of(pool: Properties) -> str:
-    """The node image."""
     return str(config_of(pool).get("imageType") or "COS_CONTAINERD").upper()
 
 
 def driver_version_of(accelerator: Properties) -> str:
-    """What the pool says about the driver's installation."""
+    """Return the driver installation that the pool requests."""
     said = cast("Properties", accelerator.get("gpuDriverInstallationConfig") or {})
     return str(said.get("gpuDriverVersion") or MANAGED[0])
 
@@ -245,7 +243,7 @@ def _managed_driver(pool: Properties, machine: MachineType) -> dict[str, object]
 
 
 def _installable(pool: Properties, machine: MachineType) -> dict[str, object] | None:
-    """What an installer's pod can do on this node image with this GPU."""
+    """Return the driver that an installer's pod supports on this node image with this GPU."""
     gpu = machine.machine
     if gpu is None or not gpu.gpus or driver_version_of(accelerator_of(pool)) in MANAGED:
         return None
@@ -258,7 +256,7 @@ def _installable(pool: Properties, machine: MachineType) -> dict[str, object] | 
 
 
 def _advertised(pool: Properties, machine: MachineType) -> dict[str, int]:
-    """What GKE's device plugins advertise, unless their label turns them off."""
+    """Return the devices that GKE's device plugins advertise, unless their label turns them off."""
     labels = cast("dict[str, str]", config_of(pool).get("labels") or {})
     if accelerator_of(pool) and _has_plugin(pool):
         return {"nvidia.com/gpu": int(accelerator_of(pool)["count"])}

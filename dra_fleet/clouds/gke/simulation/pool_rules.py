@@ -1,4 +1,4 @@
-"""What GKE refuses of a node pool when it is created or changed, beyond the shape of its inputs."""
+"""Rules of GKE for new and changed node pools, beyond the shape of their inputs."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def refuse_beyond_limits(
 
 
 def in_use(kind: str, pools: Iterable[tuple[Properties, Properties]]) -> int:
-    """How many accelerators of a type pools have.
+    """Return the number of accelerators of a type in pools.
 
     Args:
         kind: such as "nvidia-l4".
@@ -156,7 +156,7 @@ def in_use(kind: str, pools: Iterable[tuple[Properties, Properties]]) -> int:
 
 
 def _accelerators(pool: Properties) -> tuple[str, int]:
-    """The accelerator of a pool's nodes and how many there are in each; empty without."""
+    """Return the accelerator of a pool's nodes and its number per node; empty without accelerators."""
     given = accelerator_of(pool)
     if given:
         return str(given["type"]), int(given["count"])

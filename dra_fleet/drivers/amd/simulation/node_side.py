@@ -12,7 +12,7 @@ from dra_fleet.rehearsal.drivers.node_side import NodeSide
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 # The kubelet plugin of AMD's driver: publishes the GPUs of a machine.
@@ -23,7 +23,7 @@ _KERNEL: Final = "/sys/module/amdgpu"
 
 
 def kernel_driver_problem(container: Object, host: Host) -> str | None:
-    """What the init container keeps saying on a machine without AMD GPUs."""
+    """Return the message that the init container repeats on a machine without AMD GPUs."""
     words = " ".join([*container.get("command", []), *container.get("args", [])])
     has_gpus = host.machine is not None and gpus_of(host.machine) is not None
     return "amdgpu driver is not loaded" if _KERNEL in words and not has_gpus else None

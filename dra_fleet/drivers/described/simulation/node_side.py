@@ -16,7 +16,7 @@ from dra_fleet.drivers.installed import Installed
 from dra_fleet.model.settings import DescribedDevices  # noqa: TC001 - pydantic reads it
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed
-from dra_fleet.rehearsal.world.node import Host, NodeHardware
+from dra_fleet.rehearsal.simulator.node import Host, NodeHardware
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ DRIVER_NAME: Final = "described"
 
 
 class DescribedNode(NodeHardware):
-    """What such drivers read of a machine's entry. `devices`: as `devices` of a pool."""
+    """The devices that described drivers read from a machine's entry. `devices`: as `devices` of a pool."""
 
     devices: tuple[DescribedDevices, ...] = ()
 
@@ -39,7 +39,7 @@ class DescribedNode(NodeHardware):
 
 
 def devices_of(host: Host) -> Sequence[DescribedDevices]:
-    """The devices of a machine that stack files describe."""
+    """Return the devices of a machine that stack files describe."""
     return cast("Sequence[DescribedDevices]", host.parts.get(DRIVER_NAME, ()))
 
 
@@ -62,8 +62,8 @@ class DescribedPlugin(NodePlugin):
 
     @override
     def devices(self, host: Host) -> list[Object]:
-        ours = (item for item in devices_of(host) if item.driver == self.driver)
-        return [device.to_object() for item in ours for device in published_as(item)]
+        own = (item for item in devices_of(host) if item.driver == self.driver)
+        return [device.to_object() for item in own for device in published_as(item)]
 
     @override
     def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
@@ -112,12 +112,12 @@ def write_charts(plan: FleetPlan, folder: Path) -> None:
                 name = release.chart.rstrip("/").rpartition("/")[2]
                 made = folder / name / release.version
                 shutil.copytree(_CHART, made, dirs_exist_ok=True)
-                told = {"publishes": release.driver, "plugin": described[release.driver]}
-                (made / "Chart.yaml").write_text(_metadata(name, release.version, told), encoding="utf-8")
+                reported = {"publishes": release.driver, "plugin": described[release.driver]}
+                (made / "Chart.yaml").write_text(_metadata(name, release.version, reported), encoding="utf-8")
 
 
-def _metadata(name: str, version: str, told: dict[str, str]) -> str:
+def _metadata(name: str, version: str, reported: dict[str, str]) -> str:
     """JSON is YAML."""
-    annotations = {f"dra-fleet/{key}": value for key, value in told.items()}
+    annotations = {f"dra-fleet/{key}": value for key, value in reported.items()}
     body = {"apiVersion": "v2", "name": name, "version": version, "annotations": annotations}
     return json.dumps({**body, "description": "Stand-in for a driver's chart that is not known."})

@@ -11,20 +11,20 @@ from dra_fleet.drivers.described.simulation.node_side import DescribedPlugin
 from dra_fleet.drivers.dranet import devices
 from dra_fleet.drivers.dranet.devices import DRIVER, efa_devices, google_devices
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
-from dra_fleet.rehearsal.world.node import NodeHardware
+from dra_fleet.rehearsal.simulator.node import NodeHardware
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 DRIVER_NAME: Final = "dranet"
 
 
 class EfaNode(NodeHardware):
-    """What DRANET reads of a machine's entry. `nics`: network cards with EFA."""
+    """The fields of a machine's entry that DRANET reads. `nics`: network cards with EFA."""
 
     nics: Annotated[int, Field(ge=0, le=32)] = 0
 
@@ -34,7 +34,7 @@ class EfaNode(NodeHardware):
 
 
 def cards_of(host: Host) -> int:
-    """How many EFA cards a machine has."""
+    """Return the number of EFA cards of a machine."""
     return cast("int", host.parts[DRIVER_NAME])
 
 
@@ -59,7 +59,7 @@ class DranetPlugin(DescribedPlugin):
 
 
 def _near(host: Host, cards: int) -> list[str]:
-    """The PCIe root of each card; empty where nobody tells the accelerators'."""
+    """Return the PCIe root of each card; empty if the accelerators' roots are unknown."""
     near = host.pcie_roots
     return [near[card * len(near) // cards] for card in range(cards)] if near else []
 

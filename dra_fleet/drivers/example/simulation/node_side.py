@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.driver_pod import Start
+    from dra_fleet.rehearsal.simulator.node import Host
     from dra_fleet.rehearsal.tools.recipes import Recipe
-    from dra_fleet.rehearsal.world.node import Host
 
 
 class ExampleProgram(OwnProgram):

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
-# The example driver's opaque configuration, judged as its kubelet plugin does at prepare time.
+# The example driver's opaque configuration, checked as its kubelet plugin does at prepare time.
 #
 # Source: https://github.com/kubernetes-sigs/dra-example-driver, `cmd/dra-example-kubeletplugin/state.go` and
 # `api/example.com/resource` (v0.4.0).
@@ -67,7 +67,7 @@ _INTERVALS = ("Default", "Short", "Medium", "Long")
 _MOST_BURST = 8 * (2**32 - 1)
 
 
-def judge(configs: Sequence[Object], profile: str, requests: Callable[[], Sequence[tuple[str, str]]]) -> None:
+def check(configs: Sequence[Object], profile: str, requests: Callable[[], Sequence[tuple[str, str]]]) -> None:
     """Check what of a claim's configuration is applied to its devices.
 
     Args:
@@ -78,16 +78,16 @@ def judge(configs: Sequence[Object], profile: str, requests: Callable[[], Sequen
     Raises:
         PrepareFailed: with the driver's words.
     """
-    ours = sorted(configs, key=lambda config: config.get("source") != "FromClass")
+    own = sorted(configs, key=lambda config: config.get("source") != "FromClass")
     try:
-        for config in ours:
+        for config in own:
             version = f"{profile}.resource.example.com/v1alpha1"
             decode(config["opaque"]["parameters"], version, _KINDS[profile])
     except PrepareFailed as error:
         raise PrepareFailed(f"error getting opaque device configs: {error}") from error
     for request, device in requests():
         chosen = next(
-            (item for item in reversed(ours) if request in (item.get("requests") or [request])), None
+            (item for item in reversed(own) if request in (item.get("requests") or [request])), None
         )
         if chosen is None:
             continue
@@ -177,7 +177,7 @@ class ExampleController(Programs):
 
 
 def made_ready(claim: Object, driver: str) -> Object:
-    """A claim with every binding condition of the driver's devices true."""
+    """Return a claim with every binding condition of the driver's devices true."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = deepcopy(claim)
     allocated: Object = ready.get("status", {}).get("allocation") or {}
@@ -194,7 +194,7 @@ def made_ready(claim: Object, driver: str) -> Object:
 
 
 def _flags(pod: Object, name: str) -> list[str]:
-    """The values of a flag of the controller; none of any other pod."""
+    """Return the values of a flag of the controller; none for any other pod."""
     container: Object = pod["spec"]["containers"][0]
     if COMMAND not in container.get("command", []):
         return []
@@ -232,10 +232,10 @@ class ExamplePlugin(NodePlugin):
     @override
     def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
         del beside
-        told: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
-        ours = [config for config in told if config.get("opaque", {}).get("driver") == self.driver]
+        reported: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
+        own = [config for config in reported if config.get("opaque", {}).get("driver") == self.driver]
         try:
-            judge(ours, self._profile, lambda: self._requests(claim, published))
+            check(own, self._profile, lambda: self._requests(claim, published))
         except PrepareFailed as error:
             uid = claim["metadata"]["uid"]
             raise PrepareFailed(
@@ -290,7 +290,7 @@ def _unparsed(text: str, kind: str, name: str, function: str) -> str:
 
 
 def recipes() -> Mapping[str, Recipe]:
-    """How the driver of each chart version that is pinned is built."""
+    """Return the build of the driver for each pinned chart version."""
     return {
         folder.name: Recipe(
             name="dra-example-kubeletplugin",
@@ -305,7 +305,7 @@ def recipes() -> Mapping[str, Recipe]:
 
 
 def _conditions(status: Object, result: Object) -> list[Object]:
-    """The conditions of an allocated device, where they are kept."""
+    """Return the list of conditions of an allocated device."""
     devices: list[Object] = status.setdefault("devices", [])
     named = {key: result[key] for key in ("driver", "pool", "device")}
     kept = next((item for item in devices if named.items() <= item.items()), None)
@@ -315,11 +315,11 @@ def _conditions(status: Object, result: Object) -> list[Object]:
 
 
 def start_problem(pod: Object, host: Host) -> Start | None:
-    """Why the controller exits: a plugin that it does not have. None for any other pod."""
+    """Return why the controller exits: an unknown plugin. None for any other pod."""
     del host
     unknown = next((name for name in _flags(pod, "enable-plugin") if name != PLUGIN), None)
     if unknown is None:
         return None
-    told = f'unknown plugin "{unknown}" (available: {PLUGIN})'
-    failed = f'invalid value "{unknown}" for flag -enable-plugin: {told}'
+    reported = f'unknown plugin "{unknown}" (available: {PLUGIN})'
+    failed = f'invalid value "{unknown}" for flag -enable-plugin: {reported}'
     return Start(failed={pod["spec"]["containers"][0]["name"]: failed})

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from dra_fleet.model.settings import Sharing
 
 
-def is_divided(machine: Machine, wanted: Sharing) -> bool:
-    """Whether a machine's GPUs are cut into MIG partitions, which they can have."""
+def is_divided(machine: Machine, requested: Sharing) -> bool:
+    """Return True if a machine's GPUs are divided into MIG partitions that they support."""
     model = nvidia_facts.gpus().get(machine.gpu or "")
-    return isinstance(wanted, MigSharing) and model is not None and model.mig is not None
+    return isinstance(requested, MigSharing) and model is not None and model.mig is not None
 
 
-def check_sharing(machine: Machine, wanted: Sharing, path: str) -> list[SettingsError]:
+def check_sharing(machine: Machine, requested: Sharing, path: str) -> list[SettingsError]:
     """Return everything that is wrong with a MIG layout on a machine's GPUs.
 
     Args:
         machine: the machine of the pool.
-        wanted: the pool's strategy.
-        path: where the strategy stands in the stack file.
+        requested: the pool's strategy.
+        path: the strategy's path in the stack file.
     """
-    if machine.gpu is None or not isinstance(wanted, MigSharing):
+    if machine.gpu is None or not isinstance(requested, MigSharing):
         return []
-    return mig.check_layout(nvidia_facts.gpus()[machine.gpu], wanted.layout, f"{path}.layout")
+    return mig.check_layout(nvidia_facts.gpus()[machine.gpu], requested.layout, f"{path}.layout")

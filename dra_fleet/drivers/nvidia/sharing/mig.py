@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def check_layout(gpu: GpuModel, layout: Mapping[str, int], path: str) -> list[SettingsError]:
-    """Everything that is wrong with a layout on a GPU model.
+    """Return everything that is wrong with a layout on a GPU model.
 
     Args:
         gpu: the GPU model.
         layout: instances per profile on each GPU.
-        path: where the layout stands in the stack file.
+        path: the layout's path in the stack file.
     """
     if gpu.mig is None:
         return [

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.drivers.plugin import AtWork
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 DNS_NAMES_FLOOR = "570.158.1"
 """The lowest driver that takes DNS names for IMEX daemons (`main.go`)."""
 CHANNEL: Final = "ComputeDomainChannelConfig"
 _TYPES: Final = {CHANNEL: "channel", "ComputeDomainDaemonConfig": "daemon"}
-_KINDS: Final = {held: kind for kind, held in _TYPES.items()}
+_KINDS: Final = {device: kind for kind, device in _TYPES.items()}
 
 
 class ComputeDomainPlugin(NodePlugin):
@@ -55,7 +55,7 @@ class ComputeDomainPlugin(NodePlugin):
             )
         driver = parts_of(host).nvidia
         version = driver.driver_version if driver else "0.0.0"
-        if gates.get("IMEXDaemonsWithDNSNames", False) and _older(version, DNS_NAMES_FLOOR):
+        if gates.get("IMEXDaemonsWithDNSNames", False) and _numbers(version) < _numbers(DNS_NAMES_FLOOR):
             raise StartFailed(
                 "minimum GPU driver version check failed: IMEXDaemonsWithDNSNames requires at least "
                 f"570.158.01, found {version}"
@@ -64,20 +64,20 @@ class ComputeDomainPlugin(NodePlugin):
 
     @override
     def node_labels(self, host: Host) -> dict[str, str]:
-        told = self.environment.get("GPU_CLIQUE_LABEL_ENABLED") == "true"
+        reported = self.environment.get("GPU_CLIQUE_LABEL_ENABLED") == "true"
         clique = parts_of(host).clique
-        return {CLIQUE_LABEL: clique} if told and clique else {}
+        return {CLIQUE_LABEL: clique} if reported and clique else {}
 
     @override
     def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
         del beside
         try:
             self.require_published(claim, published)
-            self._judge(claim)
+            self._check(claim)
         except PrepareFailed as error:
-            raise PrepareFailed(_told(claim, str(error))) from error
+            raise PrepareFailed(_reported(claim, str(error))) from error
 
-    def _judge(self, claim: Object) -> None:
+    def _check(self, claim: Object) -> None:
         try:
             configs = self._configs(claim)
         except PrepareFailed as error:
@@ -94,7 +94,7 @@ class ComputeDomainPlugin(NodePlugin):
             for kind, parameters in self._configs(claim):
                 await self._apply(at, claim, kind, str(parameters["domainID"]))
         except (ApiError, PrepareFailed) as error:
-            raise PrepareFailed(_told(claim, f"error applying config: {error}")) from error
+            raise PrepareFailed(_reported(claim, f"error applying config: {error}")) from error
 
     @override
     async def release(self, at: AtWork, claim: Object) -> None:
@@ -130,7 +130,7 @@ class ComputeDomainPlugin(NodePlugin):
             )
 
     async def _is_ready(self, at: AtWork, domain: Object) -> bool:
-        """Whether the domain's daemon on this node is ready, as its clique or the domain's status says."""
+        """Return True if the domain's daemon on this node is ready, by its clique or the domain's status."""
         gates = feature_gates(self.environment, self.version)
         entries: list[tuple[str, str]] = [
             (item["name"], item.get("status", "")) for item in domain.get("status", {}).get("nodes", [])
@@ -145,10 +145,10 @@ class ComputeDomainPlugin(NodePlugin):
         return (at.host.name, "Ready") in entries
 
     def _configs(self, claim: Object) -> list[tuple[str, Object]]:
-        """The configuration of each device, by its kind; an empty one where there is none for it.
+        """Return the configuration of each device, by its kind; empty by default.
 
         Raises:
-            PrepareFailed: with the driver's words.
+            PrepareFailed: with the driver's message.
         """
         assigning = Assigning(
             driver=self.driver,
@@ -159,15 +159,14 @@ class ComputeDomainPlugin(NodePlugin):
         )
         results, types = self.results(claim), _published_types()
         assigned = assigning.assigned(claim, results, types.__getitem__)
-        held = [result for _, devices in assigned for result in devices]
+        configured = [result for _, devices in assigned for result in devices]
         return [
             *((parameters["kind"], parameters) for parameters, _ in assigned),
-            *((_KINDS[types[result["device"]]], {}) for result in results if result not in held),
+            *((_KINDS[types[result["device"]]], {}) for result in results if result not in configured),
         ]
 
 
 def _published_types() -> dict[str, str]:
-    """The type of each of the plugin's devices."""
     devices = (device.to_object() for device in compute_domain_devices())
     return {device["name"]: device["attributes"]["type"]["string"] for device in devices}
 
@@ -184,16 +183,12 @@ async def _label_node(api: KubeApi, name: str, uid: str) -> None:
         await api.replace(node)
 
 
-def _told(claim: Object, text: str) -> str:
+def _reported(claim: Object, text: str) -> str:
     meta = claim["metadata"]
     return (
         f"error preparing devices for claim {meta['namespace']}/{meta['name']}:{meta['uid']}: "
         f"prepare devices failed: {text}"
     )
-
-
-def _older(version: str, floor: str) -> bool:
-    return _numbers(version) < _numbers(floor)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

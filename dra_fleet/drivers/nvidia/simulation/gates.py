@@ -22,7 +22,7 @@ NOT_REHEARSED = ("PassthroughSupport", "FabricManagerPartitioning")
 
 
 def chart_version(version: str) -> ChartVersion:
-    """The facts of a driver's version; of one the catalogue does not know those of the newest."""
+    """Return the facts of a driver's version; for an unknown version, those of the newest."""
     driver = DRIVER.facts
     return driver.version(version) or driver.versions[-1]
 

@@ -1,4 +1,4 @@
-"""What NVIDIA's driver finds in a machine: its GPUs, the driver on it, and its NVLink fabric."""
+"""Machine state that NVIDIA's driver reads: GPUs, the driver on it, and its NVLink fabric."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dra_fleet.drivers.nvidia.devices import GpuOnHost, MigLayoutImpossible, pla
 from dra_fleet.drivers.nvidia.facts import cuda_version_of
 from dra_fleet.model.hardware import GpuSlot
 from dra_fleet.model.specs import stable_uuid
-from dra_fleet.rehearsal.world.node import HardwareModel, NodeHardware
+from dra_fleet.rehearsal.simulator.node import HardwareModel, NodeHardware
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.drivers.nvidia.facts import GpuModel
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 DRIVER_NAME: Final = "nvidia"
 ROOTS_PER_DOMAIN = 14
@@ -42,7 +42,7 @@ class NvidiaOnHost(HardwareModel):
 
     @property
     def cuda_version(self) -> str:
-        """The CUDA version this driver brings."""
+        """The CUDA version of this driver."""
         return cuda_version_of(self.driver_version)
 
     @property
@@ -53,10 +53,10 @@ class NvidiaOnHost(HardwareModel):
 
 
 class DriverInstallable(HardwareModel):
-    """What an installer's pod can do on a machine that comes without a GPU driver.
+    """Drivers that an installer's pod can install on a machine without one.
 
     `image`: the kind of node image, for which the installer must be made. `default`, `latest`: the versions
-    that come of asking for the image's default or for the latest; None where that one does not run here.
+    of these requests; None if the version does not run here.
     """
 
     image: Literal["cos", "ubuntu"]
@@ -73,16 +73,16 @@ class InlineGpus(HardwareModel):
 
 
 class PcieLayout(HardwareModel):
-    """How devices hang on a machine whose topology the catalogue does not know."""
+    """PCIe layout of a machine whose topology the catalogue lacks."""
 
     gpus_per_root: Annotated[int, Field(ge=1)] = 1
     gpus_per_numa_node: Annotated[int, Field(ge=1)] = 4
 
 
 class NvidiaNode(NodeHardware):
-    """What NVIDIA's driver reads of a machine's entry.
+    """The fields of a machine's entry that NVIDIA's driver reads.
 
-    `installable`: what a driver installer's pod can do here. `clique`: the NVLink fabric that reaches other
+    `installable`: drivers that an installer's pod can install. `clique`: the NVLink fabric that reaches other
     machines and the part of it, such as "<uuid>.1".
     """
 
@@ -165,7 +165,7 @@ class NvidiaNode(NodeHardware):
 
 @dataclass(frozen=True, kw_only=True)
 class NvidiaParts:
-    """What NVIDIA's driver finds in one machine.
+    """The state of a machine that NVIDIA's driver reads.
 
     `shared`: strategy and replicas by which the device plugin advertises whole GPUs; None for once each.
     """
@@ -178,11 +178,11 @@ class NvidiaParts:
 
 
 def parts_of(host: Host) -> NvidiaParts:
-    """What NVIDIA's driver finds in a machine."""
+    """Return the state of a machine that NVIDIA's driver reads."""
     return cast("NvidiaParts", host.parts[DRIVER_NAME])
 
 
 def with_changed(host: Host, **changes: Any) -> Host:  # noqa: ANN401 - a field's value
-    """A machine in which some of that is other."""
+    """Return a machine with some of that state changed."""
     changed = dataclasses.replace(parts_of(host), **changes)
     return dataclasses.replace(host, parts={**host.parts, DRIVER_NAME: changed})

@@ -1,4 +1,4 @@
-"""What was done to a machine since it was delivered: drivers from pods, partitions, resources."""
+"""Changes to a delivered machine: drivers from pods, partitions, resources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
     from dra_fleet.drivers.nvidia.simulation.hardware import DriverInstallable, NvidiaParts
     from dra_fleet.drivers.nvidia.simulation.operator.mig_config import Layouts
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 # Pods that install a GPU driver on their node and then only stay: the driver lies there once they are ready.
@@ -49,7 +49,7 @@ def kept_text(parts: NvidiaParts, layouts: Layouts | None = None) -> str:
 
 
 def installed(host: Host, pods: Sequence[Object], kept: str) -> Host:
-    """A machine with what its image or an installer put on it, and the MIG layouts it has now."""
+    """Return a machine with the driver of its image or installer, and its current MIG layouts."""
     host = with_installed_driver(host, pods)
     memory = cast("dict[str, Any]", json.loads(kept)) if kept else {}
     shared, layouts = memory.get("shared"), memory.get("mig", ())
@@ -67,7 +67,7 @@ def installed(host: Host, pods: Sequence[Object], kept: str) -> Host:
 
 
 def with_pods(host: Host, pods: Sequence[Object]) -> Host:
-    """A machine with the driver that the operator's pod installed, where it has no other."""
+    """Return a machine with the driver that the operator's pod installed, unless it has another."""
     ready = next((pod for pod in pods if role_of(pod) is Role.DRIVER and is_ready(pod)), None)
     if parts_of(host).nvidia is not None or ready is None:
         return host
@@ -76,25 +76,25 @@ def with_pods(host: Host, pods: Sequence[Object]) -> Host:
 
 
 def resources(host: Host, pods: Sequence[Object], before: Mapping[str, str]) -> Mapping[str, str]:
-    """The extended resources that the device plugin registered; 0 after it left."""
+    """Return the extended resources that the device plugin registered; 0 after it stopped."""
     gone = {key: "0" for key in before if key.startswith("nvidia.com/")}
     plugin = next((pod for pod in pods if role_of(pod) is Role.DEVICE_PLUGIN and is_ready(pod)), None)
     return gone | (extended_resources(plugin, host) if plugin else {})
 
 
 def driver_version(pod: Object) -> str:
-    """The driver's version in the tag of its image: 580.95.05-ubuntu24.04."""
+    """Return the driver's version in the tag of its image: 580.95.05-ubuntu24.04."""
     found = re.search(r":(\d+\.\d+(\.\d+)?)", pod["spec"]["containers"][0]["image"])
     return found.group(1) if found else "0.0"
 
 
 def is_installer(pod: Object) -> bool:
-    """Whether a pod would install a GPU driver."""
+    """Return True if a pod would install a GPU driver."""
     return _container(pod) is not None
 
 
 def installer_problem(pod: Object, host: Host) -> str | None:
-    """Why an installer's init container fails on a host; None where it succeeds."""
+    """Return why an installer's init container fails on a host; None if it succeeds."""
     container, found = _container(pod), parts_of(host)
     able = found.installable
     if container is None:
@@ -110,19 +110,19 @@ def installer_problem(pod: Object, host: Host) -> str | None:
             f"{able.image}; use the DaemonSet for {able.image}"
         )
     if _version(container, able) is None:
-        wanted = "latest" if LATEST in _words(container) else "default"
+        requested = "latest" if LATEST in _words(container) else "default"
         return (
-            f"Failed to install GPU driver: the image's {wanted} driver does not run on this GPU; "
+            f"Failed to install GPU driver: the image's {requested} driver does not run on this GPU; "
             f"install it with {LATEST}"
         )
     return None
 
 
 def with_installed_driver(host: Host, pods: Iterable[Object]) -> Host:
-    """A host with the driver that a pod on it installed, if one did.
+    """Return a host with the driver that a pod on it installed, if one did.
 
     Args:
-        host: the machine as it was delivered.
+        host: the machine as delivered.
         pods: the pods on it.
     """
     able = parts_of(host).installable
@@ -140,12 +140,10 @@ def with_installed_driver(host: Host, pods: Iterable[Object]) -> Host:
 
 
 def _container(pod: Object) -> Object | None:
-    """The init container that installs."""
     return next((item for item in pod["spec"].get("initContainers", []) if _image(item) in IMAGES), None)
 
 
 def _image(container: Object) -> str:
-    """The last part of an image's name, without tag and digest."""
     return str(container.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 

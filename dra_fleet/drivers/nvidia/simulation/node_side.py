@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.nvidia.facts import GpuModel, MigFacts, MigProfile
     from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaOnHost
     from dra_fleet.rehearsal.reporting import Reporter
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 # NVIDIA's own driver, built from its Go modules, and the simulated NVML that it runs over without a GPU.
@@ -61,12 +61,12 @@ LIBRARY: Final = "libnvidia-ml.so.1"
 
 
 def recipes() -> Mapping[str, Recipe]:
-    """How the driver of each chart version that is pinned is built."""
+    """Return the build of the driver for each pinned chart version."""
     return {version: recipe(version) for version in versions()}
 
 
-def nvml_standin() -> Path:
-    """The library that the driver loads in place of NVIDIA's, built when first asked for.
+def nvml_simulated() -> Path:
+    """Return the library that the driver loads instead of NVIDIA's, built at first use.
 
     Raises:
         ToolsError: it cannot be built.
@@ -122,7 +122,7 @@ def outfit(host: Host, directory: Path) -> Outfit:
         (root / folder).mkdir(parents=True)
     libraries = (LIBRARY, f"libnvidia-ml.so.{version}", f"libcuda.so.{version}")
     for library in libraries:
-        shutil.copy(nvml_standin(), root / "usr/lib64" / library)
+        shutil.copy(nvml_simulated(), root / "usr/lib64" / library)
     smi = root / "usr/bin/nvidia-smi"
     smi.write_text("#!/bin/sh\n")
     smi.chmod(0o755)
@@ -187,7 +187,7 @@ WIDE: Final = 9
 """NVML_GPU_INSTANCE_PROFILE_1_SLICE_REV2: one compute slice with twice the memory."""
 
 UNTOLD_PROFILE: Final = 64
-"""Where the ids of profiles begin whose own are not public."""
+"""The first number for profiles whose ids are not public."""
 
 
 class NvidiaProgram(OwnProgram):
@@ -201,7 +201,7 @@ class NvidiaProgram(OwnProgram):
 
     @override
     def prepare(self) -> None:
-        nvml_standin()
+        nvml_simulated()
 
     @override
     def outfit(self, host: Host, directory: Path) -> Outfit:
@@ -262,12 +262,12 @@ def _made(path: Path, minor: int) -> bool:
 
 
 def machine_text(gpus: tuple[GpuOnHost, ...], host: NvidiaOnHost, *, is_vgpu: bool) -> str:
-    """The stand-in's file.
+    """Return the simulated library's file.
 
     Args:
-        gpus: of the machine, each with its partitions.
+        gpus: GPUs of the machine, each with its partitions.
         host: the driver on the machine.
-        is_vgpu: whether its GPU is a part of a whole one.
+        is_vgpu: True if its GPU is a vGPU.
     """
     major, minor = host.cuda_version.split(".")
     lines = [f"driver {host.driver_version}", f"cuda {int(major) * 1000 + int(minor) * 10}"]
@@ -338,7 +338,7 @@ def _profiles(model: GpuModel) -> Iterator[str]:
 
 
 def profile_index(profile: MigProfile) -> int:
-    """The number by which NVML's callers ask for a profile."""
+    """Return the number with which NVML's callers request a profile."""
     slices, extension = re.findall(r"^(\d+)g\.\d+gb(.*)$", profile.name)[0]
     is_wide = slices == "1" and not extension and profile.memory_slices > profile.compute_slices
     return WIDE if is_wide else PROFILES[slices + extension]
@@ -348,12 +348,12 @@ def _profile_id(profile: MigProfile, number: int) -> int:
     return profile.gi_profile if profile.gi_profile is not None else UNTOLD_PROFILE + number
 
 
-def _figure(told: int | None, profile: MigProfile) -> int:
-    return profile.compute_slices if told is None else told
+def _figure(reported: int | None, profile: MigProfile) -> int:
+    return profile.compute_slices if reported is None else reported
 
 
 def _partition_memory(model: GpuModel, mig: MigFacts, profile: MigProfile) -> int:
-    """What the partition reports; a made-up figure keeps below its share, as real ones do."""
+    """Return the memory that a partition reports; an invented figure is below its share, as real ones are."""
     if profile.memory_mib is not None:
         return profile.memory_mib
     return _memory(model) * profile.memory_slices // mig.memory_slices - 64
@@ -369,12 +369,12 @@ def _partitions(gpu: GpuOnHost) -> Iterator[str]:
 
 
 def versions() -> tuple[str, ...]:
-    """The chart versions whose driver can be built, oldest first."""
+    """Return the chart versions whose driver can be built, oldest first."""
     return tuple(sorted(folder.name for folder in MODULES.iterdir() if (folder / "go.mod").is_file()))
 
 
 def recipe(version: str) -> Recipe:
-    """How the driver's gpu-kubelet-plugin of a chart version is built.
+    """Return the build of a chart version's gpu-kubelet-plugin.
 
     Raises:
         ToolsError: no module pins that version.
@@ -397,7 +397,7 @@ def recipe(version: str) -> Recipe:
 
 
 def gpu_plugin(version: str, reporter: Reporter | None = None) -> Path:
-    """The driver's gpu-kubelet-plugin of a chart version, built when first asked for.
+    """Return the gpu-kubelet-plugin of a chart version, built at first use.
 
     Raises:
         ToolsError: it cannot be built.

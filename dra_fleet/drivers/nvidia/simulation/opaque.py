@@ -1,4 +1,4 @@
-"""The NVIDIA driver's opaque configuration, decoded and judged as its kubelet plugin does at prepare time.
+"""The NVIDIA driver's opaque configuration, decoded and checked as its kubelet plugin does at prepare time.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.com/resource/v1beta1` and
 `cmd/gpu-kubelet-plugin/device_state.go` (v0.5.0).
@@ -136,7 +136,7 @@ class Applied:
 
 
 def kinds_in(chart: ChartVersion) -> Mapping[str, Mapping[str, Go]]:
-    """The kinds of configuration that a version of the driver decodes, with their fields.
+    """Return the kinds of configuration that a version of the driver decodes, with their fields.
 
     Its plugins decode each other's too.
     """
@@ -153,7 +153,7 @@ def kinds_in(chart: ChartVersion) -> Mapping[str, Mapping[str, Go]]:
     return kinds
 
 
-def judge(parameters: Object, gates: Mapping[str, bool], at: Applied) -> None:
+def check(parameters: Object, gates: Mapping[str, bool], at: Applied) -> None:
     """Check one decoded configuration, and what applying it would refuse.
 
     Args:
@@ -190,7 +190,7 @@ def _not_applied(parameters: Object, at: Applied) -> str:
 
 
 def normalized(parameters: Object, gates: Mapping[str, bool]) -> Object:
-    """A valid configuration with what it implies; two are the same where these are."""
+    """Return a valid configuration with its defaults; equal results mean equal configurations."""
     sharing = _without_nothing(parameters).get("sharing")
     if sharing is None:
         return {"kind": parameters["kind"]}
@@ -203,12 +203,12 @@ def normalized(parameters: Object, gates: Mapping[str, bool]) -> Object:
 
 
 def _is_for_gpus(parameters: Object) -> bool:
-    """Whether time slicing sets anything, which it does of whole GPUs alone."""
+    """Return True if time slicing sets anything, which it does only for whole GPUs."""
     return parameters["kind"] == "GpuConfig"
 
 
 def _without_nothing(value: Object) -> Object:
-    """A mapping without its nulls, which decode to what is not there."""
+    """Return a mapping without its nulls, which decode to absent fields."""
     return {
         key: _without_nothing(cast("Object", item)) if isinstance(item, dict) else item
         for key, item in value.items()
@@ -217,7 +217,7 @@ def _without_nothing(value: Object) -> Object:
 
 
 def invalid(parameters: Object, gates: Mapping[str, bool]) -> str:
-    """Why the driver finds a decoded configuration not valid; empty where it does not."""
+    """Return why the driver rejects a decoded configuration; empty if it is valid."""
     backend = section(parameters, "iommu").get("backendPolicy") or _BACKENDS[0]
     if backend not in _BACKENDS:
         known = ", ".join(_BACKENDS)
@@ -259,11 +259,11 @@ def _invalid_share(config: Object) -> str:
 
 
 def refused_limits(config: Object, uuids: Sequence[str]) -> str:
-    """Why the driver refuses the limits of a claim's devices; empty where it does not.
+    """Return why the driver rejects the limits of a claim's devices; empty if it does not.
 
     Args:
         config: `mpsConfig`, decoded.
-        uuids: the devices', in the order of the indexes by which they may be named.
+        uuids: UUIDs of the devices, in the order of their indexes.
     """
     default = config.get("defaultPinnedDeviceMemoryLimit")
     named = section(config, "defaultPerDevicePinnedMemoryLimit")
@@ -297,7 +297,7 @@ def _megabytes(limit: object) -> int:
 
 
 def _as_go_prints(limit: object) -> str:
-    """A quantity as the struct that it is, which the driver's message shows.
+    """Return a quantity as a Go struct, which the driver's message shows.
 
     Source: https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/resource/quantity.go
     """

@@ -1,4 +1,4 @@
-"""The NVIDIA driver's gpu-kubelet-plugin: publishes GPUs and MIG partitions, judges claims' configuration.
+"""The NVIDIA driver's gpu-kubelet-plugin: publishes GPUs and MIG partitions, checks claims' configuration.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubelet-plugin` and
 `hack/kubelet-plugin-prestart.sh` (main, 2026-08-07).
@@ -26,8 +26,8 @@ from dra_fleet.drivers.nvidia.simulation.opaque import (
     API_VERSION,
     DEVICE_TYPES,
     Applied,
+    check,
     invalid,
-    judge,
     kinds_in,
     normalized,
 )
@@ -41,29 +41,29 @@ if TYPE_CHECKING:
     from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.model.specs import PublishedDevice
     from dra_fleet.rehearsal.drivers.decoding import Go
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
-# Which of a claim's configuration is for which of its devices, as the NVIDIA driver's plugins tell it.
+# Which of a claim's configuration is for which of its devices, as the NVIDIA driver's plugins report it.
 #
 # Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0, `getConfigResultsMap` of
 # `cmd/gpu-kubelet-plugin/device_state.go` and of `cmd/compute-domain-kubelet-plugin/device_state.go`.
 
 NOT_RECOGNIZED = "runtime object is not a recognized configuration"
-"""What the driver says of a kind that it decodes, but that is for its other plugin."""
+"""The driver's message about a kind that only its other plugin supports."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assigning:
-    """How a plugin tells what is for which device.
+    """The match of configurations to devices in a plugin.
 
     Attributes:
-        driver: The plugin's.
-        kinds: What it decodes, with the fields of each.
-        types: The type of devices that each of its own kinds is for.
-        refused: What it says of a configuration for a device of another type.
-        takes_others: Whether a kind of the other plugin that names no request is for every device; it is
-            passed over else.
+        driver: The plugin's name.
+        kinds: The kinds it decodes, with the fields of each.
+        types: The type of devices that each of its kinds is for.
+        refused: Its message about a configuration for a device of another type.
+        takes_others: True if a kind of the other plugin without requests is for every device; otherwise it
+            is skipped.
     """
 
     driver: str
@@ -73,10 +73,10 @@ class Assigning:
     takes_others: bool
 
     def configs(self, claim: Object) -> list[Object]:
-        """The claim's configuration for the driver; what comes later counts before what comes earlier."""
-        told: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
-        ours = (item for item in told if item.get("opaque", {}).get("driver") == self.driver)
-        return sorted(ours, key=lambda config: config.get("source") != "FromClass")
+        """Return the claim's configuration for the driver, in order of decreasing precedence."""
+        reported: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
+        own = (item for item in reported if item.get("opaque", {}).get("driver") == self.driver)
+        return sorted(own, key=lambda config: config.get("source") != "FromClass")
 
     def assigned(
         self, claim: Object, results: Sequence[Object], type_of: Callable[[str], str]
@@ -93,27 +93,27 @@ class Assigning:
         Raises:
             PrepareFailed: with the driver's words.
         """
-        ours = self.configs(claim)
+        own = self.configs(claim)
         try:
-            kinds = [decode(config["opaque"]["parameters"], API_VERSION, self.kinds) for config in ours]
+            kinds = [decode(config["opaque"]["parameters"], API_VERSION, self.kinds) for config in own]
         except PrepareFailed as error:
             raise PrepareFailed(f"error getting opaque device configs: {error}") from error
         found: dict[int, list[Object]] = {}
         for result in results:
-            chosen = self._chosen(ours, kinds, result, type_of(result["device"]))
+            chosen = self._chosen(own, kinds, result, type_of(result["device"]))
             if chosen is not None:
                 found.setdefault(chosen, []).append(result)
-        return [(ours[index]["opaque"]["parameters"], held) for index, held in found.items()]
+        return [(own[index]["opaque"]["parameters"], held) for index, held in found.items()]
 
     def _chosen(
         self, configs: Sequence[Object], kinds: Sequence[str], result: Object, actual: str
     ) -> int | None:
-        """Which configuration is for a result; None for the driver's own default."""
+        """Return the index of a result's configuration; None for the driver's default."""
         for index in reversed(range(len(configs))):
-            named, wanted = configs[index].get("requests", []), self.types.get(kinds[index])
-            if result["request"] in named and wanted not in (None, actual):
+            named, requested = configs[index].get("requests", []), self.types.get(kinds[index])
+            if result["request"] in named and requested not in (None, actual):
                 raise PrepareFailed(self.refused(kinds[index], result, actual))
-            fits = wanted == actual or (wanted is None and self.takes_others)
+            fits = requested == actual or (requested is None and self.takes_others)
             if result["request"] in named or (not named and fits):
                 return index
         return None
@@ -124,16 +124,16 @@ _DEFAULTS = {kind: {"kind": name} for name, kind in DEVICE_TYPES.items()}
 
 @dataclass(frozen=True, kw_only=True)
 class Preparing:
-    """The driver on a node, as far as it judges claims.
+    """The checks of claims by the driver on a node.
 
     Attributes:
-        plugin: Whose results are meant.
+        plugin: The plugin whose results are prepared.
         published: The node's published devices by name.
         gates: The driver's feature gates.
         kinds: The kinds of configuration that it decodes, with their fields.
-        takes_others: Whether a kind of the driver's other plugin is for every device.
-        judges_admin_access: Whether it refuses admin access to partitions and with a configuration.
-        shares: Whether several claims may hold parts of a device.
+        takes_others: True if a kind of the driver's other plugin is for every device.
+        judges_admin_access: True if it rejects admin access to partitions and with a configuration.
+        shares: True if claims may share a device.
     """
 
     plugin: NodePlugin
@@ -141,20 +141,20 @@ class Preparing:
     gates: Mapping[str, bool]
     kinds: Mapping[str, Mapping[str, Go]]
     takes_others: bool
-    judges_admin_access: bool
+    checks_admin_access: bool
     shares: bool
 
     def prepare(self, claim: Object, beside: Sequence[Object]) -> None:
-        """Judge a claim in the order in which the driver does.
+        """Check a claim in the order in which the driver does.
 
         Args:
             claim: the allocated claim.
             beside: the other prepared claims of the node.
 
         Raises:
-            PrepareFailed: with the driver's words.
+            PrepareFailed: with the driver's message.
         """
-        watched = self._unwatchable(claim) if self.judges_admin_access else ""
+        watched = self._unwatchable(claim) if self.checks_admin_access else ""
         if watched:
             name = name_of(claim)
             raise PrepareFailed(f"claim {name} requests admin access {watched}, which is not supported")
@@ -169,7 +169,7 @@ class Preparing:
             raise PrepareFailed(f"prepare devices failed: {error}") from error
 
     def _unwatchable(self, claim: Object) -> str:
-        """Why admin access is not granted; empty where it is, or where none is asked for."""
+        """Return why admin access is rejected; empty if it is granted or not requested."""
         watched = [result for result in self.plugin.results(claim) if result.get("adminAccess")]
         types = (
             self.published.get(result["device"], {}).get("attributes", {}).get("type") for result in watched
@@ -199,7 +199,7 @@ class Preparing:
         return {result["device"] for result in results if not result.get("adminAccess")}
 
     def _configuration(self, claim: Object, device: str, which: str) -> Object:
-        """How a claim wants a device to be configured, with what is implied."""
+        """Return a device's configuration in a claim, with defaults."""
         try:
             assigned = self._assigned(claim)
         except PrepareFailed as error:
@@ -208,11 +208,11 @@ class Preparing:
             if all(result["device"] != device for result in results):
                 continue
             problem = invalid(parameters, self.gates)
-            told = f"error validating config: {problem}" if problem else ""
+            reported = f"error validating config: {problem}" if problem else ""
             if parameters["kind"] not in DEVICE_TYPES:
-                told = f"{NOT_RECOGNIZED}: *v1beta1.{parameters['kind']}"
-            if told:
-                raise PrepareFailed(_unresolved(claim, device, which, told))
+                reported = f"{NOT_RECOGNIZED}: *v1beta1.{parameters['kind']}"
+            if reported:
+                raise PrepareFailed(_unresolved(claim, device, which, reported))
             return normalized(parameters, self.gates)
         return _DEFAULTS[self._type_of(device)]
 
@@ -226,7 +226,7 @@ class Preparing:
             ]
             requests = [result["request"] for result in results]
             at = Applied(requests=requests, uid=_uid(claim), uuids=sorted(set(uuids)), shares=self.shares)
-            judge(parameters, self.gates, at)
+            check(parameters, self.gates, at)
 
     @property
     def _assigning(self) -> Assigning:
@@ -257,7 +257,7 @@ def _unresolved(claim: Object, device: str, which: str, problem: str) -> str:
 
 
 def name_of(claim: Object) -> str:
-    """A claim as the driver writes it."""
+    """Return a claim as the driver prints it."""
     meta = claim["metadata"]
     return f"{meta['namespace']}/{meta['name']}:{meta['uid']}"
 
@@ -277,7 +277,7 @@ SHARES = "CONSUMABLE_SHARES"
 
 
 def prestart_problem(container: Object, host: Host) -> str | None:
-    """What the init container would keep logging while it waits for the driver; None once it passes."""
+    """Return the message that the init container logs until the driver exists; None once it passes."""
     if PRESTART not in " ".join([*container.get("command", []), *container.get("args", [])]):
         return None
     driver = parts_of(host).nvidia
@@ -295,9 +295,10 @@ def prestart_problem(container: Object, host: Host) -> str | None:
 
 
 def _shares(option: str, gates: Mapping[str, bool]) -> str:
-    """How claims share a device.
+    """Return how claims share a device.
 
-    Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/main.go#L306-L315
+    Source:
+    https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/main.go#L306-L315
     """
     if option in NO_SHARES:
         return ""
@@ -359,7 +360,7 @@ class NvidiaGpuPlugin(NodePlugin):
         return [with_parts(body, shares) for body in bodies]
 
     def _seen(self, device: PublishedDevice) -> NodeDevice:
-        # What nobody knows how many there are of is no counter: a GPU would have none of it to give.
+        # What no one knows how many there are of is no counter: a GPU would have none of it to give.
         return known_device(self.driver, device, device.assumed)
 
     @override
@@ -376,7 +377,7 @@ class NvidiaGpuPlugin(NodePlugin):
             gates=feature_gates(self.environment, self.version),
             kinds=kinds_in(chart),
             takes_others=facts.is_older(chart.version, "0.5.0"),
-            judges_admin_access=facts.admin_access is not None
+            checks_admin_access=facts.admin_access is not None
             and not facts.is_older(chart.version, facts.admin_access.since),
             shares=self.environment.get(SHARES, "") not in NO_SHARES,
         )

@@ -1,7 +1,7 @@
 """The driver's webhook: the API server asks it of every claim, and it refuses wrong opaque configuration.
 
 A rehearsed cluster has no network between its API server and pods: where a webhook's pod runs, its
-configuration is pointed at a server of the rehearsal's own. Where the pod is gone, nobody answers.
+configuration is pointed at a server of the rehearsal's own. Where the pod is gone, no one answers.
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/webhook/main.go.
 """
 
@@ -23,7 +23,7 @@ from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers.decoding import decode
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, environment_of
 from dra_fleet.rehearsal.drivers.programs import Programs
-from dra_fleet.rehearsal.world.controlplane.pki import loopback_serving
+from dra_fleet.rehearsal.simulator.controlplane.pki import loopback_serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,8 +40,8 @@ SERVICE: Final = "rehearsal.dra-fleet/service"
 """Annotation of a configuration that was pointed elsewhere: the Service that it names."""
 API: Final = "admissionregistration.k8s.io/v1"
 KIND: Final = "ValidatingWebhookConfiguration"
-_JUDGES_ALL: Final = "0.5.0"
-"""The first version whose webhook judges configuration for ComputeDomains too."""
+_CHECKS_ALL: Final = "0.5.0"
+"""The first version whose webhook checks configuration for ComputeDomains too."""
 _UNREAD: Final = "error decoding config parameters: "
 
 
@@ -60,19 +60,19 @@ class Webhooks(Programs):
 
     @override
     async def keep(self, pod: Object) -> None:
-        if not _runs(pod):
+        if pod["spec"]["containers"][0].get("command") != [COMMAND]:
             return
         uid, key = pod["metadata"]["uid"], Key(POD, key_of(pod))
         if uid not in self._watches:
-            told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            reported: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             network = self._identities.network
             self._watches[uid] = [
-                asyncio.create_task(_serve(pod, told), name=f"webhook/{uid}"),
+                asyncio.create_task(_serve(pod, reported), name=f"webhook/{uid}"),
                 asyncio.create_task(
                     Informer(network, API, KIND, lambda _: self._queue.add(key)).run(), name=f"{KIND}/{uid}"
                 ),
             ]
-            self._ports[uid] = await told
+            self._ports[uid] = await reported
         await self._point(pod, self._ports[uid])
 
     @override
@@ -125,19 +125,19 @@ async def _serve(pod: Object, port: asyncio.Future[int]) -> None:
 
 
 def response(request: Object, container: Object) -> Object:
-    """What the webhook answers of a claim or a template.
+    """Return container of the webhook response to a claim or a template.
 
     Args:
-        request: of the admission review.
-        container: the webhook's.
+        request: request of the admission review.
+        container: container of the webhook.
     """
     spec, path = request["object"]["spec"], "spec"
     if request["resource"]["resource"] == "resourceclaimtemplates":
         spec, path = spec["spec"], "spec.spec"
-    told = list(_problems(spec.get("devices", {}).get("config", []), path, container))
-    if not told:
+    reported = list(_problems(spec.get("devices", {}).get("config", []), path, container))
+    if not reported:
         return {"uid": request["uid"], "allowed": True}
-    message = f"{len(told)} configs failed to validate: {'; '.join(told)}"
+    message = f"{len(reported)} configs failed to validate: {'; '.join(reported)}"
     return {
         "uid": request["uid"],
         "allowed": False,
@@ -148,12 +148,12 @@ def response(request: Object, container: Object) -> Object:
 def _problems(configs: list[Object], path: str, container: Object) -> Iterator[str]:
     version = container["image"].rpartition(":")[2].removeprefix("v")
     gates = feature_gates(environment_of(container), version)
-    judged = set(DRIVER.publishers)
-    if DRIVER.facts.is_older(version, _JUDGES_ALL):
-        judged = {DRIVER.facts.driver}
+    checked = set(DRIVER.publishers)
+    if DRIVER.facts.is_older(version, _CHECKS_ALL):
+        checked = {DRIVER.facts.driver}
     for index, config in enumerate(configs):
         opaque: Object = config.get("opaque") or {}
-        if opaque.get("driver") not in judged:
+        if opaque.get("driver") not in checked:
             continue
         at = f"{path}.devices.config[{index}].opaque.parameters"
         parameters = opaque["parameters"]
@@ -183,7 +183,3 @@ def _invalid_domain(name: str) -> str:
     wrong = [f"may not be '{name}'"] if name in (".", "..") else []
     wrong += [f"may not contain '{part}'" for part in "/%" if part in name]
     return f'domainID "{name}" is not a valid single path component: {", ".join(wrong)}' if wrong else ""
-
-
-def _runs(pod: Object) -> bool:
-    return pod["spec"]["containers"][0].get("command") == [COMMAND]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 # The TPU driver's kubelet plugin: publishes the chips of a node, and prepares all of them or none.

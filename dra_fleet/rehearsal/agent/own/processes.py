@@ -9,10 +9,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.rehearsal.world.controlplane.ending import end_components
-from dra_fleet.rehearsal.world.controlplane.kubeconfig import token_kubeconfig
-from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor
-from dra_fleet.rehearsal.world.files import last_lines, write_private
+from dra_fleet.rehearsal.simulator.controlplane.ending import end_components
+from dra_fleet.rehearsal.simulator.controlplane.kubeconfig import token_kubeconfig
+from dra_fleet.rehearsal.simulator.controlplane.supervisor import ComponentPlace, Supervisor
+from dra_fleet.rehearsal.simulator.files import last_lines, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.identity import Identities
-    from dra_fleet.rehearsal.world.controlplane.components import Command
-    from dra_fleet.rehearsal.world.processes import ProcessId
-    from dra_fleet.rehearsal.world.served_by import OwnPlace
+    from dra_fleet.rehearsal.simulator.controlplane.components import Command
+    from dra_fleet.rehearsal.simulator.processes import ProcessId
+    from dra_fleet.rehearsal.simulator.served_by import OwnPlace
 
 PREFIX: Final = "driver"
 
@@ -43,7 +43,7 @@ class PodProgram:
     task: asyncio.Task[None]
 
     def process(self) -> ProcessId:
-        """The process that runs.
+        """Return the running process.
 
         Raises:
             Crashed: it has ended; it is started again later.
@@ -57,7 +57,7 @@ class PodProgram:
 
 
 class PodProcesses:
-    """What is alike for all programs of pods.
+    """Common operations on all programs of pods.
 
     Args:
         place: where they run.
@@ -84,7 +84,7 @@ class PodProcesses:
             directory: where it runs.
             log: its log's name.
             command: asked for the command before every start.
-            changed: told when it has started or ended.
+            changed: called when it has started or ended.
         """
         place = ComponentPlace(
             cluster=self.place.cluster,
@@ -113,7 +113,7 @@ class PodProcesses:
         ended.add_done_callback(lambda _: self._ending.difference_update(names))
 
     def ends(self, place: str) -> bool:
-        """Whether a program whose record's name begins so has still to end."""
+        """Return whether a program whose record's name begins with `place` has not ended yet."""
         return any(component.startswith(place) for component in self._ending)
 
     def end_others(self, pods: Iterable[Object]) -> None:
@@ -125,7 +125,7 @@ class PodProcesses:
         )
 
     def kubeconfig(self, pod: Object) -> Path:
-        """The kubeconfig that a pod's programs are given."""
+        """Return the kubeconfig for a pod's programs."""
         return self.place.directory / "nodes" / f"{pod['metadata']['uid']}.kubeconfig"
 
     async def write_token(self, pod: Object) -> None:
@@ -150,6 +150,5 @@ class PodProcesses:
 
 
 def _last_words(log: Path) -> str:
-    """The last line that a program wrote, without the prefix that Go's loggers put before it."""
     lines = [line for line in last_lines(log).splitlines() if line.strip()]
     return lines[-1].strip() if lines else ""

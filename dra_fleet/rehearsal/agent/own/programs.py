@@ -21,8 +21,8 @@ from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import own_of
 from dra_fleet.rehearsal.drivers.node_side import Outfit
-from dra_fleet.rehearsal.world.controlplane.components import Command
-from dra_fleet.rehearsal.world.processes import cancel
+from dra_fleet.rehearsal.simulator.controlplane.components import Command
+from dra_fleet.rehearsal.simulator.processes import cancel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.own.processes import PodProcesses, PodProgram
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
-    from dra_fleet.rehearsal.world.node import Host
-    from dra_fleet.rehearsal.world.processes import ProcessId
+    from dra_fleet.rehearsal.simulator.node import Host
+    from dra_fleet.rehearsal.simulator.processes import ProcessId
 
 
 REGISTRAR: Final = "KUBELET_REGISTRAR_DIRECTORY_PATH"
@@ -46,7 +46,7 @@ PLACES: Final = {
     PLUGINS: "/var/lib/kubelet/plugins",
     CDI: "/var/run/cdi",
 }
-"""Where a driver looks when its container does not say; each is a directory of the node."""
+"""Default places of a driver's files, each a directory of the node."""
 
 PORTS: Final = ("HEALTHCHECK_PORT", "METRICS_PORT")
 """All nodes of a rehearsal are one machine, so that each driver takes any free port."""
@@ -73,7 +73,7 @@ class ContainerProcess:
     root: Path
 
     def flags(self) -> list[str]:
-        """What the program is given after its name."""
+        """Return the program's arguments."""
         said = " ".join([*self.container.get("command", []), *self.container.get("args", [])])
         words = _expanded(said, self._plain()).split()
         return [self._on_node(word) for word in words[words.index(self.command) + 1 :]]
@@ -93,19 +93,19 @@ class ContainerProcess:
         }
 
     def directory(self, variable: str) -> Path:
-        """One of `PLACES` on this machine."""
+        """Return one of `PLACES` on this machine."""
         return self.root / self.environment()[variable]
 
     def _plain(self) -> dict[str, str]:
         values: dict[str, str] = {}
         for item in self.container.get("env", []):
             source = item.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
-            told = _field(self.pod, source) if source else item.get("value", "")
-            values[item["name"]] = _expanded(told, values)
+            reported = _field(self.pod, source) if source else item.get("value", "")
+            values[item["name"]] = _expanded(reported, values)
         return values
 
     def _place(self, path: str) -> Path:
-        """A directory of the node; one that is not mounted is the container's own, where no kubelet looks."""
+        """Return a directory of the node, or one of the container if it is not mounted from the node."""
         moved = self._on_node(path)
         return Path(moved) if moved != path else self.root / "container" / PurePosixPath(path).name
 
@@ -128,7 +128,7 @@ class ContainerProcess:
 
 
 def _expanded(text: str, values: Mapping[str, str]) -> str:
-    """A text with `$(NAME)` replaced, where there is such a variable.
+    """Replace `$(NAME)` in a text if the variable exists.
 
     Source: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
     """
@@ -136,7 +136,6 @@ def _expanded(text: str, values: Mapping[str, str]) -> str:
 
 
 def _field(pod: Object, path: str) -> str:
-    """A field of a pod that its environment names; empty where the pod lacks it."""
     if found := _FIELD.fullmatch(path):
         return str(pod["metadata"].get(found[1], {}).get(found[2], ""))
     part, _, name = path.partition(".")
@@ -145,7 +144,7 @@ def _field(pod: Object, path: str) -> str:
 
 # Shows a driver's own program files of its node at paths that it does not let one choose.
 #
-# On Linux a mount namespace does this, where this user may make one: root, or whoever may map itself to root.
+# On Linux a mount namespace does this, where this user may make one: root, or a user who may map to root.
 # https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 
 WAYS: Final = (("unshare", "--mount"), ("unshare", "--user", "--map-root-user", "--mount"))
@@ -154,7 +153,7 @@ BIND: Final = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit; shift 2;
 
 
 def with_mounts(command: Sequence[str], mounts: Mapping[Path, Path]) -> tuple[str, ...]:
-    """A command that sees files of its node at other paths; as it is where no namespace can be had.
+    """Wrap a command so that it sees files of its node at other paths, if a mount namespace is available.
 
     Args:
         command: what to run; it keeps the process's id.
@@ -186,7 +185,7 @@ class OwnPrograms:
 
     Args:
         processes: starts and ends them.
-        queue: told of a pod whose program started or ended.
+        queue: receives each pod whose program started or ended.
     """
 
     def __init__(self, processes: PodProcesses, queue: WorkQueue) -> None:
@@ -196,7 +195,7 @@ class OwnPrograms:
         self._running: dict[tuple[str, str], _Running] = {}
 
     def serves(self, plugin: NodePlugin) -> Path | None:
-        """The program that serves in a simulated plugin's place, if one was chosen."""
+        """Return the program that serves in place of a simulated plugin, if one was chosen."""
         driver, own = own_of(plugin)
         return self._place.choice().program(driver, plugin.version) if own else None
 
@@ -224,7 +223,7 @@ class OwnPrograms:
             running.registered = (process, await self._register(running))
 
     def registered(self, pod: Object, plugin: NodePlugin) -> sockets.Registered | None:
-        """How to speak to a plugin's own program; None where the plugin is simulated."""
+        """Return the connection to a plugin's own program; None if the plugin is simulated."""
         running = self._running.get((pod["metadata"]["uid"], plugin.container_name))
         return running.registered[1] if running and running.registered else None
 
@@ -234,7 +233,7 @@ class OwnPrograms:
             self._processes.stop(self._running.pop(key).program)
 
     async def follow(self, changed: Callable[[], None]) -> None:
-        """Tell when other programs are to serve than before, until cancelled."""
+        """Watch the choice of programs until cancelled."""
         before = self._place.choice()
         while True:
             await asyncio.sleep(FOLLOW_SECONDS)
@@ -289,7 +288,6 @@ class OwnPrograms:
         raise NotUp(refused)
 
     def _is_taken(self, running: _Running) -> bool:
-        """Whether another pod's program serves the same driver on the same node."""
         return any(
             other is not running
             and other.registered is not None

@@ -1,4 +1,4 @@
-"""What a kubelet asks of a driver over its Unix sockets: who it is, and to prepare and unprepare claims.
+"""Kubelet's calls to a driver over its Unix sockets: identify, prepare claims, unprepare claims.
 
 The messages are those of https://github.com/kubernetes/kubelet/tree/v0.36.3, `pkg/apis/pluginregistration/v1`
 and `pkg/apis/dra/v1`; `v1beta1` has the same under another name.
@@ -65,8 +65,8 @@ _FIELDS: Final[dict[str, tuple[tuple[str, int | str, Any], ...]]] = {
     "PreparedClaims": (("claims", "PreparedClaim", _MANY),),
     "UnpreparedClaims": (("claims", "UnpreparedClaim", _MANY),),
 }
-"""Each message's fields in the order of their numbers: name, type and how often. Names of messages are ours:
-they are not sent."""
+"""Each message's fields in the order of their numbers: name, type and how often. Names of messages are
+not sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class RegistrationFailed(Exception):  # noqa: N818 - a state to show, not a bug
 
 
 async def register(socket: Path, directory: Path) -> Registered:
-    """Ask a driver who it is, and tell it whether it is registered.
+    """Ask a driver who it is, and report it whether it is registered.
 
     Args:
         socket: in the directory that kubelets look for plugins in.
@@ -119,7 +119,7 @@ async def _registered(name: str, path: Path, directory: Path) -> Registered:
                 error=trouble,
             )
         except grpc.aio.AioRpcError as error:
-            raise RegistrationFailed(f"its socket {name} does not answer: {_told(error)}") from error
+            raise RegistrationFailed(f"its socket {name} does not answer: {_reported(error)}") from error
     if trouble or service is None:
         raise RegistrationFailed(trouble)
     return Registered(name=info.name, endpoint=directory / info.endpoint, service=service)
@@ -127,7 +127,7 @@ async def _registered(name: str, path: Path, directory: Path) -> Registered:
 
 @contextmanager
 def _reachable(socket: Path) -> Generator[Path]:
-    """A path of a socket that is short enough for a kernel, by its open directory (unix(7), proc(5))."""
+    """Yield a path of a socket short enough for a kernel, by its open directory (unix(7), proc(5))."""
     if (
         len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH
         or not OPEN_FILES.is_dir()
@@ -172,15 +172,17 @@ async def unprepare(driver: Registered, claim: Object) -> None:
 
 async def _ask(driver: Registered, method: str, claim: Object, answers: str) -> Any:  # noqa: ANN401 - as above
     meta = claim["metadata"]
-    wanted = message("Claim")(namespace=meta["namespace"], uid=meta["uid"], name=meta["name"])
+    requested = message("Claim")(namespace=meta["namespace"], uid=meta["uid"], name=meta["name"])
     path = f"/k8s.io.kubelet.pkg.apis.dra.{driver.service}/{method}"
     with _reachable(driver.endpoint) as socket:
         async with grpc.aio.insecure_channel(f"unix:{socket}") as channel:
             try:
-                told = await _call(channel, path, "Claims", answers, within=PREPARED_WITHIN, claims=[wanted])
+                reported = await _call(
+                    channel, path, "Claims", answers, within=PREPARED_WITHIN, claims=[requested]
+                )
             except grpc.aio.AioRpcError as error:
-                raise PrepareFailed(_told(error)) from error
-    answer = next((item.value for item in told.claims if item.key == meta["uid"]), None)
+                raise PrepareFailed(_reported(error)) from error
+    answer = next((item.value for item in reported.claims if item.key == meta["uid"]), None)
     if answer is None:
         raise PrepareFailed(f"the driver's answer to {method} leaves the claim out")
     if answer.error:
@@ -188,8 +190,8 @@ async def _ask(driver: Registered, method: str, claim: Object, answers: str) -> 
     return answer
 
 
-def _told(error: grpc.aio.AioRpcError) -> str:
-    """An error of a call in the words of Go's library, which kubelets log."""
+def _reported(error: grpc.aio.AioRpcError) -> str:
+    """Format an error of a call as Go's library does, which kubelets log."""
     name = "".join(part.title() for part in error.code().name.split("_"))
     return f"rpc error: code = {name} desc = {error.details()}"
 
@@ -212,7 +214,7 @@ async def _call(
 
 
 def message(name: str) -> Any:  # noqa: ANN401 - as above
-    """The class of a message, by its name in `_FIELDS`."""
+    """Return the class of a message, by its name in `_FIELDS`."""
     return _messages()[name]
 
 

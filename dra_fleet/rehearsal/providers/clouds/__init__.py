@@ -1,1 +1,1 @@
-"""What the thin plugins of all simulated clouds share: each call is forwarded to the world."""
+"""Thin plugins of all simulated clouds, which forward each call to the simulator."""

@@ -1,4 +1,4 @@
-"""The engine's side of a cloud's plugin: every call of the protocol, handed on to the world."""
+"""The engine's side of a cloud's plugin: every call of the protocol, handed on to the simulator."""
 
 # ruff: noqa: N802, ARG002 - the protocol's own names and parameters
 
@@ -15,7 +15,7 @@ from pulumi.runtime.proto import provider_pb2
 
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.providers.plugin_servicer import Answering, PluginServicer, told
+from dra_fleet.rehearsal.providers.plugin_servicer import Answering, PluginServicer, reported
 from dra_fleet.rehearsal.providers.properties import (
     UNKNOWN,
     Properties,
@@ -41,12 +41,12 @@ LONGEST: Final = 600.0
 """Seconds for one call; a cluster with many nodes on a busy machine is the longest."""
 
 
-class WorldRefusedError(Exception):
-    """The world refused, or does not answer; the text is for the user."""
+class SimulatorRefusedError(Exception):
+    """The simulator refused, or does not answer; the text is for the user."""
 
 
 class CloudInWorld:
-    """One simulated cloud, asked over the world's Unix socket."""
+    """A simulated cloud, called over the simulator's Unix socket."""
 
     def __init__(self, cloud: str) -> None:
         self._home = Home.default()
@@ -56,23 +56,23 @@ class CloudInWorld:
         """Forward one call.
 
         Raises:
-            WorldRefusedError: the cloud refuses, or no world answers.
+            SimulatorRefusedError: the cloud refuses, or no simulator answers.
         """
         # Nothing on a Unix socket is verified, and reading the system's authorities takes 40 ms each time.
         transport = httpx2.AsyncHTTPTransport(uds=str(self._home.socket), verify=False)
         try:
             async with httpx2.AsyncClient(
-                transport=transport, base_url="http://world", timeout=LONGEST, trust_env=False
+                transport=transport, base_url="http://simulator", timeout=LONGEST, trust_env=False
             ) as client:
                 response = await client.post(f"/v1/clouds/{self._cloud}/{action}", json=body)
         except httpx2.TransportError as error:
-            raise WorldRefusedError(
-                f"no world answers on {self._home.socket} ({error or type(error).__name__}); "
+            raise SimulatorRefusedError(
+                f"no simulator answers on {self._home.socket} ({error or type(error).__name__}); "
                 "start it with `dra-fleet rehearse up`"
             ) from error
         answer: dict[str, Any] = response.json()
         if response.is_error:
-            raise WorldRefusedError(str(answer["error"]))
+            raise SimulatorRefusedError(str(answer["error"]))
         return answer
 
 
@@ -81,25 +81,25 @@ class CloudAnswering(Answering):
 
     async def refuse(self, request: object, context: Context, error: Exception) -> None:
         """Hand on the simulated cloud's own words."""
-        if isinstance(error, WorldRefusedError):
-            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, told(request, str(error)))
+        if isinstance(error, SimulatorRefusedError):
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, reported(request, str(error)))
 
 
 DIGITS: Final = 8
 
 
 class CloudServicer(PluginServicer):
-    """One provider of a program.
+    """Provider of one program.
 
     Args:
         plugin: whose place it takes.
-        world: where the cloud is simulated.
+        simulator: where the cloud is simulated.
     """
 
-    def __init__(self, plugin: CloudPlugin, world: CloudInWorld) -> None:
+    def __init__(self, plugin: CloudPlugin, simulator: CloudInWorld) -> None:
         super().__init__(plugin.name, plugin.version)
         self._plugin = plugin
-        self._world = world
+        self._simulator = simulator
         self._config: Properties = {}
 
     async def Handshake(
@@ -144,7 +144,7 @@ class CloudServicer(PluginServicer):
     ) -> provider_pb2.InvokeResponse:
         """Answer a function."""
         arguments = _json(without_nulls(decode(request.args)))
-        result = await self._world.ask(
+        result = await self._simulator.ask(
             "invoke", {"token": request.tok, "arguments": arguments, "config": self._config}
         )
         if request.tok in self._plugin.secret_results:
@@ -157,7 +157,7 @@ class CloudServicer(PluginServicer):
         """Complete and check a resource's inputs."""
         news = without_nulls(decode(request.news))
         body = {**self._about(request.urn), "olds": _json(decode(request.olds)), "news": _json(news)}
-        answer = await self._world.ask("check", {**body, "digits": _digits(request.randomSeed)})
+        answer = await self._simulator.ask("check", {**body, "digits": _digits(request.randomSeed)})
         failures = [
             provider_pb2.CheckFailure(property=item["path"], reason=item["reason"])
             for item in answer["failures"]
@@ -170,7 +170,7 @@ class CloudServicer(PluginServicer):
         for path in request.ignoreChanges:
             _keep(olds, news, path.split("[")[0].split("."))
         about = self._about(request.urn, request.id)
-        change = await self._world.ask("diff", {**about, "olds": olds, "news": news})
+        change = await self._simulator.ask("diff", {**about, "olds": olds, "news": news})
         detailed = {
             path: provider_pb2.PropertyDiff(
                 kind=provider_pb2.PropertyDiff.UPDATE_REPLACE
@@ -195,7 +195,7 @@ class CloudServicer(PluginServicer):
         """Create a resource."""
         news = decode(request.properties)
         body = {**self._about(request.urn), "news": _json(news), "preview": request.preview}
-        found = await self._world.ask("create", body)
+        found = await self._simulator.ask("create", body)
         return provider_pb2.CreateResponse(id=found["identifier"], properties=_encoded(found["state"], news))
 
     async def Update(
@@ -204,12 +204,12 @@ class CloudServicer(PluginServicer):
         """Change a resource."""
         news = decode(request.news)
         body = {**self._about(request.urn, request.id), "preview": request.preview, "news": _json(news)}
-        found = await self._world.ask("update", {**body, "olds": _json(decode(request.old_inputs))})
+        found = await self._simulator.ask("update", {**body, "olds": _json(decode(request.old_inputs))})
         return provider_pb2.UpdateResponse(properties=_encoded(found["state"], news))
 
     async def Read(self, request: provider_pb2.ReadRequest, context: object) -> provider_pb2.ReadResponse:
         """Read a resource as it is."""
-        found = await self._world.ask("read", self._about(request.urn, request.id))
+        found = await self._simulator.ask("read", self._about(request.urn, request.id))
         if not found:
             return provider_pb2.ReadResponse(id="")
         marks = {**decode(request.properties), **decode(request.inputs)}
@@ -221,11 +221,11 @@ class CloudServicer(PluginServicer):
 
     async def Delete(self, request: provider_pb2.DeleteRequest, context: object) -> empty_pb2.Empty:
         """Delete a resource."""
-        await self._world.ask("delete", self._about(request.urn, request.id))
+        await self._simulator.ask("delete", self._about(request.urn, request.id))
         return empty_pb2.Empty()
 
     async def Cancel(self, request: empty_pb2.Empty, context: object) -> empty_pb2.Empty:
-        """The cloud finishes what it has begun, as a real one does."""
+        """Do nothing: the cloud finishes the operations that it began, as a real one does."""
         return empty_pb2.Empty()
 
     def _about(self, urn: str, identifier: str = "") -> dict[str, Any]:
@@ -256,7 +256,7 @@ def _digits(seed: bytes) -> str:
 
 
 def _json(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """The value without secret marks and with the engine's text for what is unknown."""
+    """Return the value without secret marks and with the engine's text for unknown values."""
     match value:
         case SecretValue():
             return _json(value.value)
@@ -281,5 +281,4 @@ def _marked(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def _encoded(content: Properties, marks: Properties) -> Struct:
-    """Outputs for the engine, secret where the inputs were."""
     return encode(with_secrets_of(_marked(content), marks))

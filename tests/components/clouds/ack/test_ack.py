@@ -56,7 +56,7 @@ def listed() -> dict[str, Any]:
 
 @pytest.fixture
 def alibaba(recorder: Recorder) -> Recorder:
-    """A recorded engine whose Alibaba Cloud tells what a cluster's address and authority are."""
+    """A recorded engine whose Alibaba Cloud reports what a cluster's address and authority are."""
     recorder.outputs[CLUSTER] = {"connections": connections()}
     recorder.answers[LISTED] = {"clusters": [listed()]}
     recorder.answers[CREDENTIAL] = {
@@ -184,17 +184,17 @@ def test_a_pool_of_a_fixed_size_is_given_its_number(alibaba: Recorder) -> None:
     assert "scalingConfig" not in inputs
 
 
-def test_ack_s_own_device_plugin_is_kept_away_from_gpus_and_told_which_driver_to_install(
+def test_ack_s_own_device_plugin_is_kept_away_from_gpus_and_reported_which_driver_to_install(
     alibaba: Recorder,
 ) -> None:
     fleet = a10()
     pool(fleet)["driverVersion"] = "550.144.03"
     pool(fleet)["taints"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
     declare(alibaba, fleet_plan(fleet))
-    told = labels(gpu_pool(alibaba))
-    assert told["ack.node.gpu.schedule"] == "disabled"
-    assert told["ack.aliyun.com/nvidia-driver-version"] == "550.144.03"
-    assert told["nvidia.com/gpu.present"] == "true"
+    output = labels(gpu_pool(alibaba))
+    assert output["ack.node.gpu.schedule"] == "disabled"
+    assert output["ack.aliyun.com/nvidia-driver-version"] == "550.144.03"
+    assert output["nvidia.com/gpu.present"] == "true"
     assert "ack.node.gpu.schedule" not in labels(alibaba.only(POOL, "asia-system"))
     assert gpu_pool(alibaba).inputs["taints"] == [
         {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}

@@ -239,7 +239,7 @@ def test_every_resource_of_azure_names_the_cluster_s_provider(azure: Recorder) -
             assert entry.provider == f"{provider.urn}::{provider.name}-id"
 
 
-def test_intent_is_plain_so_that_policies_can_judge_it(azure: Recorder) -> None:
+def test_intent_is_plain_so_that_policies_can_check_it(azure: Recorder) -> None:
     declare(azure, fleet_plan(vgpu()))
     assert azure.only(COMPONENT).inputs == {
         "cloud": "aks",

@@ -32,7 +32,7 @@ def asked_for(azure: Recorder) -> dict[str, tuple[int | None, int, int | None]]:
 
 
 def refusing(engine: Recorder, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let Azure refuse to tell of the cluster."""
+    """Let Azure refuse to describe the cluster."""
     call = engine.call
 
     def refused(args: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -70,7 +70,7 @@ def test_the_pools_of_a_cluster_that_is_not_there_yet_are_not_asked_for(azure: R
     assert LIVE not in {token for token, _, _ in azure.calls}
 
 
-def test_pools_of_a_fixed_size_need_nobody_s_answer(azure: Recorder) -> None:
+def test_pools_of_a_fixed_size_need_no_one_s_answer(azure: Recorder) -> None:
     fleet = vgpu()
     pool(fleet)["nodes"] = {"min": 4, "max": 4}
     cluster(fleet)["systemPool"] = {"nodes": {"min": 2, "max": 2}}

@@ -88,9 +88,9 @@ def test_an_adopted_cluster_is_declared_exactly_as_before(recorder: Recorder, go
 
 def test_azure_s_own_models_take_all_of_it(declared: Recorder) -> None:
     models = {CLUSTER: "ManagedCluster", POOL: "AgentPool", WINDOW: "MaintenanceConfiguration"}
-    judged = [entry for entry in declared.registrations.values() if entry.type in models]
-    assert len(judged) == 4
-    for entry in judged:
+    checked = [entry for entry in declared.registrations.values() if entry.type in models]
+    assert len(checked) == 4
+    for entry in checked:
         assert faults(models[entry.type], entry.inputs, beside=PATH) == [], entry.name
 
 

@@ -47,7 +47,7 @@ GIVEN = {"us-east-1a": "subnet-0000000a", "us-east-1b": "subnet-0000000b"}
 
 @pytest.fixture
 def aws(recorder: Recorder) -> Recorder:
-    """A recorded engine whose AWS tells what a cluster's address is."""
+    """A recorded engine whose AWS reports what a cluster's address is."""
     recorder.outputs[CLUSTER] = {**TOLD, "vpcConfig": VPC}
     recorder.outputs[TEMPLATE] = {"latestVersion": 3}
     recorder.answers[GET_GROUPS] = {"names": []}
@@ -188,23 +188,23 @@ def test_a_gpu_group_has_the_image_with_the_driver_and_repairs_itself(aws: Recor
     assert aws.only(TEMPLATE).inputs["metadataOptions"]["httpTokens"] == "required"
 
 
-def test_bottlerocket_is_told_to_turn_its_device_plugin_off(aws: Recorder) -> None:
+def test_bottlerocket_has_to_turn_its_device_plugin_off(aws: Recorder) -> None:
     fleet = h100()
     pool(fleet)["image"] = "BOTTLEROCKET_x86_64_NVIDIA"
     declare(aws, fleet_plan(fleet))
-    told = base64.b64decode(aws.only(TEMPLATE).inputs["userData"]).decode()
-    assert told == "[settings.kubelet-device-plugins.nvidia]\nenabled = false\n"
+    output = base64.b64decode(aws.only(TEMPLATE).inputs["userData"]).decode()
+    assert output == "[settings.kubelet-device-plugins.nvidia]\nenabled = false\n"
 
 
-def test_an_image_of_one_s_own_is_told_how_to_join(aws: Recorder) -> None:
+def test_a_custom_image_gets_the_script_that_joins_the_cluster(aws: Recorder) -> None:
     fleet = h100()
     pool(fleet)["image"] = {"id": "ami-0123456789abcdef0", "nvidiaDriver": "580.173.02"}
     declare(aws, fleet_plan(fleet))
     template = aws.only(TEMPLATE).inputs
-    told = base64.b64decode(template["userData"]).decode()
+    output = base64.b64decode(template["userData"]).decode()
     assert template["imageId"] == "ami-0123456789abcdef0"
-    assert '"apiServerEndpoint": "https://train.example.com"' in told
-    assert "--node-labels=dra-fleet/pool=gpu,nvidia.com/gpu.present=true" in told
+    assert '"apiServerEndpoint": "https://train.example.com"' in output
+    assert "--node-labels=dra-fleet/pool=gpu,nvidia.com/gpu.present=true" in output
     assert group(aws).inputs["amiType"] == "CUSTOM"
     assert "version" not in group(aws).inputs
 

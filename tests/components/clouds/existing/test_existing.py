@@ -75,7 +75,7 @@ def test_the_provider_is_replaced_only_for_another_cluster_or_context(recorder: 
     assert provider.inputs["clusterIdentifier"] == "lab/lab"
 
 
-def test_intent_is_plain_so_that_policies_can_judge_it(recorder: Recorder) -> None:
+def test_intent_is_plain_so_that_policies_can_check_it(recorder: Recorder) -> None:
     declare(recorder, ExistingClusterArgs(kubernetes="1.36", context="lab"))
     component = recorder.only(ExistingCluster.TOKEN)
     assert component.inputs == {"cloud": "existing", "kubernetes": "1.36", "context": "lab"}

@@ -50,8 +50,8 @@ def test_a_cluster_without_an_address_is_refused() -> None:
     with pytest.raises(pulumi.RunError) as refused:
         login_kubeconfig("render", "", "")
     assert str(refused.value) == (
-        "cluster render: Google told no address of its API server; allowed: a cluster with a DNS endpoint; "
-        "fix: gcloud container clusters update --enable-dns-access"
+        "cluster render: Google reported no address of its API server; allowed: a cluster with a DNS "
+        "endpoint; fix: gcloud container clusters update --enable-dns-access"
     )
 
 
@@ -140,7 +140,7 @@ def test_every_resource_of_google_names_the_cluster_s_provider(google: Recorder)
             assert entry.provider == f"{provider.urn}::{provider.name}-id"
 
 
-def test_intent_is_plain_so_that_policies_can_judge_it(google: Recorder) -> None:
+def test_intent_is_plain_so_that_policies_can_check_it(google: Recorder) -> None:
     declare(google, fleet_plan(l4()))
     assert google.only(COMPONENT).inputs == {
         "cloud": "gke",

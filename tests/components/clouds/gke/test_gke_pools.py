@@ -62,7 +62,7 @@ def test_a_machine_of_ours_is_its_machine_type_with_accelerators(google: Recorde
 
 
 @pytest.mark.parametrize(
-    ("nodes", "zones", "wanted"),
+    ("nodes", "zones", "requested"),
     [
         (
             {"min": 2, "max": 4},
@@ -81,13 +81,13 @@ def test_a_machine_of_ours_is_its_machine_type_with_accelerators(google: Recorde
     ],
 )
 def test_nodes_count_over_all_zones(
-    nodes: dict[str, int], zones: int, wanted: dict[str, Any], google: Recorder
+    nodes: dict[str, int], zones: int, requested: dict[str, Any], google: Recorder
 ) -> None:
     fleet = l4()
     pool(fleet).update(nodes=nodes, zones=["us-central1-a", "us-central1-b"][:zones])
     declare(google, fleet_plan(fleet))
     inputs = google.only(POOL, "render-gpu").inputs
-    assert {key: inputs[key] for key in wanted} == wanted
+    assert {key: inputs[key] for key in requested} == requested
 
 
 def test_capacity_is_declared_in_google_s_words(google: Recorder) -> None:
@@ -109,7 +109,7 @@ def test_capacity_is_declared_in_google_s_words(google: Recorder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "key", "wanted"),
+    ("change", "key", "requested"),
     [
         (
             {"flexStart": True, "autoRepair": False},
@@ -133,12 +133,12 @@ def test_capacity_is_declared_in_google_s_words(google: Recorder) -> None:
     ],
 )
 def test_a_pool_s_settings_reach_google(
-    change: dict[str, Any], key: str, wanted: dict[str, Any], google: Recorder
+    change: dict[str, Any], key: str, requested: dict[str, Any], google: Recorder
 ) -> None:
     fleet = l4()
     pool(fleet).update(change)
     declare(google, fleet_plan(fleet))
-    assert google.only(POOL, "render-gpu").inputs[key] == wanted
+    assert google.only(POOL, "render-gpu").inputs[key] == requested
 
 
 @pytest.mark.parametrize(

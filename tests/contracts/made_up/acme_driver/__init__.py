@@ -31,7 +31,7 @@ class Acme(Driver):
     publishers = {"lanes.acme.example": "acme-lane-plugin"}
     intents = {"product": "model", "memory": "memory"}
     plugin_section = "plugin"
-    resources = DriverResources(told_by="machines", program=re.compile(r"acme-lane-plugin"))
+    resources = DriverResources(known_by="machines", program=re.compile(r"acme-lane-plugin"))
 
     @override
     def values(self, release: Release) -> ChartValues:
@@ -61,7 +61,7 @@ class Acme(Driver):
         ]
         return Published(
             devices=tuple(known_device(name, device, frozenset({"serial"})) for device in devices),
-            told=frozenset({name}),
+            known_drivers=frozenset({name}),
         )
 
     @override

@@ -25,7 +25,7 @@ else:
 
 
 class ControlPlane(pulumi.CustomResource):
-    """Meadow's own cluster, which tells its address and authority."""
+    """Meadow's own cluster, which reports its address and authority."""
 
     name: pulumi.Output[str]
     server: pulumi.Output[str]
@@ -73,7 +73,9 @@ class MeadowCluster(Platform):
             for pool in args.pools
         ]
         kubeconfig = pulumi.Output.secret(
-            pulumi.Output.all(name, plane.server, plane.authority).apply(lambda told: login_kubeconfig(*told))
+            pulumi.Output.all(name, plane.server, plane.authority).apply(
+                lambda output: login_kubeconfig(*output)
+            )
         )
         provider = self.enter(name, kubeconfig, cluster=plane, after=[plane, *pools])
         self.publish(provider=provider, kubeconfig=kubeconfig)

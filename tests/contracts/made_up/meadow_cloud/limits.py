@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet.rehearsal.world.node import HardwareModel
+from dra_fleet.rehearsal.simulator.node import HardwareModel
 
 
 class MeadowLimits(HardwareModel):

@@ -11,7 +11,7 @@ from typing_extensions import override
 from dra_fleet.rehearsal.clouds.account import CloudAccount, free_name
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import ResourceType, TypedCloud, missing_faults
-from dra_fleet.rehearsal.world.hardware_file import node
+from dra_fleet.rehearsal.simulator.hardware_file import node
 from meadow_cloud.limits import MeadowLimits
 from meadow_cloud.resources import CLUSTER, POOL
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import PluginResource, Properties, WrongInput
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
 
 PATCH: Final = 0
 VALID: Final = timedelta(hours=1)
@@ -44,7 +44,7 @@ class Account(CloudAccount[MeadowLimits]):
 
 
 class Clusters:
-    """Each is a control plane of the world."""
+    """Each is a control plane of the simulator."""
 
     required = ("name", "version")
     replacing = frozenset({"name"})
@@ -60,9 +60,11 @@ class Clusters:
     async def create(self, record: Record) -> None:
         """Start the control plane."""
         account, inputs = self._account, record["inputs"]
-        record["world"] = record.get("world") or free_name(str(inputs["name"]), account.planes, CloudRefusal)
-        await account.start_plane(record["world"], f"{inputs['version']}.{PATCH}")
-        server, authority = account.planes.address(record["world"])
+        record["simulator"] = record.get("simulator") or free_name(
+            str(inputs["name"]), account.planes, CloudRefusal
+        )
+        await account.start_plane(record["simulator"], f"{inputs['version']}.{PATCH}")
+        server, authority = account.planes.address(record["simulator"])
         record["state"] = {**inputs, "server": server, "authority": base64.b64encode(authority).decode()}
         account.put(record)
 
@@ -72,7 +74,7 @@ class Clusters:
 
     async def delete(self, record: Record) -> None:
         """Stop the control plane."""
-        await self._account.planes.stop(record["world"])
+        await self._account.planes.stop(record["simulator"])
 
 
 class Pools:
@@ -116,7 +118,7 @@ class Pools:
             for number in range(int(pool["nodes"]))
         ]
         await self._account.planes.set_nodes(
-            cluster["world"], f"v{cluster['inputs']['version']}.{PATCH}", nodes
+            cluster["simulator"], f"v{cluster['inputs']['version']}.{PATCH}", nodes
         )
 
 

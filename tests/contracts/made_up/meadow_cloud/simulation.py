@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
     from meadow_cloud.limits import MeadowLimits
     from meadow_cloud.simulated import SimulatedMeadow
 

@@ -8,7 +8,7 @@ from dra_fleet.drivers.nvidia.sharing.mig import check_layout
 GPUS = nvidia_facts.gpus()
 
 
-def told(gpu: str, layout: dict[str, int]) -> list[tuple[str, str]]:
+def output(gpu: str, layout: dict[str, int]) -> list[tuple[str, str]]:
     return [(error.path, error.what) for error in check_layout(GPUS[gpu], layout, "pool.sharing.layout")]
 
 
@@ -23,11 +23,11 @@ def told(gpu: str, layout: dict[str, int]) -> list[tuple[str, str]]:
     ],
 )
 def test_a_layout_that_fits_is_accepted(gpu: str, layout: dict[str, int]) -> None:
-    assert told(gpu, layout) == []
+    assert output(gpu, layout) == []
 
 
 def test_a_gpu_without_mig_is_refused() -> None:
-    [(path, what)] = told("L40S", {"1g.5gb": 7})
+    [(path, what)] = output("L40S", {"1g.5gb": 7})
     assert (path, what) == ("pool.sharing.layout", "asks for MIG partitions, which L40S cannot have")
 
 
@@ -39,7 +39,7 @@ def test_an_unknown_profile_names_those_of_the_gpu() -> None:
 
 
 def test_more_instances_than_the_profile_allows_are_refused() -> None:
-    assert told("A100-SXM4-40GB", {"1g.5gb": 8}) == [
+    assert output("A100-SXM4-40GB", {"1g.5gb": 8}) == [
         ("pool.sharing.layout.1g.5gb", "is more instances than A100-SXM4-40GB can hold of this profile")
     ]
 
@@ -48,6 +48,6 @@ def test_more_instances_than_the_profile_allows_are_refused() -> None:
     "layout", [{"1g.5gb": 7, "2g.10gb": 1}, {"3g.20gb": 2, "1g.5gb": 1}, {"4g.20gb": 1, "1g.10gb": 4}]
 )
 def test_instances_that_fit_alone_but_not_together_are_refused(layout: dict[str, int]) -> None:
-    [(path, what)] = told("A100-SXM4-40GB", layout)
+    [(path, what)] = output("A100-SXM4-40GB", layout)
     assert path == "pool.sharing.layout"
     assert what.startswith("does not fit on one A100-SXM4-40GB: it takes ")

@@ -76,8 +76,8 @@ class Operated(AgentCluster):
         """Follow the events of a reason until one has a text; that one."""
 
         def found(events: list[Object]) -> str | None:
-            told = (event["message"] for event in events if event["reason"] == reason)
-            return next((message for message in told if text in message), None)
+            output = (event["message"] for event in events if event["reason"] == reason)
+            return next((message for message in output if text in message), None)
 
         return self.until(f"an event {reason} with {text!r}", ("v1", "Event"), found, "gpu-operator")
 

@@ -60,7 +60,7 @@ def test_the_strategy_none_is_no_label() -> None:
     assert gpu("mixed")["mig.strategy"] == "mixed"
 
 
-def test_versions_are_told_under_their_old_and_new_names() -> None:
+def test_versions_are_reported_under_their_old_and_new_names() -> None:
     found = gpu()
     for key in ("cuda.driver.{}", "cuda.driver-version.{}"):
         assert (found[key.format("major")], found[key.format("minor")]) == ("580", "95")
@@ -70,7 +70,7 @@ def test_versions_are_told_under_their_old_and_new_names() -> None:
     )
 
 
-def test_a_node_tells_its_mode_its_machine_and_whether_it_shares_by_mps() -> None:
+def test_a_node_reports_its_mode_its_machine_and_whether_it_shares_by_mps() -> None:
     found = gpu()
     assert (found["gpu.mode"], found["gpu.machine"], found["mps.capable"]) == ("compute", "unknown", "false")
 

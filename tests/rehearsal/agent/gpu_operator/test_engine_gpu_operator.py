@@ -64,9 +64,9 @@ def _for_each_node(maps: list[Object]) -> bool:
     return {"ampere-0-mig-config", "hopper-0-mig-config"} <= {item["metadata"]["name"] for item in maps}
 
 
-def made(world: RehearsalWorld, tools: Toolset, nodes: list[dict[str, Any]]) -> Operated:
+def made(simulator: RehearsalWorld, tools: Toolset, nodes: list[dict[str, Any]]) -> Operated:
     hardware = {"kubernetes": "v1.36.3", "sliceWipingSeconds": 2, "nodes": nodes}
-    return Operated(cluster=world.new_cluster(hardware), helm_binary=tools.helm)
+    return Operated(cluster=simulator.new_cluster(hardware), helm_binary=tools.helm)
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def operated(rehearsal_world: RehearsalWorld, tools: Toolset, files: Path) -> Iterator[Operated]:
+def operated(rehearsal_simulator: RehearsalWorld, tools: Toolset, files: Path) -> Iterator[Operated]:
     """The operator installs the driver; the DRA driver's plugin waits for the partitions."""
-    cluster = made(rehearsal_world, tools, NODES)
+    cluster = made(rehearsal_simulator, tools, NODES)
     manager = {"env": REBOOT}
     cluster.operator(files, "v25.10.0", {"devicePlugin": {"enabled": False}, "migManager": manager})
     values = files / "driver.json"
@@ -90,16 +90,16 @@ def operated(rehearsal_world: RehearsalWorld, tools: Toolset, files: Path) -> It
         *("--set", "resources.computeDomains.enabled=false"),
     )
     yield cluster
-    rehearsal_world.remove(cluster.cluster)
+    rehearsal_simulator.remove(cluster.cluster)
 
 
 @pytest.fixture(scope="module")
-def hosted(rehearsal_world: RehearsalWorld, tools: Toolset, files: Path) -> Iterator[Operated]:
+def hosted(rehearsal_simulator: RehearsalWorld, tools: Toolset, files: Path) -> Iterator[Operated]:
     """Machines with a driver; the later operator only makes partitions, and may not reboot."""
-    cluster = made(rehearsal_world, tools, HOSTED)
+    cluster = made(rehearsal_simulator, tools, HOSTED)
     cluster.operator(files, "v26.7.0", PARTITIONS_ONLY)
     yield cluster
-    rehearsal_world.remove(cluster.cluster)
+    rehearsal_simulator.remove(cluster.cluster)
 
 
 def test_ampere_is_rebooted_once_and_publishes_partitions(operated: Operated) -> None:
@@ -115,7 +115,7 @@ def test_hopper_needs_no_reboot(operated: Operated) -> None:
     assert operated.boots("hopper-0") == 0
 
 
-def test_labels_tell_what_the_operands_found(operated: Operated) -> None:
+def test_labels_report_what_the_operands_found(operated: Operated) -> None:
     product = "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"
     labels = operated.until_labels("ampere-0", lambda found: found.get("nvidia.com/gpu.product") == product)
     assert (labels["nvidia.com/gpu.count"], labels["nvidia.com/mig.capable"]) == ("7", "true")
@@ -221,9 +221,9 @@ def test_an_operator_without_rights_says_so_and_makes_nothing(hosted: Operated) 
 
 
 def test_a_plugin_that_started_before_the_partitions_goes_on_publishing_whole_gpus(
-    rehearsal_world: RehearsalWorld, tools: Toolset, files: Path
+    rehearsal_simulator: RehearsalWorld, tools: Toolset, files: Path
 ) -> None:
-    early = made(rehearsal_world, tools, [HOSTED[0], HOSTED[2]])
+    early = made(rehearsal_simulator, tools, [HOSTED[0], HOSTED[2]])
     early.helm(
         *("install", "nvidia", str(chart_folder(*NVIDIA)), "--namespace", "dra"),
         *("--create-namespace", "--set", "gpuResourcesEnabledOverride=true"),
@@ -233,4 +233,4 @@ def test_a_plugin_that_started_before_the_partitions_goes_on_publishing_whole_gp
     early.operator(files, "v26.7.0", PARTITIONS_ONLY)
     early.wait_for_state("hopper-0", "success")
     assert early.devices("hopper-0") == ["gpu-0"]
-    rehearsal_world.remove(early.cluster)
+    rehearsal_simulator.remove(early.cluster)

@@ -13,7 +13,7 @@ from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
 from dra_fleet.rehearsal.agent.machines import MEMORY, Machines, Memory
 from dra_fleet.rehearsal.agent.view import ClusterView
 from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-from dra_fleet.rehearsal.world.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 from tests.rehearsal.agent.agent_cluster import HARDWARE
 from tests.rehearsal.agent.fake_api import FakeApi
 from tests.rehearsal.agent.gpu_operator.operator_objects import pod_of, read_policy
@@ -36,7 +36,7 @@ def test_a_memory_survives_being_written(memory: Memory) -> None:
     assert Memory.read(memory.text()) == memory
 
 
-def test_a_machine_is_as_it_was_changed_from_the_first_look_of_an_agent_that_starts_anew() -> None:
+def test_a_machine_is_as_it_was_changed_from_the_first_look_of_an_agent_that_starts_again() -> None:
     api, queue = cast("KubeApi", FakeApi()), WorkQueue()
     hosts = {host.name: host for host in ClusterHardware.model_validate(HARDWARE).hosts()}
     view = ClusterView(api, queue, hosts)

@@ -20,7 +20,7 @@ SEVEN = (("1g.10gb", 7),)
 TWO = (("3g.40gb", 2),)
 READY = Situation(
     state="pending",
-    wanted=(SEVEN, SEVEN),
+    requested=(SEVEN, SEVEN),
     current=(None, None),
     needs_reset=True,
     with_reboot=True,
@@ -68,7 +68,7 @@ def test_another_layout_in_the_same_mode_needs_no_reboot() -> None:
 
 
 def test_after_a_reboot_the_partitions_are_made() -> None:
-    up = replace(READY, state="rebooting", current=after_reset(READY.wanted, READY.current))
+    up = replace(READY, state="rebooting", current=after_reset(READY.requested, READY.current))
     assert up.current == ((), ())
     assert next_step(up) == MigStep(Action.BEGIN)
     assert next_step(replace(up, state="pending")) == MigStep(Action.APPLY)
@@ -80,15 +80,15 @@ def test_a_mode_that_a_reboot_did_not_change_fails() -> None:
 
 @pytest.mark.parametrize("state", [None, "pending", "rebooting", "failed"])
 def test_partitions_that_are_there_are_a_success_from_anywhere(state: str | None) -> None:
-    assert next_step(replace(READY, state=state, current=READY.wanted)) == MigStep(Action.SUCCEED)
+    assert next_step(replace(READY, state=state, current=READY.requested)) == MigStep(Action.SUCCEED)
 
 
 def test_success_is_the_end() -> None:
-    assert next_step(replace(READY, state="success", current=READY.wanted)) == MigStep(Action.NOTHING)
+    assert next_step(replace(READY, state="success", current=READY.requested)) == MigStep(Action.NOTHING)
 
 
 def test_all_disabled_on_a_machine_without_partitions_is_a_success() -> None:
-    off = Situation(state=None, wanted=(None, None), current=(None, None), needs_reset=True)
+    off = Situation(state=None, requested=(None, None), current=(None, None), needs_reset=True)
     assert next_step(off) == MigStep(Action.SUCCEED)
 
 

@@ -60,7 +60,7 @@ def test_a_capable_node_without_a_layout_is_labelled_all_disabled_and_then_succe
     assert change["nvidia.com/mig.config"] == "all-disabled"
     gpus = parts_of(host()).gpus
     layouts = choose(built_in({gpu.model.name: gpu.model for gpu in gpus}.values()), "all-disabled", gpus)
-    whole = Situation(state=None, wanted=layouts, current=tuple(None for _ in gpus))
+    whole = Situation(state=None, requested=layouts, current=tuple(None for _ in gpus))
     assert next_step(whole) == MigStep(Action.SUCCEED)
     assert SUCCESS == "success"
 

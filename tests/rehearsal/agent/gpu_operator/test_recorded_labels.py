@@ -22,7 +22,7 @@ def test_every_label_is_what_gpu_feature_discovery_says(
     compared: Callable[[str, Mapping[str, int]], None],
 ) -> None:
     found = {case.key: differences(case) for case in label_cases()}
-    differ = {key: told for key, told in found.items() if told}
+    differ = {key: output for key, output in found.items() if output}
     equal = len(found) - len(differ)
     compared("NVIDIA's own GPU feature discovery", {"cases": len(found), "equal": equal})
     assert differ == {}

@@ -48,8 +48,8 @@ pulumi.export("authority", login.certificate_authorities[0].cluster_cert)
 class AckProgram(CloudProgram):
     """The program above."""
 
-    def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:
-        super().__init__(directory, tools, world, program=PROGRAM, plugin=cloud_plugin("ack"))
+    def __init__(self, directory: Path, tools: Toolset, simulator: RehearsalWorld) -> None:
+        super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("ack"))
 
     def cluster_token(self) -> str:
         """What `ack-ram-tool` hands out to whoever asks."""

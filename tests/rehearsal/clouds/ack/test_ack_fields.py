@@ -77,9 +77,9 @@ def test_the_inputs_are_exactly_the_provider_s(kind: str) -> None:
 def test_each_lies_where_ack_s_api_has_such_a_field(kind: str) -> None:
     fields = fields_of(kind)
     there = set(api_fields(getattr(models, fields.request)))
-    told = {field.api for field in fields.fields.values() if field.api}
-    assert told - there == set()
-    assert told
+    output = {field.api for field in fields.fields.values() if field.api}
+    assert output - there == set()
+    assert output
 
 
 @pytest.mark.parametrize("kind", [CLUSTER, POOL])
@@ -94,8 +94,8 @@ def test_listed_values_are_those_that_ack_s_api_documents(kind: str) -> None:
             annotation = str(inspect.signature(owner).parameters[part].annotation)
             owner = getattr(models, re.findall(r"models\.(\w+)", annotation)[0])
         source = inspect.getsource(owner.__init__)
-        told = source[: source.index(f"self.{name} = ")].rsplit("self.", 1)[-1]
-        assert [value for value in field.values if value not in told] == [], path
+        output = source[: source.index(f"self.{name} = ")].rsplit("self.", 1)[-1]
+        assert [value for value in field.values if value not in output] == [], path
 
 
 def test_what_replaces_is_an_input() -> None:

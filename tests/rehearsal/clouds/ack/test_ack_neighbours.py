@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("kind", sorted(neighbours("ack").keys() - {ADDON}))
-def test_a_neighbour_is_there_at_once_with_an_id_and_what_it_tells(kind: str, ack: Region) -> None:
+def test_a_neighbour_is_there_at_once_with_an_id_and_what_it_reports(kind: str, ack: Region) -> None:
     facts = neighbours("ack")[kind]
     made = ack.make(kind, "it", dict.fromkeys(facts.required, "given"))
     assert made["id"]

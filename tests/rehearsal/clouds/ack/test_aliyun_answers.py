@@ -20,7 +20,7 @@ A10 = "ecs.gn7i-c8g1.2xlarge"
 KEPT = "crp-0a1b2c"
 
 
-def told(ack: Region, limits: dict[str, Any], **changed: Any) -> list[PreflightFinding]:
+def output(ack: Region, limits: dict[str, Any], **changed: Any) -> list[PreflightFinding]:
     ack.cloud.configure({"limits": limits})
     fleet = a10()
     pool(fleet).update(changed)
@@ -28,7 +28,7 @@ def told(ack: Region, limits: dict[str, Any], **changed: Any) -> list[PreflightF
 
 
 def test_an_account_that_has_everything_is_in_order(ack: Region) -> None:
-    found = told(ack, {})
+    found = output(ack, {})
     assert subjects(found, "ok") == {"quota", "machines", "permissions", "versions"}
     assert {finding.level for finding in found} == {"ok"}
 
@@ -37,10 +37,10 @@ def test_an_account_that_has_everything_is_in_order(ack: Region) -> None:
     ("quotas", "spot", "market"),
     [({"postpaid": 8}, False, "pay-as-you-go instances"), ({"spot": 8}, True, "spot instances")],
 )
-def test_too_little_quota_at_max_is_told_with_the_command_that_asks_for_more(
+def test_too_little_quota_at_max_is_reported_with_the_command_that_asks_for_more(
     ack: Region, quotas: dict[str, int], market: str, *, spot: bool
 ) -> None:
-    found = about(told(ack, {"quotas": quotas}, spot=spot), "quota")
+    found = about(output(ack, {"quotas": quotas}, spot=spot), "quota")
     assert found.message == (f"the pools take 16 vCPUs of {market} at max; the quota in ap-southeast-1 is 8")
     assert "aliyun quotas CreateQuotaApplication --ProductCode ecs " in found.fix
     assert "--DesireValue 16 " in found.fix
@@ -49,7 +49,7 @@ def test_too_little_quota_at_max_is_told_with_the_command_that_asks_for_more(
 def test_quota_that_others_use_is_a_warning(ack: Region) -> None:
     ack.cluster()
     ack.pool()
-    found = about(told(ack, {"quotas": {"postpaid": 20}}), "quota")
+    found = about(output(ack, {"quotas": {"postpaid": 20}}), "quota")
     assert (found.level, found.message) == (
         "warning",
         (
@@ -75,34 +75,34 @@ def test_quota_that_others_use_is_a_warning(ack: Region) -> None:
         ),
     ],
 )
-def test_a_machine_that_is_not_offered_or_sold_out_is_told(
+def test_a_machine_that_is_not_offered_or_sold_out_is_reported(
     ack: Region, limits: dict[str, Any], message: str, level: str
 ) -> None:
-    found = about(told(ack, limits), "machines")
+    found = about(output(ack, limits), "machines")
     assert (found.message, found.level) == (message, level)
 
 
 @pytest.mark.parametrize(
     ("reservation", "kind"), [(KEPT, "CapacityReservation"), ("eap-0a1b2c", "ElasticityAssurance")]
 )
-def test_a_reservation_that_is_too_small_is_told_and_one_that_suffices_is_in_order(
+def test_a_reservation_that_is_too_small_is_reported_and_one_that_suffices_is_in_order(
     ack: Region, reservation: str, kind: str
 ) -> None:
     short = about(
-        told(ack, {"reservations": {reservation: {A10: 1}}}, reservation=reservation), "reservation"
+        output(ack, {"reservations": {reservation: {A10: 1}}}, reservation=reservation), "reservation"
     )
     assert short.message == f"pool gpu: {reservation} reserves 1 of {A10}; it takes 2 at max"
     assert short.fix == (
         f"aliyun ecs Modify{kind} --RegionId ap-southeast-1 --PrivatePoolOptions.Id {reservation} "
         "--InstanceAmount 2"
     )
-    enough = told(ack, {"reservations": {reservation: {A10: 2}}}, reservation=reservation)
+    enough = output(ack, {"reservations": {reservation: {A10: 2}}}, reservation=reservation)
     assert "reservation" in subjects(enough, "ok")
-    assert "reserves 0 of" in about(told(ack, {}, reservation=reservation), "reservation").message
+    assert "reserves 0 of" in about(output(ack, {}, reservation=reservation), "reservation").message
 
 
-def test_a_right_that_is_missing_is_told_with_the_policy_that_gives_it(ack: Region) -> None:
-    missing = about(told(ack, {"denied": ["cs:CreateCluster"]}), "permissions")
+def test_a_right_that_is_missing_is_reported_with_the_policy_that_gives_it(ack: Region) -> None:
+    missing = about(output(ack, {"denied": ["cs:CreateCluster"]}), "permissions")
     assert missing.message == "this login may not cs:CreateCluster"
     assert missing.fix == (
         "aliyun ram AttachPolicyToUser --PolicyType System --PolicyName AliyunCSFullAccess "
@@ -149,7 +149,7 @@ def test_policies_of_a_login_s_groups_are_read_as_ram_s_grammar_says(
     assert document.command[-4:] == ("--PolicyType", "Custom", "--PolicyName", "clusters")
     text = json.dumps({"Version": "1", "Statement": statements})
     answer = RamPolicy.model_validate({"DefaultPolicyVersion": {"PolicyDocument": text}})
-    (found,) = document.judge(answer)
+    (found,) = document.check(answer)
     assert (found.level, found.message) == (level, message)
 
 
@@ -165,11 +165,11 @@ def test_a_role_without_policies_may_nothing_and_the_account_itself_everything(
 ) -> None:
     asked = permission_questions(RamCaller(AccountId="1", Arn=arn, IdentityType=kind), ["cs:CreateCluster"])
     nothing = AttachedPolicies.model_validate({"Policies": {"Policy": []}})
-    found = [finding.fix[-13:] for question in asked for finding in question.judge(nothing)]
+    found = [finding.fix[-13:] for question in asked for finding in question.check(nothing)]
     assert found == (missing or [])
 
 
-def test_an_exact_version_that_is_not_offered_is_told(ack: Region) -> None:
+def test_an_exact_version_that_is_not_offered_is_reported(ack: Region) -> None:
     fleet = a10()
     fleet["clusters"]["asia"]["version"] = "1.36.99-aliyun.1"
     ack.cloud.configure({"limits": {}})
@@ -177,8 +177,8 @@ def test_an_exact_version_that_is_not_offered_is_told(ack: Region) -> None:
     assert found.message == "Kubernetes 1.36.99-aliyun.1 is not offered in ap-southeast-1"
 
 
-def test_another_account_than_the_stack_s_is_told_and_asked_no_further(ack: Region) -> None:
-    (found,) = told(ack, {"login": "1111111111111111"})
+def test_another_account_than_the_stack_s_is_reported_and_asked_no_further(ack: Region) -> None:
+    (found,) = output(ack, {"login": "1111111111111111"})
     assert found.message == (
         "the stack's account is 0000000000000000, the login is in 1111111111111111; "
         "Alibaba Cloud was asked no further"
@@ -187,4 +187,4 @@ def test_another_account_than_the_stack_s_is_told_and_asked_no_further(ack: Regi
 
 def test_a_login_that_may_not_ask_is_refused_in_alibaba_cloud_s_words(ack: Region) -> None:
     with pytest.raises(CloudRefusal, match="NoPermission"):
-        told(ack, {"denied": ["ecs:DescribeAccountAttributes"]})
+        output(ack, {"denied": ["ecs:DescribeAccountAttributes"]})

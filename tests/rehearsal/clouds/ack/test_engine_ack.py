@@ -50,14 +50,14 @@ def login(outputs: dict[str, str]) -> str:
 
 
 def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
-    tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = AckProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = AckProgram(tmp_path / "tiny", tools, rehearsal_simulator)
     project.given(**A10)
     project.run("up", "--yes", "--skip-preview")
 
     outputs = json.loads(project.run("stack", "output", "--json", "--show-secrets"))
-    monkeypatch.setenv("PATH", f"{rehearsal_world.home.bin}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{rehearsal_simulator.home.bin}{os.pathsep}{os.environ['PATH']}")
     seen = asyncio.run(seen_by(login(outputs)))
     assert seen["version"] == "v1.36.2-aliyun.1"
     zones = {node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in seen["nodes"]}
@@ -79,13 +79,13 @@ def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     assert len(asyncio.run(seen_by(login(outputs)))["nodes"]) == 1
 
     project.run("destroy", "--yes", "--skip-preview")
-    assert "tiny-asia" not in {item["name"] for item in rehearsal_world.client.status()["clusters"]}
+    assert "tiny-asia" not in {item["name"] for item in rehearsal_simulator.client.status()["clusters"]}
 
 
-def test_what_alibaba_cloud_refuses_comes_out_in_its_words_and_the_next_try_goes_on(
-    tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld
+def test_what_alibaba_cloud_refuses_comes_out_with_the_same_message_and_the_next_try_goes_on(
+    tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld
 ) -> None:
-    project = AckProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = AckProgram(tmp_path / "tiny", tools, rehearsal_simulator)
     project.given(**{**A10, "machine": "ecs.gn7i-c9g1.2xlarge"})
     refused = project.try_to("up", "--yes", "--skip-preview")
     assert refused.returncode != 0

@@ -28,7 +28,7 @@ PRIVATE = {"privatePoolOptionsMatchCriteria": "Target"}
 RESERVED = {**PRIVATE, "privatePoolOptionsId": "crp-1"}
 
 
-def test_a_cluster_tells_its_addresses_and_no_secret(ack: Region) -> None:
+def test_a_cluster_reports_its_addresses_and_no_secret(ack: Region) -> None:
     made = ack.cluster(slbInternetEnabled=False, enableRrsa=True)
     assert ack.planes.versions == {"train": "v1.36.2-aliyun.1"}
     (address,) = made["connections"]
@@ -39,13 +39,13 @@ def test_a_cluster_tells_its_addresses_and_no_secret(ack: Region) -> None:
     assert len(made["id"]) == 33
 
 
-def test_a_cluster_that_is_not_told_to_skip_it_keeps_its_client_s_key_in_the_state(ack: Region) -> None:
+def test_a_cluster_that_is_not_reported_to_skip_it_keeps_its_client_s_key_in_the_state(ack: Region) -> None:
     (authority,) = ack.cluster(skipSetCertificateAuthority=False)["certificateAuthorities"]
     assert authority == {"clusterCert": "Y2E=", "clientCert": "Y2VydA==", "clientKey": "a2V5"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "output"),
     [
         ({"version": "1.36"}, "kubernetes_version 1.36 is no release such as 1.36.2-aliyun.1"),
         (
@@ -61,25 +61,25 @@ def test_a_cluster_that_is_not_told_to_skip_it_keeps_its_client_s_key_in_the_sta
         ({"autoMode": {"enabled": True}}, "auto mode is not simulated"),
     ],
 )
-def test_ack_refuses_a_cluster(changes: dict[str, Any], told: str, ack: Region) -> None:
+def test_ack_refuses_a_cluster(changes: dict[str, Any], output: str, ack: Region) -> None:
     with pytest.raises(CloudRefusal) as refused:
         ack.cluster(**changes)
-    assert told in str(refused.value)
+    assert output in str(refused.value)
     assert str(refused.value).startswith("SDKError: StatusCode: 4")
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "output"),
     [
         ("1.36.2-aliyun.1", "1.36.1-aliyun.1", "cannot be downgraded"),
         ("1.34.1-aliyun.1", "1.36.1-aliyun.1", "go one minor at a time"),
     ],
 )
 def test_a_cluster_goes_one_minor_at_a_time_and_never_back(
-    before: str, after: str, told: str, ack: Region
+    before: str, after: str, output: str, ack: Region
 ) -> None:
     made = ack.cluster(version=before)
-    with pytest.raises(CloudRefusal, match=told):
+    with pytest.raises(CloudRefusal, match=output):
         ack.change(CLUSTER, made, "train", cluster_inputs(version=after))
 
 
@@ -108,7 +108,7 @@ def test_a_protected_cluster_is_not_deleted(ack: Region) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "output"),
     [
         ({"instanceTypes": ["ecs.gn7i-c8g1.9xlarge"]}, "InvalidResourceType.NotSupported"),
         ({"vswitchIds": ["vsw_a"]}, "vSwitch vsw_a does not exist"),
@@ -126,11 +126,11 @@ def test_a_protected_cluster_is_not_deleted(ack: Region) -> None:
         ({"clusterId": "c0"}, "cluster not found: c0"),
     ],
 )
-def test_ack_refuses_a_pool(changes: dict[str, Any], told: str, ack: Region) -> None:
+def test_ack_refuses_a_pool(changes: dict[str, Any], output: str, ack: Region) -> None:
     ack.cluster()
     with pytest.raises(CloudRefusal) as refused:
         ack.pool(**changes)
-    assert told in str(refused.value)
+    assert output in str(refused.value)
 
 
 def test_two_pools_of_one_cluster_have_names_of_their_own(ack: Region) -> None:
@@ -189,7 +189,7 @@ def test_what_cannot_change_in_place_is_replaced(ack: Region) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "inputs", "path", "told"),
+    ("kind", "inputs", "path", "output"),
     [
         (POOL, {"shape": "round"}, "shape", "'shape' is no input here"),
         (POOL, {"scalingConfig": {"most": 3}}, "scalingConfig.most", "'most' is no input here; there are:"),
@@ -203,13 +203,13 @@ def test_what_cannot_change_in_place_is_replaced(ack: Region) -> None:
         (CLUSTER, {"vswitchIds": "vsw-a"}, "vswitchIds", "'vsw-a' must be a list of texts"),
     ],
 )
-def test_inputs_are_held_to_the_provider_s(
-    kind: str, inputs: dict[str, Any], path: str, told: str, ack: Region
+def test_inputs_are_checked_against_the_provider_s(
+    kind: str, inputs: dict[str, Any], path: str, output: str, ack: Region
 ) -> None:
     whole = cluster_inputs(**inputs) if kind == CLUSTER else {"clusterId": "c1", **pool_inputs(**inputs)}
     found = ack.faults(kind, whole)
     assert list(found) == [path]
-    assert found[path].startswith(told)
+    assert found[path].startswith(output)
 
 
 def test_what_is_not_known_yet_is_no_fault(ack: Region) -> None:

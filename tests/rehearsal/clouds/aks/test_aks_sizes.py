@@ -11,7 +11,7 @@ from dra_fleet.clouds.base import read_machines
 from dra_fleet.core.facts import NAME, VARIABLE
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
-from dra_fleet.rehearsal.world.errors import InvalidRequestError
+from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ LIKE = f"name: {NEW}, like: Standard_NV6ads_A10_v5, cpus: 6, memoryGib: 55, sour
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def output(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """The size is in a catalogue; a process reads its facts once, here a test has its own."""
     file = tmp_path / NAME
     file.write_text(f"clouds: {{aks: {{machines: [{{{LIKE}}}]}}}}")
@@ -36,7 +36,7 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         read.cache_clear()
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("output")
 def test_a_size_of_the_catalogue_becomes_machines_with_its_gpus(aks: Subscription) -> None:
     aks.cluster()
     aks.pool(vmSize=NEW.lower(), count=2)
@@ -50,7 +50,7 @@ def test_a_size_of_the_catalogue_becomes_machines_with_its_gpus(aks: Subscriptio
     assert nodes[0].nvidia.driver_version.startswith("570.")
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("output")
 def test_a_size_of_the_catalogue_counts_against_its_family_s_quota(aks: Subscription) -> None:
     aks.cloud.configure({"limits": {"quotas": {"standardNVADSA10v6Family": 6}}})
     aks.cluster()
@@ -58,18 +58,18 @@ def test_a_size_of_the_catalogue_counts_against_its_family_s_quota(aks: Subscrip
         aks.pool(vmSize=NEW, count=2)
 
 
-def test_an_unknown_size_is_refused_with_how_to_tell_it(aks: Subscription) -> None:
+def test_an_unknown_size_is_refused_with_how_to_report_it(aks: Subscription) -> None:
     aks.cluster()
     with pytest.raises(CloudRefusal) as refused:
         aks.pool(vmSize=NEW)
     assert str(refused.value) == (
         f'Code="VMSizeNotSupported" Message="The VM size of {NEW} is not known to the simulated Azure; '
         "nearest: Standard_NV6ads_A10_v5, Standard_NV36ads_A10_v5, Standard_NV36adms_A10_v5. If it exists, "
-        "tell it in catalogue.yaml beside the stack file: "
+        "report it in catalogue.yaml beside the stack file: "
         f'clouds: {{aks: {{machines: [{{name: {NEW}, like: A KNOWN ONE, …}}]}}}}"'
     )
 
 
-def test_sizes_in_a_hardware_file_are_refused_with_where_they_are_told_now(aks: Subscription) -> None:
-    with pytest.raises(InvalidRequestError, match=r"VM sizes of one's own are told in catalogue\.yaml"):
+def test_sizes_in_a_hardware_file_are_refused_with_where_they_are_reported_now(aks: Subscription) -> None:
+    with pytest.raises(InvalidRequestError, match=r"define custom VM sizes in catalogue\.yaml"):
         aks.cloud.configure({"limits": {"sizes": {NEW: {"gpu": "A10-4Q"}}}})

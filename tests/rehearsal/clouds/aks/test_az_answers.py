@@ -36,20 +36,20 @@ def fleet(**pool: Any) -> dict[str, Any]:
     }
 
 
-def told(aks: Subscription, limits: dict[str, Any], **pool: Any) -> list[PreflightFinding]:
+def output(aks: Subscription, limits: dict[str, Any], **pool: Any) -> list[PreflightFinding]:
     """What the simulated subscription's answers mean."""
     aks.cloud.configure({"limits": limits})
     return findings(aks.cloud, fleet(**pool))
 
 
 def test_a_subscription_that_has_everything_is_in_order(aks: Subscription) -> None:
-    found = told(aks, {})
+    found = output(aks, {})
     assert subjects(found, "ok") == {"quota", "machines", "permissions", "versions"}
     assert {finding.level for finding in found} == {"ok"}
 
 
-def test_too_little_quota_at_max_is_told_with_the_command_that_asks_for_more(aks: Subscription) -> None:
-    found = about(told(aks, {"quotas": {FAMILY: 48}}), "quota")
+def test_too_little_quota_at_max_is_reported_with_the_command_that_asks_for_more(aks: Subscription) -> None:
+    found = about(output(aks, {"quotas": {FAMILY: 48}}), "quota")
     assert found.level == "problem"
     assert found.message == (f"the pools take 72 vCPUs of {FAMILY} at max; the quota in westeurope is 48")
     assert found.fix == (
@@ -62,7 +62,7 @@ def test_quota_that_others_use_is_a_warning(aks: Subscription) -> None:
     aks.cloud.configure({"limits": {}})
     aks.cluster()
     aks.pool(count=1)
-    found = about(told(aks, {"quotas": {FAMILY: 80}}), "quota")
+    found = about(output(aks, {"quotas": {FAMILY: 80}}), "quota")
     assert found.level == "warning"
     assert found.message.endswith("is 80, of which 24 are in use, unless that is by these pools")
 
@@ -84,28 +84,30 @@ def test_quota_that_others_use_is_a_warning(aks: Subscription) -> None:
         ),
     ],
 )
-def test_a_machine_that_is_not_offered_is_told(
+def test_a_machine_that_is_not_offered_is_reported(
     aks: Subscription, limits: dict[str, Any], pool: dict[str, Any], message: str, fix: str
 ) -> None:
-    found = about(told(aks, limits, **pool), "machines")
+    found = about(output(aks, limits, **pool), "machines")
     assert (found.level, found.message) == ("problem", message)
     assert found.fix.startswith(fix)
 
 
-def test_a_reservation_that_is_too_small_is_told_and_one_that_suffices_is_in_order(aks: Subscription) -> None:
+def test_a_reservation_that_is_too_small_is_reported_and_one_that_suffices_is_in_order(
+    aks: Subscription,
+) -> None:
     pool = {"capacityReservationGroup": GROUP}
-    short = about(told(aks, {"reservations": {"kept": {A100: 1}}}, **pool), "reservation")
+    short = about(output(aks, {"reservations": {"kept": {A100: 1}}}, **pool), "reservation")
     assert (short.level, short.message) == (
         "problem",
         f"pool gpu: kept reserves 1 of {A100}; it takes 3 at max",
     )
     assert short.fix.startswith(f"az capacity reservation create --name {A100} --sku {A100} --capacity 3 ")
-    assert "reservation" in subjects(told(aks, {"reservations": {"kept": {A100: 3}}}, **pool), "ok")
+    assert "reservation" in subjects(output(aks, {"reservations": {"kept": {A100: 3}}}, **pool), "ok")
 
 
-def test_a_right_that_is_missing_is_told_with_the_role_that_has_it(aks: Subscription) -> None:
+def test_a_right_that_is_missing_is_reported_with_the_role_that_has_it(aks: Subscription) -> None:
     denied = {"denied": ["Microsoft.ContainerService/managedClusters/agentPools/write"]}
-    found = about(told(aks, denied), "permissions")
+    found = about(output(aks, denied), "permissions")
     assert found.message == ("this login may not Microsoft.ContainerService/managedClusters/agentPools/write")
     assert found.fix.startswith("az role assignment create --assignee rehearsal --role ")
 
@@ -129,7 +131,7 @@ def test_a_right_in_a_resource_group_that_another_stack_exports_is_unknown(aks: 
     )
 
 
-def test_a_minor_that_is_not_offered_is_told(aks: Subscription) -> None:
+def test_a_minor_that_is_not_offered_is_reported(aks: Subscription) -> None:
     aks.cloud.configure({"limits": {}})
     found = about(findings(aks.cloud, {**fleet(), "kubernetes": "1.37"}), "versions")
     assert found.message == "Kubernetes 1.37 is not offered in westeurope"
@@ -145,4 +147,4 @@ def test_a_subscription_that_the_login_has_not_is_one_refusal(aks: Subscription)
 
 def test_a_login_that_may_not_ask_is_refused_in_azure_s_words(aks: Subscription) -> None:
     with pytest.raises(CloudRefusal, match="AuthorizationFailed"):
-        told(aks, {"denied": ["Microsoft.Compute/locations/usages/read"]})
+        output(aks, {"denied": ["Microsoft.Compute/locations/usages/read"]})

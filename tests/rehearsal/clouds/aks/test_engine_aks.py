@@ -66,10 +66,10 @@ def is_ready(node: dict[str, Any]) -> bool:
 
 
 def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
-    tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = CloudProgram(
-        tmp_path / "tiny", tools, rehearsal_world, program=PROGRAM, plugin=cloud_plugin("aks")
+        tmp_path / "tiny", tools, rehearsal_simulator, program=PROGRAM, plugin=cloud_plugin("aks")
     )
     project.given(size="Standard_NC24ads_A100_v4", count=2)
     project.run("up", "--yes", "--skip-preview")
@@ -80,7 +80,7 @@ def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     kubeconfig.write_bytes(base64.b64decode(outputs["kubeconfig"]))
     assert "kubelogin" in kubeconfig.read_text()
     assert outputs["kubeconfig"] not in project.state_text
-    monkeypatch.setenv("PATH", f"{rehearsal_world.home.bin}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{rehearsal_simulator.home.bin}{os.pathsep}{os.environ['PATH']}")
     seen = asyncio.run(nodes_of(kubeconfig))
     assert seen["version"] == "v1.36.2"
     gpu = {name: node for name, node in seen["nodes"].items() if name.startswith("aks-gpu-")}
@@ -102,4 +102,4 @@ def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     assert len(asyncio.run(nodes_of(kubeconfig))["nodes"]) == 2
 
     project.run("destroy", "--yes", "--skip-preview")
-    assert "tiny-studio" not in {item["name"] for item in rehearsal_world.client.status()["clusters"]}
+    assert "tiny-studio" not in {item["name"] for item in rehearsal_simulator.client.status()["clusters"]}

@@ -11,7 +11,7 @@ from dra_fleet.clouds.aks.plan import quota_family as family
 from dra_fleet.clouds.aks.simulation.account import SERVER_ID
 from dra_fleet.clouds.aks.simulation.cloud import GET_CLUSTER, SimulatedAks
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CloudRefusal, TypeNotCoveredError
-from dra_fleet.rehearsal.world.store import Store
+from dra_fleet.rehearsal.simulator.store import Store
 from tests.rehearsal.clouds.aks.aks_subscription import (
     A100,
     ADMIN_CREDENTIALS,
@@ -92,9 +92,9 @@ def test_a_deleted_cluster_stops_its_control_plane_and_forgets_its_pools(aks: Su
     assert asyncio.run(aks.cloud.read(aks.resource(POOL, "gpu", pool["id"]))) is None
 
 
-def test_what_was_made_is_there_for_the_next_world(aks: Subscription, tmp_path: Path) -> None:
+def test_what_was_made_is_there_for_the_next_simulator(aks: Subscription, tmp_path: Path) -> None:
     made = aks.cluster()
-    with Store(tmp_path / "world.db") as store:
+    with Store(tmp_path / "simulator.db") as store:
         again = SimulatedAks(store, aks.planes)
         found = asyncio.run(again.read(aks.resource(CLUSTER, "studio", made["id"])))
     assert found is not None
@@ -191,7 +191,7 @@ def test_the_users_kubeconfig_in_exec_form_holds_no_secret(aks: Subscription) ->
         aks.invoke(USER_CREDENTIALS)
 
 
-def test_a_cluster_tells_how_many_nodes_each_of_its_pools_has(aks: Subscription) -> None:
+def test_a_cluster_reports_how_many_nodes_each_of_its_pools_has(aks: Subscription) -> None:
     aks.cluster()
     aks.pool(count=2)
     found = aks.invoke(GET_CLUSTER)["agentPoolProfiles"]
@@ -220,7 +220,7 @@ def test_a_type_that_is_not_covered_is_named(aks: Subscription) -> None:
         ({"nodeTaints": "x"}, "nodeTaints", "'x' must be a list"),
     ],
 )
-def test_inputs_are_held_to_the_sdk(
+def test_inputs_are_checked_against_the_sdk(
     aks: Subscription, inputs: dict[str, Any], path: str, reason: str
 ) -> None:
     checked = aks.cloud.check(aks.resource(POOL, "gpu"), {}, pool_inputs(**inputs), "")

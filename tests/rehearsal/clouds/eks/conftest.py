@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.world.store import Store
+from dra_fleet.rehearsal.simulator.store import Store
 from tests.rehearsal.clouds.eks.eks_region import Region
 
 if TYPE_CHECKING:
@@ -16,5 +16,5 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def eks(tmp_path: Path) -> Iterator[Region]:
-    with Store(tmp_path / "world.db") as store:
+    with Store(tmp_path / "simulator.db") as store:
         yield Region(store)

@@ -52,8 +52,8 @@ pulumi.export("authority", found.certificate_authorities[0].data)
 class EksProgram(CloudProgram):
     """The program above."""
 
-    def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:
-        super().__init__(directory, tools, world, program=PROGRAM, plugin=cloud_plugin("eks"))
+    def __init__(self, directory: Path, tools: Toolset, simulator: RehearsalWorld) -> None:
+        super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("eks"))
 
     def cluster_token(self) -> str:
         """What `aws eks get-token` hands out to whoever asks."""

@@ -9,7 +9,7 @@ from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
     from tests.rehearsal.clouds.remembering_planes import Entry
 
 CLUSTER = "aws:eks/cluster:Cluster"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 P5 = "p5.48xlarge"
 
 
-def told(eks: Region, limits: dict[str, Any], **changed: Any) -> list[PreflightFinding]:
+def output(eks: Region, limits: dict[str, Any], **changed: Any) -> list[PreflightFinding]:
     eks.cloud.configure({"limits": limits})
     fleet = h100()
     pool(fleet).update(changed)
@@ -27,13 +27,13 @@ def told(eks: Region, limits: dict[str, Any], **changed: Any) -> list[PreflightF
 
 
 def test_an_account_that_has_everything_is_in_order(eks: Region) -> None:
-    found = told(eks, {})
+    found = output(eks, {})
     assert subjects(found, "ok") == {"quota", "machines", "permissions", "versions"}
     assert {finding.level for finding in found} == {"ok"}
 
 
-def test_too_little_quota_at_max_is_told_with_the_command_that_asks_for_more(eks: Region) -> None:
-    found = about(told(eks, {"quotas": {"P": 192}}), "quota")
+def test_too_little_quota_at_max_is_reported_with_the_command_that_asks_for_more(eks: Region) -> None:
+    found = about(output(eks, {"quotas": {"P": 192}}), "quota")
     assert found.message == (
         'the pools take 384 vCPUs of "Running On-Demand P instances" at max; the quota in us-east-1 is 192'
     )
@@ -44,13 +44,13 @@ def test_too_little_quota_at_max_is_told_with_the_command_that_asks_for_more(eks
 
 
 def test_spot_machines_count_against_a_quota_of_their_own(eks: Region) -> None:
-    found = about(told(eks, {"quotas": {"P Spot": 0}}, capacity="SPOT"), "quota")
+    found = about(output(eks, {"quotas": {"P Spot": 0}}, capacity="SPOT"), "quota")
     assert '"All P5 Spot Instance Requests"' in found.message
     assert "--quota-code L-C4BD4855 " in found.fix
 
 
 def test_a_quota_without_a_public_name_is_unknown(eks: Region) -> None:
-    found = about(told(eks, {}, machine="p6-b200.48xlarge", capacity="SPOT"), "quota")
+    found = about(output(eks, {}, machine="p6-b200.48xlarge", capacity="SPOT"), "quota")
     assert found.level == "warning"
     assert found.message == "pool gpu: against which quota p6-b200.48xlarge counts on spot is unknown"
 
@@ -70,17 +70,17 @@ def test_a_quota_without_a_public_name_is_unknown(eks: Region) -> None:
         ),
     ],
 )
-def test_a_machine_that_is_not_offered_is_told(
+def test_a_machine_that_is_not_offered_is_reported(
     eks: Region, limits: list[str], message: str, fix: str
 ) -> None:
-    found = about(told(eks, {"notOffered": limits}), "machines")
+    found = about(output(eks, {"notOffered": limits}), "machines")
     assert (found.level, found.message) == ("problem", message)
     assert found.fix.startswith(fix)
 
 
-def test_a_reservation_that_is_too_small_is_told_and_one_that_suffices_is_in_order(eks: Region) -> None:
+def test_a_reservation_that_is_too_small_is_reported_and_one_that_suffices_is_in_order(eks: Region) -> None:
     reserved = {"reservation": RESERVATION, "zones": ["us-east-1a"]}
-    short = about(told(eks, {"reservations": {RESERVATION: {P5: 1}}}, **reserved), "reservation")
+    short = about(output(eks, {"reservations": {RESERVATION: {P5: 1}}}, **reserved), "reservation")
     assert (short.level, short.message) == (
         "problem",
         f"pool gpu: {RESERVATION} reserves 1 of {P5}; it takes 2 at max",
@@ -89,27 +89,27 @@ def test_a_reservation_that_is_too_small_is_told_and_one_that_suffices_is_in_ord
         f"aws ec2 modify-capacity-reservation --capacity-reservation-id {RESERVATION} --instance-count 2 "
         "--region us-east-1"
     )
-    elsewhere = told(eks, {"reservations": {RESERVATION: {f"{P5}/us-east-1b": 2}}}, **reserved)
+    elsewhere = output(eks, {"reservations": {RESERVATION: {f"{P5}/us-east-1b": 2}}}, **reserved)
     assert "reserves 0 of" in about(elsewhere, "reservation").message
-    assert "reservation" in subjects(told(eks, {"reservations": {RESERVATION: {P5: 2}}}, **reserved), "ok")
+    assert "reservation" in subjects(output(eks, {"reservations": {RESERVATION: {P5: 2}}}, **reserved), "ok")
 
 
 def test_machines_of_a_capacity_block_need_no_quota(eks: Region) -> None:
     block = {"capacity": "CAPACITY_BLOCK", "reservation": RESERVATION, "zones": ["us-east-1a"]}
-    found = told(eks, {"quotas": {"P": 0}, "reservations": {RESERVATION: {P5: 1}}}, **block)
+    found = output(eks, {"quotas": {"P": 0}, "reservations": {RESERVATION: {P5: 1}}}, **block)
     assert "quota" not in subjects(found, "problem")
     assert about(found, "reservation").fix.startswith("aws ec2 describe-capacity-block-offerings ")
 
 
-def test_a_right_that_is_missing_is_told_with_the_policy_that_gives_it(eks: Region) -> None:
-    found = about(told(eks, {"denied": ["eks:CreateNodegroup"]}), "permissions")
+def test_a_right_that_is_missing_is_reported_with_the_policy_that_gives_it(eks: Region) -> None:
+    found = about(output(eks, {"denied": ["eks:CreateNodegroup"]}), "permissions")
     assert found.message == "this login may not eks:CreateNodegroup"
     assert found.fix.startswith(
         "aws iam put-role-policy --role-name rehearsal --policy-name dra-fleet-eks-CreateNodegroup"
     )
 
 
-def test_a_minor_that_is_not_offered_is_told(eks: Region) -> None:
+def test_a_minor_that_is_not_offered_is_reported(eks: Region) -> None:
     fleet = h100()
     fleet["kubernetes"] = "1.37"
     found = about(findings(eks.cloud, fleet), "versions")
@@ -119,7 +119,7 @@ def test_a_minor_that_is_not_offered_is_told(eks: Region) -> None:
     )
 
 
-def test_another_account_than_the_stack_s_is_told_and_asked_no_further(eks: Region) -> None:
+def test_another_account_than_the_stack_s_is_reported_and_asked_no_further(eks: Region) -> None:
     eks.cloud.configure({"limits": {"login": "111111111111"}})
     (found,) = findings(eks.cloud, h100())
     assert found.message == (
@@ -129,7 +129,7 @@ def test_another_account_than_the_stack_s_is_told_and_asked_no_further(eks: Regi
 
 def test_a_login_that_may_not_ask_is_refused_in_aws_s_words(eks: Region) -> None:
     with pytest.raises(CloudRefusal, match="AccessDeniedException"):
-        told(eks, {"denied": ["servicequotas:ListServiceQuotas"]})
+        output(eks, {"denied": ["servicequotas:ListServiceQuotas"]})
 
 
 @pytest.mark.parametrize(

@@ -56,11 +56,11 @@ def test_anything_else_is_refused(arguments: list[str], message: str) -> None:
     assert str(refused.value) == message
 
 
-def test_without_a_world_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_simulator_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["/no/socket", *COMMAND, "--cluster-name", "train"]) == 255
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "no world answers on /no/socket" in told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "no simulator answers on /no/socket" in output.err
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ async def seen_by(kubeconfig: Path) -> dict[str, Any]:
 
 
 def test_a_cluster_with_a_gpu_group_lives_scales_and_ends(
-    tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = EksProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = EksProgram(tmp_path / "tiny", tools, rehearsal_simulator)
     project.given(**L4)
     project.run("up", "--yes", "--skip-preview")
 
@@ -44,7 +44,7 @@ def test_a_cluster_with_a_gpu_group_lives_scales_and_ends(
     kubeconfig.write_text(
         login_kubeconfig("train", "tiny-train", "us-east-1", outputs["endpoint"], outputs["authority"])
     )
-    monkeypatch.setenv("PATH", f"{rehearsal_world.home.bin}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{rehearsal_simulator.home.bin}{os.pathsep}{os.environ['PATH']}")
     seen = asyncio.run(seen_by(kubeconfig))
     assert seen["version"].startswith("v1.36.")
     assert "-eks-" in seen["version"]
@@ -71,13 +71,13 @@ def test_a_cluster_with_a_gpu_group_lives_scales_and_ends(
     assert len(asyncio.run(seen_by(kubeconfig))["nodes"]) == 1
 
     project.run("destroy", "--yes", "--skip-preview")
-    assert "tiny-train" not in {item["name"] for item in rehearsal_world.client.status()["clusters"]}
+    assert "tiny-train" not in {item["name"] for item in rehearsal_simulator.client.status()["clusters"]}
 
 
-def test_what_aws_refuses_comes_out_in_its_words_and_the_next_try_goes_on(
-    tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld
+def test_what_aws_refuses_comes_out_with_the_same_message_and_the_next_try_goes_on(
+    tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld
 ) -> None:
-    project = EksProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = EksProgram(tmp_path / "tiny", tools, rehearsal_simulator)
     project.given(**{**L4, "image": "AL2023_ARM_64_NVIDIA"})
     refused = project.try_to("up", "--yes", "--skip-preview")
     assert refused.returncode != 0

@@ -38,12 +38,12 @@ def test_nodes_have_the_labels_taints_and_drivers_of_eks(eks: Region) -> None:
     assert node.advertised == {}
 
 
-@pytest.mark.parametrize(("told", "advertised"), [("", {"nvidia.com/gpu": 8}), (PLUGIN_OFF, {})])
-def test_bottlerocket_advertises_gpus_until_it_is_told_not_to(
-    told: str, advertised: dict[str, int], eks: Region
+@pytest.mark.parametrize(("output", "advertised"), [("", {"nvidia.com/gpu": 8}), (PLUGIN_OFF, {})])
+def test_bottlerocket_advertises_gpus_until_it_is_reported_not_to(
+    output: str, advertised: dict[str, int], eks: Region
 ) -> None:
     eks.cluster()
-    template = eks.template(userData=base64.b64encode(told.encode()).decode())
+    template = eks.template(userData=base64.b64encode(output.encode()).decode())
     launch = {"id": template["id"], "version": "1"}
     eks.group(amiType="BOTTLEROCKET_x86_64_NVIDIA", instanceTypes=None, launchTemplate=launch)
     assert eks.nodes[0].advertised == advertised
@@ -56,13 +56,13 @@ def test_a_standard_image_has_no_driver(eks: Region) -> None:
     assert eks.nodes[0].nvidia is None
 
 
-def test_an_enum_is_held_to_which_botocore_does_not_hold(eks: Region) -> None:
+def test_an_enum_is_checked_although_botocore_does_not_check_it(eks: Region) -> None:
     assert "none of" in eks.faults(GROUP, group_inputs(amiType="BOGUS"))["amiType"]
     assert "none of" in eks.faults(GROUP, group_inputs(capacityType="CHEAP"))["capacityType"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "inputs", "path", "told"),
+    ("kind", "inputs", "path", "output"),
     [
         (GROUP, group_inputs(shape="round"), "shape", "'shape' is no member of CreateNodegroupRequest"),
         (
@@ -76,12 +76,12 @@ def test_an_enum_is_held_to_which_botocore_does_not_hold(eks: Region) -> None:
         (TEMPLATE, {"instanceType": "p5.fast"}, "instanceType", "'p5.fast' is none of"),
     ],
 )
-def test_inputs_are_held_to_the_api_s_shapes(
-    kind: str, inputs: dict[str, Any], path: str, told: str, eks: Region
+def test_inputs_are_checked_against_the_api_s_shapes(
+    kind: str, inputs: dict[str, Any], path: str, output: str, eks: Region
 ) -> None:
     found = eks.faults(kind, inputs)
     assert list(found) == [path]
-    assert found[path].startswith(told)
+    assert found[path].startswith(output)
 
 
 def test_what_is_not_known_yet_is_no_fault(eks: Region) -> None:
@@ -89,7 +89,7 @@ def test_what_is_not_known_yet_is_no_fault(eks: Region) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "output"),
     [
         ({"amiType": "AL2023_ARM_64_NVIDIA"}, "is not a valid instance type for requested amiType"),
         (
@@ -106,11 +106,11 @@ def test_what_is_not_known_yet_is_no_fault(eks: Region) -> None:
         ),
     ],
 )
-def test_eks_refuses(changes: dict[str, Any], told: str, eks: Region) -> None:
+def test_eks_refuses(changes: dict[str, Any], output: str, eks: Region) -> None:
     eks.cluster()
     with pytest.raises(CloudRefusal) as refused:
         eks.group(**changes)
-    assert told in str(refused.value)
+    assert output in str(refused.value)
 
 
 def test_quota_and_stock_run_out_in_aws_s_words(eks: Region) -> None:
@@ -137,7 +137,7 @@ def test_what_cannot_change_in_place_is_replaced(eks: Region) -> None:
     assert set(change.changed) == {"capacityType", "labels"}
 
 
-def test_all_but_roles_is_made_anew_in_another_region(eks: Region) -> None:
+def test_all_but_roles_is_made_again_in_another_region(eks: Region) -> None:
     eks.cluster()
     there = replace(eks.resource(CLUSTER, "train", "train"), config={"region": "us-west-2"})
     change = eks.cloud.diff(there, cluster_inputs(), cluster_inputs())
@@ -178,7 +178,7 @@ def test_a_token_is_for_a_cluster(eks: Region) -> None:
         eks.cloud.credential({})
 
 
-def test_only_groups_that_are_there_are_listed_and_tell_how_many_nodes_they_have(eks: Region) -> None:
+def test_only_groups_that_are_there_are_listed_and_report_how_many_nodes_they_have(eks: Region) -> None:
     eks.cluster()
     cluster = {"clusterName": "train"}
     assert asyncio.run(eks.cloud.invoke(GET_GROUPS, cluster, {}))["names"] == []

@@ -53,8 +53,8 @@ pulumi.export("version", cluster.master_version)
 class GkeProgram(CloudProgram):
     """The program above."""
 
-    def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:
-        super().__init__(directory, tools, world, program=PROGRAM, plugin=cloud_plugin("gke"))
+    def __init__(self, directory: Path, tools: Toolset, simulator: RehearsalWorld) -> None:
+        super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("gke"))
 
     def cluster_token(self) -> str:
         """What `gke-gcloud-auth-plugin` hands out to whoever asks."""

@@ -10,7 +10,7 @@ from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import UpdateDiff
-    from dra_fleet.rehearsal.world.store import Store
+    from dra_fleet.rehearsal.simulator.store import Store
     from tests.rehearsal.clouds.remembering_planes import Entry
 
 CLUSTER = "gcp:container/cluster:Cluster"

@@ -38,9 +38,9 @@ async def seen_by(kubeconfig: Path) -> dict[str, Any]:
 
 
 def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
-    tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = GkeProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = GkeProgram(tmp_path / "tiny", tools, rehearsal_simulator)
     project.given(**L4)
     project.run("up", "--yes", "--skip-preview")
 
@@ -48,7 +48,7 @@ def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     assert outputs["version"] == "1.36.3-gke.1089000"
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(login_kubeconfig("render", outputs["host"], outputs["authority"]))
-    monkeypatch.setenv("PATH", f"{rehearsal_world.home.bin}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{rehearsal_simulator.home.bin}{os.pathsep}{os.environ['PATH']}")
     seen = asyncio.run(seen_by(kubeconfig))
     assert seen["version"] == "v1.36.3-gke.1089000"
     assert "computeclasses.cloud.google.com" in seen["definitions"]
@@ -73,13 +73,13 @@ def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     assert len(asyncio.run(seen_by(kubeconfig))["nodes"]) == 1
 
     project.run("destroy", "--yes", "--skip-preview")
-    assert "tiny-render" not in {item["name"] for item in rehearsal_world.client.status()["clusters"]}
+    assert "tiny-render" not in {item["name"] for item in rehearsal_simulator.client.status()["clusters"]}
 
 
-def test_what_google_refuses_comes_out_in_its_words_and_the_next_try_goes_on(
-    tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld
+def test_what_google_refuses_comes_out_with_the_same_message_and_the_next_try_goes_on(
+    tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld
 ) -> None:
-    project = GkeProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = GkeProgram(tmp_path / "tiny", tools, rehearsal_simulator)
     project.given(**{**L4, "machine": "g2-standard-24"})
     refused = project.try_to("up", "--yes", "--skip-preview")
     assert refused.returncode != 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 G2 = "g2-standard-8"
 
 
-def told(gke: Project, limits: dict[str, Any], **changed: Any) -> list[PreflightFinding]:
+def output(gke: Project, limits: dict[str, Any], **changed: Any) -> list[PreflightFinding]:
     gke.cloud.configure({"limits": limits})
     fleet = l4()
     pool(fleet).update(changed)
@@ -29,7 +29,7 @@ def told(gke: Project, limits: dict[str, Any], **changed: Any) -> list[Preflight
 
 
 def test_a_project_that_has_everything_is_in_order(gke: Project) -> None:
-    found = told(gke, {})
+    found = output(gke, {})
     assert subjects(found, "ok") == {"quota", "machines", "permissions", "versions"}
     assert {finding.level for finding in found} == {"ok"}
 
@@ -63,7 +63,7 @@ FAMILY = "GPUS-PER-GPU-FAMILY-per-project-region"
         ("GPUS_ALL_REGIONS", {}, 2, "GPUS_ALL_REGIONS", "GPUS-ALL-REGIONS-per-project", ""),
     ],
 )
-def test_too_little_quota_at_max_is_told_with_the_command_that_asks_for_more(
+def test_too_little_quota_at_max_is_reported_with_the_command_that_asks_for_more(
     gke: Project,
     *,
     accelerator: str,
@@ -73,7 +73,7 @@ def test_too_little_quota_at_max_is_told_with_the_command_that_asks_for_more(
     quota: str,
     where: str,
 ) -> None:
-    found = about(told(gke, {"quotas": {accelerator: 1}}, **changed), "quota")
+    found = about(output(gke, {"quotas": {accelerator: 1}}, **changed), "quota")
     place = "us-central1" if where else "all regions"
     assert found.level == "problem"
     assert found.message == (
@@ -97,13 +97,13 @@ def test_quota_that_others_use_is_a_warning(gke: Project) -> None:
     gke.cloud.configure({"limits": {}})
     gke.cluster()
     gke.pool()
-    found = about(told(gke, {"quotas": {"nvidia-l4": 2}}), "quota")
+    found = about(output(gke, {"quotas": {"nvidia-l4": 2}}), "quota")
     assert found.level == "warning"
     assert found.message.endswith("is 2, of which 1 are in use, unless that is by these pools")
 
 
 def test_a_quota_without_a_public_name_is_unknown(gke: Project) -> None:
-    found = about(told(gke, {}, machine="g4-standard-48", spot=True), "quota")
+    found = about(output(gke, {}, machine="g4-standard-48", spot=True), "quota")
     assert found.level == "warning"
     assert found.message == "pool gpu: against which quota its nvidia-rtx-pro-6000 count is unknown"
 
@@ -111,7 +111,7 @@ def test_a_quota_without_a_public_name_is_unknown(gke: Project) -> None:
 def test_reserved_machines_count_against_no_quota_any_more(gke: Project) -> None:
     reserved = {"reservation": {"consume": "SPECIFIC_RESERVATION", "names": ["kept"]}}
     limits = {"quotas": {"nvidia-l4": 0}, "reservations": {"kept": {f"{G2}/us-central1-a": 2}}}
-    found = told(gke, limits, **reserved)
+    found = output(gke, limits, **reserved)
     assert "quota" not in subjects(found, "problem")
     assert "reservation" in subjects(found, "ok")
 
@@ -139,17 +139,17 @@ def test_reserved_machines_count_against_no_quota_any_more(gke: Project) -> None
         ),
     ],
 )
-def test_a_machine_that_is_not_offered_is_told(
+def test_a_machine_that_is_not_offered_is_reported(
     gke: Project, limits: list[str], changed: dict[str, Any], message: str, fix: str
 ) -> None:
-    found = about(told(gke, {"notOffered": limits}, **changed), "machines")
+    found = about(output(gke, {"notOffered": limits}, **changed), "machines")
     assert (found.level, found.message, found.fix) == ("problem", message, fix)
 
 
-def test_a_reservation_that_is_too_small_is_told(gke: Project) -> None:
+def test_a_reservation_that_is_too_small_is_reported(gke: Project) -> None:
     reserved = {"reservation": {"consume": "SPECIFIC_RESERVATION", "names": ["kept"]}}
     found = about(
-        told(gke, {"reservations": {"kept": {f"{G2}/us-central1-a": 1}}}, **reserved), "reservation"
+        output(gke, {"reservations": {"kept": {f"{G2}/us-central1-a": 1}}}, **reserved), "reservation"
     )
     assert (found.level, found.message) == (
         "problem",
@@ -160,8 +160,8 @@ def test_a_reservation_that_is_too_small_is_told(gke: Project) -> None:
     )
 
 
-def test_a_right_that_is_missing_is_told_with_the_role_that_has_it(gke: Project) -> None:
-    found = about(told(gke, {"denied": ["container.clusters.create"]}), "permissions")
+def test_a_right_that_is_missing_is_reported_with_the_role_that_has_it(gke: Project) -> None:
+    found = about(output(gke, {"denied": ["container.clusters.create"]}), "permissions")
     assert found.message == "this login may not container.clusters.create"
     assert found.fix == (
         "gcloud projects add-iam-policy-binding ml-render --member=user:rehearsal-user@example.com "
@@ -169,7 +169,7 @@ def test_a_right_that_is_missing_is_told_with_the_role_that_has_it(gke: Project)
     )
 
 
-def test_a_right_that_google_cannot_tell_is_unknown() -> None:
+def test_a_right_that_google_does_not_know_is_unknown() -> None:
     cluster = make_plan(parse(l4())).clusters[0]
     asked = clouds.named("gke").questions(cluster)
     login = asked[0].then(asked[0].answer.model_validate([{"account": "ann@example.com"}]))
@@ -179,14 +179,14 @@ def test_a_right_that_google_cannot_tell_is_unknown() -> None:
         if question.subject == "permissions"
     ]
     (second,) = permitted[0].then(AccessState(access="GRANTED"))
-    (found,) = second.judge(AccessState(access="UNKNOWN_INFO_DENIED"))
+    (found,) = second.check(AccessState(access="UNKNOWN_INFO_DENIED"))
     assert (found.level, found.message) == (
         "warning",
         "whether this login may container.clusters.update is unknown: this login may not read all policies",
     )
 
 
-def test_a_minor_that_is_not_offered_is_told(gke: Project) -> None:
+def test_a_minor_that_is_not_offered_is_reported(gke: Project) -> None:
     gke.cloud.configure({"limits": {}})
     fleet = l4()
     fleet["kubernetes"] = "1.37"
@@ -196,14 +196,14 @@ def test_a_minor_that_is_not_offered_is_told(gke: Project) -> None:
 
 def test_a_project_that_the_login_does_not_reach_is_one_refusal(gke: Project) -> None:
     with pytest.raises(CloudRefusal, match="does not have permission to access projects instance"):
-        told(gke, {"login": "another"})
+        output(gke, {"login": "another"})
 
 
-def test_nobody_logged_in_is_one_sentence() -> None:
+def test_no_one_logged_in_is_one_sentence() -> None:
     cluster = make_plan(parse(l4())).clusters[0]
     (first,) = clouds.named("gke").questions(cluster)
     nobody = first.answer.model_validate([])
-    (found,) = first.judge(nobody)
+    (found,) = first.check(nobody)
     assert found.message == "quota, machines and permissions of GKE were not checked: you are not logged in"
     assert found.fix == "gcloud auth login"
     assert list(first.then(nobody)) == []
@@ -211,4 +211,4 @@ def test_nobody_logged_in_is_one_sentence() -> None:
 
 def test_a_login_that_may_not_ask_is_refused_in_google_s_words(gke: Project) -> None:
     with pytest.raises(CloudRefusal, match="PERMISSION_DENIED"):
-        told(gke, {"denied": ["compute.regions.get"]})
+        output(gke, {"denied": ["compute.regions.get"]})

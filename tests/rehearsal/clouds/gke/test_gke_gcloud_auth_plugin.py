@@ -29,6 +29,6 @@ def test_what_the_published_helper_refuses_is_refused(arguments: list[str], mess
     assert str(refused.value) == message
 
 
-def test_without_a_world_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_simulator_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["/no/socket"]) == 1
-    assert "no world answers on /no/socket" in capsys.readouterr().err
+    assert "no simulator answers on /no/socket" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Every refusal of a node pool by the simulated Google Cloud, in its words."""
+"""Every refusal of a node pool by the simulated Google Cloud, with the same message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet.clouds.gke.simulation.account import metric
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
-from dra_fleet.rehearsal.world.errors import InvalidRequestError
+from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from tests.rehearsal.clouds.gke.gke_project import Project

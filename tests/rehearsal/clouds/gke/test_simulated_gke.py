@@ -50,7 +50,7 @@ def test_a_version_that_is_not_offered_is_refused(asked: str, gke: Project) -> N
     )
 
 
-def test_the_function_tells_where_the_api_server_is(gke: Project) -> None:
+def test_the_function_reports_where_the_api_server_is(gke: Project) -> None:
     gke.cluster()
     found = asyncio.run(
         gke.cloud.invoke(GET_CLUSTER, {"name": "render", "location": "us-central1"}, {"project": "ml"})
@@ -84,7 +84,7 @@ def test_the_function_tells_where_the_api_server_is(gke: Project) -> None:
         (CLUSTER, {"name": "a" * 41}, "name", "is no allowed name; allowed: 1 to 40 lower-case letters"),
     ],
 )
-def test_inputs_are_held_to_the_protobufs(
+def test_inputs_are_checked_against_the_protobufs(
     kind: str, inputs: dict[str, Any], path: str, text: str, gke: Project
 ) -> None:
     complete = {"cluster": "render", **inputs} if kind == POOL else inputs
@@ -93,7 +93,7 @@ def test_inputs_are_held_to_the_protobufs(
     assert text in failure.reason
 
 
-def test_what_becomes_known_later_is_not_judged(gke: Project) -> None:
+def test_what_becomes_known_later_is_not_checked(gke: Project) -> None:
     inputs = {"cluster": UNKNOWN_TEXT, "nodeConfig": {"labels": {"a": UNKNOWN_TEXT}, "spot": UNKNOWN_TEXT}}
     assert gke.check(POOL, inputs).failures == []
 

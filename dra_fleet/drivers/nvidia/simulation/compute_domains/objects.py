@@ -26,7 +26,7 @@ _DAEMON_CLASS: Final = "compute-domain-daemon.nvidia.com"
 
 
 def runs(pod: Object, binary: str) -> bool:
-    """Whether a container of a pod runs a binary."""
+    """Return True if a container of a pod runs a binary."""
     return any(
         word.rpartition("/")[2] == binary
         for container in pod["spec"]["containers"]
@@ -35,12 +35,11 @@ def runs(pod: Object, binary: str) -> bool:
 
 
 def daemon_name(domain: Object) -> str:
-    """The name of a domain's DaemonSet and of the template of its claims."""
+    """Return the name of a domain's DaemonSet and of the template of its claims."""
     return f"computedomain-daemon-{domain['metadata']['uid']}"
 
 
 def daemon_template(domain: Object, namespace: str) -> Object:
-    """The ResourceClaimTemplate of a domain's daemons."""
     config = {"kind": "ComputeDomainDaemonConfig"}
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -51,7 +50,7 @@ def daemon_template(domain: Object, namespace: str) -> Object:
 
 
 def channel_template(domain: Object) -> Object:
-    """The ResourceClaimTemplate of a domain's pods, beside the domain."""
+    """Return the ResourceClaimTemplate of a domain's pods, in the domain's namespace."""
     channel = domain["spec"]["channel"]
     config = {"kind": "ComputeDomainChannelConfig", "allocationMode": channel.get("allocationMode", "Single")}
     name, namespace = channel["resourceClaimTemplate"]["name"], domain["metadata"]["namespace"]
@@ -82,7 +81,7 @@ def _claim(domain: Object, request: str, device_class: str, config: Object) -> O
 
 
 def daemon_set(domain: Object, namespace: str, image: str, gates: str) -> Object:
-    """The DaemonSet of a domain's daemons: one on every node that has the domain's label."""
+    """Return the DaemonSet of a domain's daemons: one on every node that has the domain's label."""
     label = {DOMAIN: domain["metadata"]["uid"]}
     environment: list[Object] = [{"name": "FEATURE_GATES", "value": gates}] if gates else []
     effects = ("NoSchedule", "NoExecute", "PreferNoSchedule")

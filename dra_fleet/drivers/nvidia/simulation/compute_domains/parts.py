@@ -51,7 +51,7 @@ class Controller:
         namespace: the driver's, where the daemons run.
         image: of the daemons.
         gates: the pod's FEATURE_GATES, which the daemons get too.
-        has_cliques: whether daemons tell each other by ComputeDomainClique, not by the domain's status.
+        has_cliques: whether daemons report each other by ComputeDomainClique, not by the domain's status.
         has_daemons: False where the host's own IMEX daemon is used.
     """
 
@@ -63,7 +63,7 @@ class Controller:
     has_daemons: bool
 
     async def reconcile(self) -> bool:
-        """Bring all ComputeDomains in order once; whether nothing is left to wait for.
+        """Reconcile all ComputeDomains in order once; return True if nothing is left to wait for.
 
         Raises:
             ApiError: the pod may not do something, or a name is taken.
@@ -79,7 +79,7 @@ class Controller:
         return done
 
     async def _members(self) -> dict[str, list[Object]]:
-        """The nodes of each domain, as the daemons report them."""
+        """Return the nodes of each domain, as the daemons report them."""
         if not self.has_cliques:
             return {}
         found: dict[str, list[Object]] = {}
@@ -107,7 +107,7 @@ class Controller:
             await self._ensure(domain, daemon_template(domain, self.namespace))
             await self._ensure(domain, daemon_set(domain, self.namespace, self.image, self.gates))
         await self._ensure(domain, channel_template(domain))
-        await self._tell(domain, members)
+        await self._report(domain, members)
 
     async def _ensure(self, domain: Object, body: Object) -> None:
         meta = body["metadata"]
@@ -123,7 +123,7 @@ class Controller:
                 {},
             )
 
-    async def _tell(self, domain: Object, members: list[Object]) -> None:
+    async def _report(self, domain: Object, members: list[Object]) -> None:
         """Write the status: ready with enough nodes, all of them ready."""
         before: Object = domain.get("status") or {}
         outside = [item for item in before.get("nodes", []) if not self.has_cliques or not item["cliqueID"]]
@@ -168,9 +168,9 @@ class Controller:
             await self.api.replace(item)
 
 
-# A compute-domain-daemon tells the others of its clique that it is there, with its pod's own token.
+# A compute-domain-daemon reports the others of its clique that it is there, with its pod's own token.
 #
-# On a node of no clique it tells the domain itself; the real controller does that in its place.
+# On a node of no clique it reports the domain itself; the real controller does that in its place.
 # Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/compute-domain-daemon`.
 
 
@@ -243,7 +243,7 @@ class ComputeDomainParts(Programs):
 
     @override
     async def leave(self, pod: Object) -> None:
-        """A daemon takes its leave; where it cannot, the garbage collector does it after it."""
+        """Remove a daemon from its domain; if it fails, the garbage collector does it later."""
         if not runs(pod, DAEMON) or crash_of(pod) is not None:
             return
         try:
@@ -284,13 +284,13 @@ def _environment(pod: Object) -> dict[str, str]:
 
 
 def _has_cliques(pod: Object) -> bool:
-    """Whether the pod's version keeps members in ComputeDomainCliques."""
+    """Return True if the pod's version keeps members in ComputeDomainCliques."""
     version = pod["spec"]["containers"][0]["image"].rpartition(":")[2].removeprefix("v")
     return feature_gates(_environment(pod), version).get(CLIQUES, False)
 
 
 def crash_of(pod: Object) -> str | None:
-    """Why a controller or daemon exits as soon as it starts: its feature gates. None for any other pod."""
+    """Return why a controller or daemon exits at start: its feature gates. None for any other pod."""
     if not (runs(pod, CONTROLLER) or runs(pod, DAEMON)):
         return None
     try:
@@ -342,9 +342,9 @@ async def _join_status(api: KubeApi, pod: Object, clique: str) -> bool:
 
 
 def _with_entry(entries: list[Object], key: str, pod: Object, clique: str) -> list[Object] | None:
-    """The entries with that of a daemon's pod, ready; None where it is there already.
+    """Return the entries with a ready one for a daemon's pod; None if it exists already.
 
-    `key`: of the node's name. An index that was given once is kept, else it is the lowest that nobody has.
+    `key`: the field with the node's name. A given index is kept; a new entry has the lowest free one.
     """
     node = pod["spec"]["nodeName"]
     before = next((item for item in entries if item[key] == node), None)

@@ -1,4 +1,4 @@
-"""What the operator's running pods do, again and again, each with its own pod's token."""
+"""Periodic actions of the operator's running pods, each with its pod's token."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.machines import Machines
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 # Node feature discovery: workers write NodeFeature objects, the master makes node labels of them.
 #
 # Source: https://github.com/kubernetes-sigs/node-feature-discovery. The master takes labels of nvidia.com as
-# well, as the operator's chart tells it to.
+# well, as the operator's chart reports it to.
 
 API: Final = "nfd.k8s-sigs.io/v1alpha1"
 
@@ -112,15 +112,15 @@ CONFLICT = 409
 
 
 async def reconcile(api: KubeApi, namespace: str, version: str) -> None:
-    """Bring nodes and operands in line with the ClusterPolicy; the oldest counts if there are several.
+    """Reconcile nodes and operands with the ClusterPolicy; the oldest counts if there are several.
 
     Args:
         api: acts as the operator's pod.
-        namespace: the operator's, and its operands'.
-        version: the operator's.
+        namespace: namespace of the operator and its operands.
+        version: version of the operator.
 
     Raises:
-        ApiError: it may not do something.
+        ApiError: an action is forbidden.
     """
     found = (await api.list(features.API, features.KIND))["items"]
     if not found:
@@ -239,7 +239,7 @@ class Daemons(Programs):
             await self._events.record(pod["spec"]["nodeName"], pod, reason, problem)
 
     async def _leave_to_host(self, pod: Object) -> None:
-        """The driver manager found a driver on the host: it says so, and the pod leaves the node."""
+        """Report that the driver manager found a driver on the host, and remove the pod from the node."""
         api = await self._identities.pod(pod)
         patch = {"metadata": {"labels": {f"{labels.DEPLOY}driver": labels.PRE_INSTALLED}}}
         await api.merge("v1", "Node", pod["spec"]["nodeName"], patch)
@@ -287,16 +287,16 @@ class Daemons(Programs):
             await self._events.record(pod["spec"]["nodeName"], pod, "MigConfig", trouble)
 
 
-def _patch(node: Object, wanted: dict[str, str]) -> dict[str, Any]:
+def _patch(node: Object, requested: dict[str, str]) -> dict[str, Any]:
     meta = node["metadata"]
     labels: dict[str, str] = meta.get("labels", {})
     noted: str = meta.get("annotations", {}).get(OWNED, "")
     before = {key for key in noted.split(",") if key}
-    change: dict[str, str | None] = {key: None for key in before - set(wanted) if key in labels}
-    change |= {key: value for key, value in wanted.items() if labels.get(key) != value}
+    change: dict[str, str | None] = {key: None for key in before - set(requested) if key in labels}
+    change |= {key: value for key, value in requested.items() if labels.get(key) != value}
     patch: dict[str, Any] = {"labels": change} if change else {}
-    if before != set(wanted):
-        patch["annotations"] = {OWNED: ",".join(sorted(wanted))}
+    if before != set(requested):
+        patch["annotations"] = {OWNED: ",".join(sorted(requested))}
     return patch
 
 
@@ -312,27 +312,29 @@ async def _label_nodes(api: KubeApi, now: Policy) -> bool:
     return found
 
 
-def _differs(present: Object | None, wanted: Object) -> bool:
+def _differs(present: Object | None, requested: Object) -> bool:
     if present is None:
         return True
-    return present["metadata"].get("annotations", {}).get(HASH) != wanted["metadata"]["annotations"][HASH]
+    return present["metadata"].get("annotations", {}).get(HASH) != requested["metadata"]["annotations"][HASH]
 
 
-async def _ensure(api: KubeApi, wanted: Object, present: Object | None) -> None:
+async def _ensure(api: KubeApi, requested: Object, present: Object | None) -> None:
     """Create an object, or replace it where its content is another."""
     if present is None:
         try:
-            await api.create(wanted)
+            await api.create(requested)
         except ApiError as error:
             if error.code != CONFLICT:
                 raise
         else:
             return
-        meta = wanted["metadata"]
-        present = await api.get(wanted["apiVersion"], wanted["kind"], meta["name"], meta.get("namespace"))
-    if _differs(present, wanted):
-        meta = {**wanted["metadata"], "resourceVersion": present["metadata"]["resourceVersion"]}
-        await api.replace({**wanted, "metadata": meta})
+        meta = requested["metadata"]
+        present = await api.get(
+            requested["apiVersion"], requested["kind"], meta["name"], meta.get("namespace")
+        )
+    if _differs(present, requested):
+        meta = {**requested["metadata"], "resourceVersion": present["metadata"]["resourceVersion"]}
+        await api.replace({**requested, "metadata": meta})
 
 
 def _is_ready(daemonset: Object) -> bool:
@@ -343,7 +345,7 @@ def _is_ready(daemonset: Object) -> bool:
 
 
 def runtimes(installed: Host, ready: dict[Role | None, Object]) -> set[str]:
-    """The NVIDIA runtime handlers that the machine's containerd knows."""
+    """Return the NVIDIA runtime handlers that the machine's containerd knows."""
     driver = parts_of(installed).nvidia
     found = {driver.runtime} if driver else set[str]()
     toolkit = ready.get(Role.TOOLKIT)
@@ -366,9 +368,9 @@ def _sandbox(pod: Object, installed: Host, ready: dict[Role | None, Object]) -> 
 def _init(
     container: Object, installed: Host, host: Host, ready: dict[Role | None, Object], role: Role | None
 ) -> str | None:
-    """What an init container keeps waiting for; None once it passes.
+    """Return the condition that an init container waits for; None if it passes.
 
-    That the toolkit is set up is what the validator says of it, once it passed its own init containers:
+    The validator reports that the toolkit is set up after its own init containers pass:
     https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/assets/state-operator-validation/0500_daemonset.yaml
     """
     name = container["name"]

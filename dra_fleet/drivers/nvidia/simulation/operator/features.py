@@ -1,4 +1,4 @@
-"""What node feature discovery and GPU feature discovery say of a machine.
+"""Labels that node feature discovery and GPU feature discovery put on a machine.
 
 Sources: https://github.com/kubernetes-sigs/node-feature-discovery (labels with the operator's settings),
 https://github.com/NVIDIA/k8s-device-plugin/tree/v0.19.0/internal/lm.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.drivers.nvidia.facts import GpuModel, MigProfile
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 API: Final = "nvidia.com/v1"
@@ -33,7 +33,7 @@ _TOLERATIONS: Final = ({"key": "nvidia.com/gpu", "operator": "Exists", "effect":
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """One operand's part of the policy."""
+    """The policy of one operand."""
 
     enabled: bool
     image: str
@@ -50,7 +50,7 @@ class MigManagerPart(Component):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What the operator is to do.
+    """The operator's configuration.
 
     `labels_clients`: later operators label nodes with `nvidia.com/gpu.deploy.client`.
     `config_per_node`: later operators write the MIG configurations of each node's own GPUs.
@@ -84,7 +84,7 @@ _PREFIX = "feature.node.kubernetes.io/"
 
 
 def system_labels(host: Host) -> dict[str, str]:
-    """What node feature discovery finds on its own."""
+    """Return the labels of node feature discovery."""
     labels = {
         f"{_PREFIX}kernel-version.full": "6.8.0-rehearsal",
         f"{_PREFIX}system-os_release.ID": "ubuntu",
@@ -94,11 +94,11 @@ def system_labels(host: Host) -> dict[str, str]:
 
 
 def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
-    """What GPU feature discovery finds with a driver: nothing on a node without one.
+    """Return the labels of GPU feature discovery; none on a node without a driver.
 
     Args:
         host: the machine.
-        strategy: of MIG: none, single or mixed.
+        strategy: MIG strategy: none, single or mixed.
     """
     found = parts_of(host)
     if not found.gpus or found.nvidia is None:
@@ -129,12 +129,12 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
         labels["nvidia.com/mig.strategy"] = strategy
     if found.clique is not None:
         labels[CLIQUE_LABEL] = found.clique
-    told = labels | _partition_labels(host, strategy, product)
-    return {name: value for name, value in told.items() if value is not None}
+    reported = labels | _partition_labels(host, strategy, product)
+    return {name: value for name, value in reported.items() if value is not None}
 
 
 def _versions(driver: str, cuda: str) -> dict[str, str]:
-    """The versions of driver and CUDA, under the names of today and those of before."""
+    """Return the versions of driver and CUDA, under current and former names."""
     major, minor, revision = [*driver.split("."), "", ""][:3]
     runtime_major, runtime_minor = [*cuda.split("."), "0"][:2]
     return {
@@ -157,7 +157,7 @@ def _versions(driver: str, cuda: str) -> dict[str, str]:
 
 
 def is_vgpu(model: GpuModel) -> bool:
-    """Whether a model is a slice of a GPU that a hypervisor gives to a guest."""
+    """Return True if a model is a part of a GPU that a hypervisor gives to a guest."""
     machines = clouds.machines().values()
     return any(machine.gpu == model.name and machine.gpu_fraction is not None for machine in machines)
 
@@ -167,7 +167,7 @@ def _memory(model: GpuModel) -> int:
 
 
 def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str | None]:
-    """What is said of partitions; None of a label whose figure is not public."""
+    """Return the labels of partitions; None for a label whose figure is not public."""
     parts = partitions(host)
     gpus = parts_of(host).gpus
     mig = gpus[0].model.mig
@@ -185,11 +185,11 @@ def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str 
             continue
         name = profile.name.replace("+", ".")
         resource = "gpu" if strategy == "single" else f"mig-{name}"
-        told = {"product": f"{product}-MIG-{name}", "count": parts[profile.name], "replicas": 1}
-        told |= {"sharing-strategy": "none", **_figures(profile)}
+        reported = {"product": f"{product}-MIG-{name}", "count": parts[profile.name], "replicas": 1}
+        reported |= {"sharing-strategy": "none", **_figures(profile)}
         labels |= {
             f"nvidia.com/{resource}.{key}": None if value is None else str(value)
-            for key, value in told.items()
+            for key, value in reported.items()
         }
     return labels
 
@@ -209,11 +209,11 @@ def _figures(profile: MigProfile) -> dict[str, int | None]:
 
 
 def read(body: Object, version: str) -> Policy:
-    """The policy in an object.
+    """Parse the policy in an object.
 
     Args:
         body: the ClusterPolicy.
-        version: of the operator that reads it, such as "v25.10.0".
+        version: version of the operator, such as "v25.10.0".
     """
     spec = cast("Object", body.get("spec") or {})
     daemonsets = _part(spec, "daemonsets")

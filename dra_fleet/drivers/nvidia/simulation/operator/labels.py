@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.drivers.nvidia.simulation.operator.features import Policy
-    from dra_fleet.rehearsal.world.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host
 
 
 # What the device plugin registers with the kubelet: extended resources, by MIG strategy.
@@ -82,12 +82,12 @@ _NAMED_MIG_CAPABLE: Final = ("h100", "a100", "a30")
 
 
 def has_gpus(labels: Mapping[str, str]) -> bool:
-    """Whether node feature discovery found a GPU of this maker."""
+    """Return True if node feature discovery found a GPU of this vendor."""
     return any(labels.get(key) == "true" for key in _DISCOVERED)
 
 
 def is_mig_capable(labels: Mapping[str, str]) -> bool:
-    """Whether the node's GPUs can be partitioned, as far as labels tell."""
+    """Return True if the node's GPUs can be partitioned, as far as labels report."""
     if labels.get("nvidia.com/vgpu.host-driver-version"):
         return False
     if MIG_CAPABLE in labels:
@@ -97,37 +97,37 @@ def is_mig_capable(labels: Mapping[str, str]) -> bool:
 
 
 def changes(labels: Mapping[str, str], policy: Policy) -> dict[str, str | None]:
-    """What the operator changes in a node's labels; None removes one. Values that are there are honoured."""
+    """Return the operator's changes to a node's labels; None removes one. Existing values are kept."""
     present = labels.get(PRESENT) == "true"
     discovered = has_gpus(labels)
-    ours = (*_CONTAINER, MIG_MANAGER, _CLIENT)
+    own = (*_CONTAINER, MIG_MANAGER, _CLIENT)
     if present and not discovered:
-        return {PRESENT: "false", **{key: None for key in ours if key in labels}}
+        return {PRESENT: "false", **{key: None for key in own if key in labels}}
     if not discovered:
         return {}
-    wanted: dict[str, str | None] = {} if present else {PRESENT: "true"}
+    requested: dict[str, str | None] = {} if present else {PRESENT: "true"}
     if labels.get(OPERANDS) == "false":
-        return {**wanted, **{key: None for key in ours if key in labels}}
+        return {**requested, **{key: None for key in own if key in labels}}
     deployed = [*_CONTAINER, *([_CLIENT] if policy.labels_clients else [])]
-    wanted |= {key: "true" for key in deployed if key not in labels}
+    requested |= {key: "true" for key in deployed if key not in labels}
     if is_mig_capable(labels):
         if MIG_MANAGER not in labels:
-            wanted[MIG_MANAGER] = "true"
+            requested[MIG_MANAGER] = "true"
         # https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/state_manager.go: no other default
         # becomes a label.
         is_default = policy.mig_manager.default_config == DISABLED
         if policy.mig_manager.enabled and not labels.get(MIG_CONFIG) and is_default:
-            wanted[MIG_CONFIG] = DISABLED
-    return wanted
+            requested[MIG_CONFIG] = DISABLED
+    return requested
 
 
 def strategy_of(pod: Object) -> str:
-    """The MIG strategy in a pod's environment."""
+    """Return the MIG strategy in a pod's environment."""
     return environment_of(pod["spec"]["containers"][0]).get("MIG_STRATEGY", "none")
 
 
 def extended_resources(pod: Object, host: Host) -> dict[str, str]:
-    """The resources and their amounts on a node where the plugin's pod runs."""
+    """Return the resources and their amounts on a node with the plugin's pod."""
     strategy = strategy_of(pod)
     whole = sum(gpu.mig is None for gpu in parts_of(host).gpus)
     parts = partitions(host)
@@ -141,7 +141,7 @@ def extended_resources(pod: Object, host: Host) -> dict[str, str]:
 
 
 def plugin_problem(pod: Object, host: Host) -> str | None:
-    """Why the plugin's container exits; None if it runs."""
+    """Return why the plugin's container exits; None if it runs."""
     whole = sum(gpu.mig is None for gpu in parts_of(host).gpus)
     if strategy_of(pod) != "single" or whole == len(parts_of(host).gpus):
         return None
@@ -149,7 +149,7 @@ def plugin_problem(pod: Object, host: Host) -> str | None:
 
 
 def partitions(host: Host) -> Counter[str]:
-    """How many partitions of each profile a host has."""
+    """Return the number of partitions of each profile on a host."""
     return Counter(name for gpu in parts_of(host).gpus for name, count in gpu.mig or () for _ in range(count))
 
 
@@ -179,7 +179,7 @@ _BY_NAME: Final = {role.value: role for role in Role}
 
 
 def role_of(pod: Object) -> Role | None:
-    """The program a pod runs; None for a pod that is no part of the operator."""
+    """Return the program that a pod runs; None for a pod of others."""
     for container in pod["spec"]["containers"]:
         for word in (*container.get("command", []), *container.get("args", [])):
             role = _BY_NAME.get(word.rpartition("/")[2])

@@ -30,7 +30,7 @@ class MigConfigInvalid(Exception):  # noqa: N818 - a state to show, not a bug
 
 
 def built_in(models: Iterable[GpuModel]) -> str:
-    """The configurations that the operator brings along for these GPUs."""
+    """Return the operator's built-in configurations for these GPUs."""
     disabled = {"devices": "all", "mig-enabled": False}
     enabled: dict[str, Any] = {"devices": "all", "mig-enabled": True, "mig-devices": {}}
     configs: dict[str, list[dict[str, Any]]] = {"all-disabled": [disabled], "all-enabled": [enabled]}
@@ -49,7 +49,7 @@ def built_in(models: Iterable[GpuModel]) -> str:
 
 
 def choose(text: str, name: str, gpus: Sequence[GpuOnHost]) -> Layouts:
-    """The layouts that a configuration means for the GPUs of a node; a GPU it does not name stays.
+    """Return the layouts of a configuration for a node's GPUs; a GPU that it does not name is unchanged.
 
     Raises:
         MigConfigInvalid: no such configuration, or one that a GPU cannot have.

@@ -1,4 +1,4 @@
-"""The MIG manager's pod: reads its node's labels, walks to the wanted partitions, reports by a label."""
+"""The MIG manager's pod: reads its node's labels, creates partitions, and reports with a label."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NOT_IN_EFFECT: Final = "MIG mode change did not take effect after rebooting"
 
 
 class Action(Enum):
-    """What to do next."""
+    """The next action."""
 
     NOTHING = "nothing"
     BEGIN = "report pending"
@@ -59,21 +59,21 @@ class Action(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """How things stand on a node.
+    """State of a node.
 
     Args:
         state: the node's `nvidia.com/mig.config.state`.
-        wanted: the layouts that the selected configuration means.
-        current: the layouts there are.
-        needs_reset: whether a GPU of the node can change its MIG mode only by a reset.
-        with_reboot: whether the manager may reboot the node.
+        wanted: the layouts of the selected configuration.
+        current: the existing layouts.
+        needs_reset: True if a GPU of the node needs a reset to change its MIG mode.
+        with_reboot: True if the manager may reboot the node.
         holders: pods that hold devices of the node.
         clients: the operator's own pods that use the GPUs.
-        paused: whether those were told to stop.
+        paused: True if those were requested to stop.
     """
 
     state: str | None
-    wanted: Layouts
+    requested: Layouts
     current: Layouts
     needs_reset: bool = False
     with_reboot: bool = False
@@ -91,18 +91,18 @@ class MigStep:
 
 
 def next_step(now: Situation) -> MigStep:
-    """What the manager does in a situation."""
-    agree = _modes(now.wanted) == _modes(now.current)
+    """Return the manager's next action."""
+    agree = _modes(now.requested) == _modes(now.current)
     if now.state == REBOOTING and not agree:
         return MigStep(Action.FAIL, NOT_IN_EFFECT)
-    if now.current == now.wanted:
+    if now.current == now.requested:
         return MigStep(Action.NOTHING if now.state == SUCCESS else Action.SUCCEED)
     return _change(now, agree=agree) if now.state == PENDING else MigStep(Action.BEGIN)
 
 
-def after_reset(wanted: Layouts, current: Layouts) -> Layouts:
-    """The layouts after a reboot: the modes of `wanted`; partitions do not survive a reset."""
-    return tuple(None if layout is None else () for layout, _ in zip(wanted, current, strict=True))
+def after_reset(requested: Layouts, current: Layouts) -> Layouts:
+    """Return the layouts after a reboot: the modes of `requested`; partitions do not survive a reset."""
+    return tuple(None if layout is None else () for layout, _ in zip(requested, current, strict=True))
 
 
 NOT_FOUND: Final = 404
@@ -142,10 +142,10 @@ class MigManager:
             if not config:
                 return None
             state = found.get(labels.MIG_STATE)
-            step, wanted = await self._step(api, pod, found, config)
+            step, requested = await self._step(api, pod, found, config)
             if state == FAILED and self._given_up.get(pod["metadata"]["uid"], ("", ""))[0] == config:
                 return None
-            reason = await self._do(api, pod, found, step, wanted)
+            reason = await self._do(api, pod, found, step, requested)
             if reason or step.action in (Action.NOTHING, Action.REBOOT, Action.SUCCEED, Action.FAIL):
                 return reason
         return None
@@ -156,28 +156,28 @@ class MigManager:
         host = self._machines.host(pod["spec"]["nodeName"])
         current = tuple(gpu.mig for gpu in parts_of(host).gpus)
         try:
-            wanted = mig_config.choose(await self._file(api, pod), config, parts_of(host).gpus)
+            requested = mig_config.choose(await self._file(api, pod), config, parts_of(host).gpus)
         except mig_config.MigConfigInvalid as error:
             return MigStep(Action.FAIL, str(error)), current
         models = [gpu.model.mig for gpu in parts_of(host).gpus]
         environment = environment_of(pod["spec"]["containers"][0])
         situation = Situation(
             state=found.get(labels.MIG_STATE),
-            wanted=wanted,
+            requested=requested,
             current=current,
             needs_reset=any(
                 mig is not None and mig.needs_reset and (one is None) != (other is None)
-                for mig, one, other in zip(models, wanted, current, strict=True)
+                for mig, one, other in zip(models, requested, current, strict=True)
             ),
             with_reboot=environment.get("WITH_REBOOT") == "true",
             holders=self._holders(host.name),
             clients=self._clients(host.name),
             paused=all(found.get(key) != "true" for key in _PAUSABLE),
         )
-        return next_step(situation), wanted
+        return next_step(situation), requested
 
     async def _file(self, api: KubeApi, pod: Object) -> str:
-        """The configuration file: mounted from a ConfigMap, or written for this node's GPUs."""
+        """Return the configuration file: mounted from a ConfigMap, or written for this node's GPUs."""
         namespace, name = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
         volumes: list[Object] = pod["spec"].get("volumes", [])
         mounted = next((item["configMap"]["name"] for item in volumes if item["name"] == MIG_VOLUME), None)
@@ -200,7 +200,7 @@ class MigManager:
         return text
 
     async def _do(
-        self, api: KubeApi, pod: Object, found: dict[str, str], step: MigStep, wanted: Layouts
+        self, api: KubeApi, pod: Object, found: dict[str, str], step: MigStep, requested: Layouts
     ) -> str | None:
         name = pod["spec"]["nodeName"]
         resumed = {key: "true" for key in _PAUSABLE if found.get(key) == labels.PAUSED}
@@ -217,11 +217,11 @@ class MigManager:
             case Action.REBOOT:
                 await _label(api, name, {labels.MIG_STATE: REBOOTING})
                 parts = parts_of(self._machines.host(name))
-                reset = after_reset(wanted, tuple(gpu.mig for gpu in parts.gpus))
+                reset = after_reset(requested, tuple(gpu.mig for gpu in parts.gpus))
                 await self._machines.reboot(name, DRIVER_NAME, kept_text(parts, reset))
             case Action.APPLY:
                 parts = parts_of(self._machines.host(name))
-                await self._machines.change(name, DRIVER_NAME, kept_text(parts, wanted))
+                await self._machines.change(name, DRIVER_NAME, kept_text(parts, requested))
             case Action.SUCCEED:
                 await _label(api, name, {**resumed, labels.MIG_STATE: SUCCESS})
             case Action.FAIL:
@@ -231,7 +231,7 @@ class MigManager:
         return None
 
     def _holders(self, node: str) -> tuple[str, ...]:
-        """The pods that hold GPUs of a node, by a claim or by an extended resource."""
+        """Return the pods with GPUs of a node, from a claim or from an extended resource."""
         return tuple(sorted(pod["metadata"]["name"] for pod in self._view.pods_on(node) if _holds(pod)))
 
     def _clients(self, node: str) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ _CONFIG_MAPS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Operand:
-    """One DaemonSet of the operator.
+    """A DaemonSet of the operator.
 
     Args:
         name: the DaemonSet's, and the `app` label of its pods.
@@ -53,8 +53,8 @@ class Operand:
         container: the name of its container.
         role: the program it runs.
         waits: its init containers, which wait for other operands.
-        uses_runtime: whether its containers need the NVIDIA container runtime.
-        rules: what its account may do in the whole cluster.
+        uses_runtime: True if its containers need the NVIDIA container runtime.
+        rules: cluster-wide rights of its account.
     """
 
     name: str
@@ -127,7 +127,7 @@ OPERANDS: Final = (
 
 
 def component_of(operand: Operand, policy: Policy) -> Component:
-    """The part of the policy that is about an operand."""
+    """Return the operand's part of the policy."""
     return {
         Role.DRIVER: policy.driver,
         Role.TOOLKIT: policy.toolkit,
@@ -147,7 +147,9 @@ def objects_of(operand: Operand, policy: Policy, namespace: str) -> list[Object]
         "kind": "ServiceAccount",
         "metadata": {"name": operand.account, "namespace": namespace},
     }
-    objects: list[Object] = [account, *_rights(operand, namespace)]
+    objects: list[Object] = [account]
+    if operand.rules:
+        objects += _grant("ClusterRole", {"name": operand.account}, namespace, operand.rules)
     if operand.role is Role.MIG_MANAGER:
         objects += _mig_objects(operand, policy, namespace)
     objects.append(_daemonset(operand, policy, namespace))
@@ -155,7 +157,7 @@ def objects_of(operand: Operand, policy: Policy, namespace: str) -> list[Object]
 
 
 def runtime_class(policy: Policy) -> Object:
-    """The RuntimeClass that the operands' pods name."""
+    """Return the RuntimeClass that the operands' pods name."""
     name = policy.runtime_class
     return _owned(
         {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": name},
@@ -164,17 +166,12 @@ def runtime_class(policy: Policy) -> Object:
 
 
 def hash_of(body: Object) -> str:
-    """A digest of an object's content, by which a change is seen."""
+    """Return a digest of an object's content, to detect changes."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _rights(operand: Operand, namespace: str) -> list[Object]:
-    """What an operand's account may do in the whole cluster."""
-    return _grant("ClusterRole", {"name": operand.account}, namespace, operand.rules) if operand.rules else []
-
-
 def _mig_objects(operand: Operand, policy: Policy, namespace: str) -> list[Object]:
-    """The built-in configurations, or the right to write those of each node."""
+    """Return the built-in configurations, or the right to write those of each node."""
     if policy.mig_manager.config_map != BUILT_IN_CONFIG:
         return []
     if policy.config_per_node:
@@ -186,7 +183,7 @@ def _mig_objects(operand: Operand, policy: Policy, namespace: str) -> list[Objec
 
 
 def _grant(kind: str, meta: Object, namespace: str, rules: Iterable[Object]) -> list[Object]:
-    """A Role or ClusterRole, and its binding to the account of the same name."""
+    """Return a Role or ClusterRole, and its binding to the account of the same name."""
     subject = {"kind": "ServiceAccount", "name": meta["name"], "namespace": namespace}
     reference = {"apiGroup": _RBAC, "kind": kind, "name": meta["name"]}
     binding: Object = {"apiVersion": f"{_RBAC}/v1", "kind": f"{kind}Binding", "metadata": meta}

@@ -1,0 +1,1 @@
+"""Control plane of a simulated cluster: etcd, API server, scheduler, controller manager and kwok."""

@@ -1,1 +1,0 @@
-"""The world: one process per home that holds the simulated clusters and what runs in them."""
