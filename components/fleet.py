@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         ClusterPlan,
         ComputeDomainPlan,
         FleetPlan,
+        PoolPlan,
         QueuePlan,
         WorkloadPlan,
     )
@@ -370,6 +371,7 @@ def cluster_outputs(
                 "machine": pool.machine.name,
                 "minNodes": pool.min_nodes,
                 "maxNodes": pool.max_nodes,
+                **_managed(pool),
             }
             for pool in plan.pools
         },
@@ -394,6 +396,11 @@ def cluster_outputs(
             for workload in plan.workloads
         },
     }
+
+
+def _managed(pool: PoolPlan) -> Exported:
+    managed = {item.driver: {"by": item.by, "version": item.version} for item in pool.managed_drivers}
+    return {"managedDrivers": managed} if managed else {}
 
 
 def _reference(consumed: ClaimTemplate | Claim | ComputeDomain) -> Exported:

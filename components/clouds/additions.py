@@ -46,6 +46,7 @@ def addition(
         outputs: Reads values that other stacks or this program return.
     """
     kind, arguments = main
+    place = _Place(cluster, where, outputs)
 
     def transform(args: pulumi.ResourceTransformationArgs) -> None:
         fields = cast("dict[str, Any]", args.props if isinstance(args.props, dict) else vars(args.props))
@@ -54,9 +55,33 @@ def addition(
         if added.tags:
             _tag(fields, added.tags)
         if isinstance(args.resource, kind):
-            _merge(fields, added.arguments, arguments, _Place(cluster, where, outputs))
+            _merge(fields, added.arguments, arguments, place)
+        elif isinstance(fields.get("properties"), dict):
+            # The same resource in a newer API version: its arguments are in `properties`, in the API's names.
+            _merge(fields["properties"], added.arguments, arguments, place, is_api=True)
 
     return cast("pulumi.ResourceTransformation", transform)
+
+
+def in_api(fields: Mapping[str, Any], of: type) -> dict[str, Any]:
+    """Return fields under the provider's names, without those that are not set.
+
+    Args:
+        fields: Fields under Python's names.
+        of: The SDK's class of the fields.
+    """
+    names = pulumi_types.input_type_py_to_pulumi_names(of)
+    types = pulumi_types.input_type_types(of)
+    found: dict[str, Any] = {}
+    for key, value in fields.items():
+        name = names.get(key, key)
+        kind = types.get(name)
+        if isinstance(kind, type) and pulumi_types.is_input_type(kind) and value is not None:
+            nested = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else vars(value))
+            found[name] = in_api(nested, kind)
+        elif value is not None:
+            found[name] = value
+    return found
 
 
 def check(cluster: str, where: str, arguments: Mapping[str, Any], of: type) -> None:
@@ -141,20 +166,27 @@ def _merge(
     of: type,
     place: _Place,
     defaults: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    is_api: bool = False,
 ) -> None:
-    """Add arguments under the provider's names to fields under Python's names; `defaults` are the SDK's."""
+    """Add arguments under the provider's names to fields under Python's names, or under the API's.
+
+    `defaults` are the SDK's.
+    """
     names = pulumi_types.input_type_py_to_pulumi_names(of)
     types = pulumi_types.input_type_types(of)
     python = {pulumi_name: name for name, pulumi_name in names.items()}
     for key, value in arguments.items():
-        name = python.get(key, key)
-        kind, present = types.get(names.get(name, key)), fields.get(name)
+        name = names.get(key, key) if is_api else python.get(key, key)
+        kind, present = types.get(names.get(name, name)), fields.get(name)
         if present is None or present == defaults.get(name):
-            fields[name] = place.resolved(value)
+            resolved = {name: place.resolved(value)}
+            fields |= in_api(resolved, of) if is_api else resolved
         elif isinstance(value, Mapping) and isinstance(kind, type) and pulumi_types.is_input_type(kind):
             known = cast("object", present if isinstance(present, Mapping) else vars(present))
             nested = dict(cast("Mapping[str, Any]", known))
-            _merge(nested, cast("Mapping[str, Any]", value), kind, place.below(key), _defaults(kind))
+            inner = cast("Mapping[str, Any]", value)
+            _merge(nested, inner, kind, place.below(key), _defaults(kind), is_api=is_api)
             fields[name] = nested
         else:
             raise pulumi.RunError(
@@ -171,6 +203,9 @@ def _defaults(of: type) -> Mapping[str, Any]:
 
 
 def _tag(fields: dict[str, Any], tags: Mapping[str, str]) -> None:
+    if isinstance(properties := fields.get("properties"), dict):
+        fields = cast("dict[str, Any]", properties)
+        fields.setdefault("tags", None)
     for key in _LABELS:
         if key in fields:
             fields[key] = {**tags, **(fields[key] or {})}

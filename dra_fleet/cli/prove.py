@@ -162,7 +162,8 @@ def _located(failure: str, read: StackFile) -> str:
 def _show(proof: Proof, *, everything: bool) -> None:
     console = stdout_console()
     most = None if everything else MOST_ROWS
-    notes = [item.note for item in proof.workloads if item.waste and (everything or item.waste.change)]
+    waste = [item.note for item in proof.workloads if item.waste and (everything or item.waste.change)]
+    notes = [*proof.managed, *waste]
     for word, style, texts in (
         ("error", "bold red", proof.failures),
         ("warning", "yellow", proof.warnings),

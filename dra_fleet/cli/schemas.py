@@ -45,6 +45,7 @@ class Proved(BaseModel):
     workloads: tuple[WorkloadProof, ...]
     failures: tuple[str, ...]
     warnings: tuple[str, ...]
+    managed: tuple[str, ...]
 
 
 class Checked(BaseModel):

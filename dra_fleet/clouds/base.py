@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.managed import ManagedDriver
     from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
     from dra_fleet.model.settings import GpuOperatorSettings, KubeconfigSource, TextOrOutput
@@ -195,6 +196,16 @@ class Cloud(ABC, Generic[SettingsT_co]):
     def offered_classes(self) -> Mapping[str, str]:
         """Return the pool setting that adds a DeviceClass of the cloud, by the class's name."""
         return {}
+
+    def managed_drivers(self, settings: ClusterSettings) -> Sequence[ManagedDriver]:
+        """Return the DRA drivers that the cloud runs itself on pools of a cluster that request them."""
+        del settings
+        return ()
+
+    def managed_on(self, pool: str, settings: ClusterSettings) -> tuple[ManagedDriver, ...]:
+        """Return those that a pool requests."""
+        requested = settings.pools[pool]
+        return tuple(item for item in self.managed_drivers(settings) if item.is_requested_by(requested))
 
     def feature_gates(self, settings: ClusterSettings) -> Collection[str]:
         """Return the feature gates that a cluster has on besides its version's defaults."""

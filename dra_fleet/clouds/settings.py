@@ -70,8 +70,8 @@ class CommonPoolSettings(SettingsModel):
         Field(
             description=(
                 "What advertises the pool's devices: a DRA driver (default), a device plugin for pods "
-                "that use limits instead of claims, or a device plugin with a DRA driver for "
-                "ComputeDomains only"
+                "that use limits instead of claims, a device plugin with a DRA driver for "
+                "ComputeDomains only, or the DRA driver that the cloud manages"
             )
         ),
     ] = None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.clusters.objects import carries, entries, section
 from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.drivers.common.values import is_on
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.drivers import Driver
+    from dra_fleet.model.managed import ManagedDriver
     from dra_fleet.model.plan import ClusterPlan
 
 
@@ -34,6 +36,7 @@ class Requested:
         uses: driver names the stack's classes rely on without installing them.
         pools: pool name -> (labels that select its nodes, least number of nodes).
         plugins: pool name -> the driver whose devices a device plugin advertises on its nodes instead.
+        managed: driver name -> the provider that runs the driver.
     """
 
     kubernetes: str
@@ -41,6 +44,7 @@ class Requested:
     uses: Sequence[str]
     pools: Mapping[str, tuple[Mapping[str, str], int]]
     plugins: Mapping[str, Driver] = field(default_factory=dict[str, "Driver"])
+    managed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 async def preflight(api: KubeApi, requested: Requested) -> list[PreflightFinding]:
@@ -111,7 +115,7 @@ def _advertisers(
         devices[item["spec"]["driver"]] += len(entries(item, "spec", "devices"))
     own = {item["metadata"].get("annotations", {}).get("meta.helm.sh/release-name") for item in daemon_sets}
     findings = [
-        PreflightFinding(level="ok", subject=driver, message=f"publishes {count} devices")
+        PreflightFinding(level="ok", subject=driver, message=_publishes(driver, count, requested))
         for driver, count in sorted(devices.items())
         if driver not in requested.installs or requested.installs[driver] in own
     ]
@@ -130,12 +134,21 @@ def _advertisers(
         PreflightFinding(
             level="problem",
             subject=driver,
-            message=f"the stack uses {driver} without installing it, and nothing publishes devices of it",
-            fix="install the driver on the cluster, or add it to this cluster's `drivers:`",
+            message=f"the stack uses {driver} without installing it, and nothing publishes devices of it"
+            if driver not in requested.managed
+            else f"{requested.managed[driver]} manages {driver}, and nothing publishes devices of it",
+            fix="install the driver on the cluster, or add it to this cluster's `drivers:`"
+            if driver not in requested.managed
+            else f"enable the driver on the nodes, or ask {requested.managed[driver]}",
         )
-        for driver in sorted(set(requested.uses) - devices.keys())
+        for driver in sorted({*requested.uses, *requested.managed} - devices.keys())
     ]
     return findings
+
+
+def _publishes(driver: str, count: int, requested: Requested) -> str:
+    by = requested.managed.get(driver)
+    return f"publishes {count} devices" + (f", managed by {by}" if by else "")
 
 
 def _device_plugins(
@@ -224,7 +237,25 @@ def expectations(cluster: ClusterPlan) -> Requested:
             for pool in cluster.pools
             for driver in (drivers.in_place_of_plugins(pool.machine) if pool.by_plugin else ())
         },
+        managed={
+            name: item.by
+            for pool in cluster.pools
+            for item in pool.managed_drivers
+            for name in _published(item)
+        },
     )
+
+
+def _published(managed: ManagedDriver) -> Iterator[str]:
+    """Yield the names under which a managed driver publishes devices as its provider runs it."""
+    driver = drivers.named(managed.driver)
+    if driver is None:
+        return
+    main, publishes = driver.facts.driver, driver.resources.publishes
+    if publishes is None or is_on(publishes, managed.values):
+        yield main
+    if driver.has_controller(managed.values, default=False):
+        yield from (name for name in driver.publishers if name != main)
 
 
 def _drivers_of_claims(cluster: ClusterPlan) -> set[str]:

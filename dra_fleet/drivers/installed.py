@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.base import Driver
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.model.managed import ManagedDriver
     from dra_fleet.model.plan import ChartValues, ClusterPlan
 
 
@@ -61,11 +62,11 @@ def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Instal
         cluster: The plan.
         named: The driver names in the cluster's selectors.
     """
-    managed = {name for pool in cluster.pools for name in pool.managed_drivers}
+    managed = {item.driver: item for pool in cluster.pools for item in pool.managed_drivers}
     found = [
-        Installed(driver=driver, version=driver.facts.versions[-1], values={}, is_managed=True)
-        for driver in map(drivers.named, sorted(managed))
-        if driver is not None
+        Installed(driver=driver, version=_version_of(driver, item), values=item.values, is_managed=True)
+        for name, item in sorted(managed.items())
+        if (driver := drivers.named(name)) is not None
     ]
     if not cluster.settings.drivers:
         return found + [
@@ -81,3 +82,9 @@ def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Instal
             values = released.get(driver.facts.driver, settings.values)
             found.append(Installed(driver=driver, version=version, values=values))
     return found
+
+
+def _version_of(driver: Driver, managed: ManagedDriver) -> ChartVersion:
+    """Return the version that a provider runs; the newest known one if no source names it."""
+    known = None if managed.version is None else driver.facts.checked_version(managed.version)
+    return driver.facts.versions[-1] if known is None else known

@@ -16,6 +16,10 @@ OWN = "existing"
 """The `cloud` of machines that no cloud sells; what else one has than is written down is not known."""
 
 
+DESCRIBED = "the stack file"
+"""The `source` of machines that a stack file describes."""
+
+
 class GpuSlot(Fact):
     """Position of a GPU in a machine."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.model.fleet import ClusterSettings
     from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.managed import ManagedDriver
     from dra_fleet.model.settings import Advertiser, DescribedDevices, KubeconfigSource, Sharing, TextOrOutput
     from dra_fleet.model.workloads import WorkloadSettings
 
@@ -46,7 +47,7 @@ class PoolPlan:
     network_cards: int = 0
     devices: tuple[DescribedDevices, ...] = ()
     advertise: Advertiser = "dra"
-    managed_drivers: frozenset[str] = frozenset()
+    managed_drivers: tuple[ManagedDriver, ...] = ()
 
     @property
     def by_dra(self) -> bool:
@@ -56,7 +57,11 @@ class PoolPlan:
     @property
     def by_plugin(self) -> bool:
         """True if a device plugin advertises the machine's own devices."""
-        return self.advertise != "dra"
+        return self.advertise in {"device-plugin", "compute-domain-only"}
+
+    def has_managed(self, driver: str) -> bool:
+        """Return whether the cloud itself runs a driver, by its name in stack files, on the pool's nodes."""
+        return any(item.driver == driver for item in self.managed_drivers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -193,7 +193,7 @@ OrOutput = Annotated[
 ]
 """A value of this form, or another stack's output that holds one."""
 
-Advertiser = Literal["dra", "device-plugin", "compute-domain-only"]
+Advertiser = Literal["dra", "device-plugin", "compute-domain-only", "managed"]
 """The component that advertises devices on a node; each device has one."""
 
 MAX_NODES = 100_000

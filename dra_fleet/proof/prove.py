@@ -65,6 +65,12 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
         workloads=tuple(workloads),
         failures=tuple(dict.fromkeys(failure.text for failure in findings.failures)),
         warnings=tuple(dict.fromkeys(findings.warnings)),
+        managed=tuple(
+            f"cluster {cluster.name}, pool {pool.name}: {item.text}"
+            for cluster in plan.clusters
+            for pool in cluster.pools
+            for item in pool.managed_drivers
+        ),
     )
 
 

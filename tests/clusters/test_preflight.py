@@ -195,3 +195,18 @@ def test_a_pool_of_a_device_plugin_without_one_is_reported() -> None:
         "dra on pool old"
     )
     assert problems(*plugin_pool("0")) == [output]
+
+
+def test_a_managed_driver_is_reported_with_its_provider() -> None:
+    requested = Requested(
+        kubernetes="1.36", installs={}, uses=(), pools={}, managed={"gpu.nvidia.com": "AKS"}
+    )
+    answers = cluster()
+    assert problems(answers, requested) == [
+        (
+            "AKS manages gpu.nvidia.com, and nothing publishes devices of it -> "
+            "enable the driver on the nodes, or ask AKS"
+        )
+    ]
+    answers["/apis/resource.k8s.io/v1/resourceslices"]["items"] = [nvidia_slice()]
+    assert problems(answers, requested) == []

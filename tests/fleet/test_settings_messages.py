@@ -100,7 +100,7 @@ MISTAKES = {
         ("cloud: existing", "cloud: existing\n        region: westeurope"),
         (
             "clusters.lab.region: unknown key for cloud existing|got: region"
-            "|allowed: cloud, drivers, featureGates, kubeconfig, kubernetes, pools"
+            "|allowed: cloud, drivers, featureGates, kubeconfig, kubernetes, pools, provider"
             "|fix: remove it; only ack, aks, eks have this key"
         ),
     ),

@@ -86,7 +86,7 @@ def test_the_json_has_the_documented_keys() -> None:
         workloads={"train": ("one", 4)},
     )
     output = json.loads(json.dumps(proved(settings).to_json()))
-    assert list(output) == ["fits", "classes", "claims", "workloads", "failures", "warnings"]
+    assert list(output) == ["fits", "classes", "claims", "workloads", "failures", "warnings", "managed"]
     assert list(output["classes"][0]) == ["cluster", "name", "pools"]
     assert list(output["classes"][0]["pools"][0]) == ["pool", "matches", "devices", "reason", "fix"]
     assert list(output["claims"][0]) == ["cluster", "name", "word", "reason", "fix", "pools"]

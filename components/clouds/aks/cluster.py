@@ -24,6 +24,7 @@ from dra_fleet.clouds.aks.plan import agent_pool_name, physical_name
 from dra_fleet.clouds.aks.resources import SPOT
 
 from ...core.identity import logical
+from ..additions import in_api
 from ..adopting import readable
 from ..kubeconfig import kubeconfig_with
 from ..logins import of_account
@@ -138,8 +139,8 @@ def declare_pool(
     *,
     count: pulumi.Input[int],
     opts: pulumi.ResourceOptions,
-) -> aks.AgentPool:
-    """Declare a pool of GPU nodes.
+) -> pulumi.CustomResource:
+    """Declare a pool of GPU nodes; one with a driver that AKS manages as a resource of a newer API version.
 
     Args:
         name: logical.
@@ -150,45 +151,72 @@ def declare_pool(
         opts: parent and provider, and what must be there before it.
     """
     grows = plan.min_nodes < plan.max_nodes
-    return aks.AgentPool(
-        name,
-        resource_group_name=home.group,
-        resource_name_=home.cluster,
-        agent_pool_name=agent_pool_name(plan, pool),
-        mode="User",
-        type=pool.type,
-        vm_size=plan.machine.name,
-        os_type="Windows" if pool.os_sku.startswith("Windows") else "Linux",
-        os_sku=pool.os_sku,
-        orchestrator_version=home.kubernetes,
-        count=count,
-        enable_auto_scaling=grows,
-        min_count=plan.min_nodes if grows else None,
-        max_count=plan.max_nodes if grows else None,
-        scale_down_mode="Delete",
+    arguments: dict[str, Any] = {
+        "mode": "User",
+        "type": pool.type,
+        "vm_size": plan.machine.name,
+        "os_type": "Windows" if pool.os_sku.startswith("Windows") else "Linux",
+        "os_sku": pool.os_sku,
+        "orchestrator_version": home.kubernetes,
+        "count": count,
+        "enable_auto_scaling": grows,
+        "min_count": plan.min_nodes if grows else None,
+        "max_count": plan.max_nodes if grows else None,
+        "scale_down_mode": "Delete",
         # AKS puts the label and the taint of spot nodes there itself, and refuses its own prefix.
-        node_labels={key: value for key, value in plan.labels.items() if key != SPOT},
-        node_taints=[
+        "node_labels": {key: value for key, value in plan.labels.items() if key != SPOT},
+        "node_taints": [
             f"{taint.key}={taint.value}:{taint.effect}" for taint in plan.taints if taint.key != SPOT
         ],
-        availability_zones=list(pool.zones) or None,
-        vnet_subnet_id=home.subnet,
-        gpu_profile=aks.GPUProfileArgs(driver="Install" if pool.gpu_driver == "aks" else "None")
+        "availability_zones": list(pool.zones) or None,
+        "vnet_subnet_id": home.subnet,
+        "gpu_profile": aks.GPUProfileArgs(driver="Install" if pool.gpu_driver == "aks" else "None")
         if plan.machine.gpus
         else None,
-        gpu_instance_profile=pool.gpu_instance_profile,
-        capacity_reservation_group_id=pool.capacity_reservation_group,
-        upgrade_settings=aks.AgentPoolUpgradeSettingsArgs(
+        "gpu_instance_profile": pool.gpu_instance_profile,
+        "capacity_reservation_group_id": pool.capacity_reservation_group,
+        "upgrade_settings": aks.AgentPoolUpgradeSettingsArgs(
             max_surge=pool.upgrade.surge or "0",
             max_unavailable="0" if pool.upgrade.surge else pool.upgrade.unavailable or "1",
             drain_timeout_in_minutes=pool.upgrade.drain_timeout,
             undrainable_node_behavior="Cordon",
         ),
-        scale_set_priority="Spot" if pool.spot else "Regular",
-        scale_set_eviction_policy="Delete" if pool.spot else None,
-        spot_max_price=-1 if pool.spot else None,
+        "scale_set_priority": "Spot" if pool.spot else "Regular",
+        "scale_set_eviction_policy": "Delete" if pool.spot else None,
+        "spot_max_price": -1 if pool.spot else None,
+    }
+    if not plan.managed_drivers:
+        return aks.AgentPool(
+            name,
+            resource_group_name=home.group,
+            resource_name_=home.cluster,
+            agent_pool_name=agent_pool_name(plan, pool),
+            opts=opts,
+            **arguments,
+        )
+    return resources.Resource(
+        name,
+        resource_group_name=home.group,
+        resource_provider_namespace="Microsoft.ContainerService",
+        parent_resource_path=pulumi.Output.concat("managedClusters/", home.cluster),
+        resource_type="agentPools",
+        resource_name_=agent_pool_name(plan, pool),
+        api_version=max(item.api_version for item in plan.managed_drivers),
+        properties=_managed(in_api(arguments, aks.AgentPoolArgs), plan),
         opts=opts,
     )
+
+
+def _managed(properties: dict[str, Any], plan: PoolPlan) -> dict[str, Any]:
+    """Add the fields for managed drivers, which the SDK's own type lacks, to the properties of a pool."""
+    keys = {item.key for item in plan.managed_drivers}
+    if "advertise" in keys:
+        nvidia = {"managementMode": "Managed", "driverMode": "DRA"}
+        properties["gpuProfile"] = {**properties["gpuProfile"], "nvidia": nvidia}
+    if "dranet" in keys:
+        network = properties.get("networkProfile", {})
+        properties["networkProfile"] = {**network, "dranet": {"mode": "Managed"}}
+    return properties
 
 
 def maintenance_windows(upgrades: AksUpgrades) -> dict[str, aks.MaintenanceWindowArgs]:
@@ -448,7 +476,7 @@ class AksCluster(Platform):
         azure: pulumi_azure_native.Provider,
         *,
         parent: pulumi.Resource | None = None,
-    ) -> aks.AgentPool:
+    ) -> pulumi.CustomResource:
         # All pools of a cluster are in subnets of one virtual network, or none names a subnet:
         # https://github.com/Azure/AKS/issues/2927 (2022-05-04).
         own, settings = self.additions.get(plan.name), CLOUD.own(cluster.settings)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.managed import ManagedDriver
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
     from dra_fleet.model.settings import GpuOperatorSettings, TextOrOutput
 
@@ -128,6 +129,12 @@ class Aks(Cloud["AksClusterSettings"]):
         from dra_fleet.clouds.aks.checks import check_aks_values
 
         check_aks_values(at, driver, pools, release, findings)
+
+    @override
+    def managed_drivers(self, settings: ClusterSettings) -> Sequence[ManagedDriver]:
+        from dra_fleet.clouds.aks.facts import aks_facts
+
+        return aks_facts().managed
 
     @override
     def adopts(self, settings: ClusterSettings) -> TextOrOutput | None:

@@ -48,6 +48,7 @@ def check_aks(
     _check_provisioning(at, settings, findings)
     _check_support(at, settings, minor, findings)
     check_mig_classes(name, fleet, pools, findings)
+    _report_classes(name, fleet, pools, findings)
 
 
 def check_aks_values(
@@ -111,7 +112,8 @@ def _check_pool(
         )
     if not plan.machine.gpus:
         return
-    if settings.drivers and plan.by_dra and plan.min_nodes < 1:
+    has_drivers = bool(settings.drivers or plan.managed_drivers)
+    if has_drivers and plan.advertise in {"dra", "compute-domain-only"} and plan.min_nodes < 1:
         findings.error(
             *at,
             "nodes",
@@ -172,6 +174,25 @@ def _check_managed(
             allowed="Unmanaged",
             fix="remove gpuManagement",
         )
+    if plan.advertise == "managed" and pool.gpu_driver != "aks":
+        # https://github.com/Azure/AgentBaker, configureManagedGPUExperience
+        findings.error(
+            *at,
+            "gpuDriver",
+            what="cannot be operator: AKS starts its DRA driver only on nodes with its own GPU driver",
+            got=pool.gpu_driver,
+            allowed="aks",
+            fix="remove gpuDriver, or advertise",
+        )
+    if plan.advertise == "managed" and plan.min_nodes < plan.max_nodes:
+        # https://learn.microsoft.com/azure/aks/aks-managed-gpu-nodes (2026-07)
+        findings.error(
+            *at,
+            "nodes",
+            what="must be a fixed number: managed GPU node pools of AKS have no autoscaler yet",
+            got=f"{plan.min_nodes} to {plan.max_nodes}",
+            fix=f"set nodes: {{min: {plan.max_nodes}, max: {plan.max_nodes}}}",
+        )
     profile, machine = pool.gpu_instance_profile, plan.machine
     if profile is None:
         return
@@ -186,7 +207,7 @@ def _check_managed(
             allowed=", ".join(names),
             fix="remove it, or choose one of these machines",
         )
-    elif settings.drivers and not plan.by_plugin:
+    elif (settings.drivers or plan.managed_drivers) and not plan.by_plugin:
         findings.error(
             *at,
             "gpuInstanceProfile",
@@ -198,6 +219,21 @@ def _check_managed(
         findings.warnings.append(
             f"cluster {at[1]}: gpuInstanceProfile of pool {at[3]} cannot change; another one replaces it"
         )
+
+
+def _report_classes(
+    cluster: str, fleet: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    """Warn of claims for classes of charts, which a driver that AKS runs as a service of nodes may lack."""
+    managed = sorted({item.driver for pool in pools for item in pool.managed_drivers})
+    asked = {name for claim in fleet.claims.values() for _, name in claim.classes()} - fleet.classes.keys()
+    for name in sorted(asked):
+        owner = drivers.of_class(name)
+        if owner is not None and owner.name in managed:
+            findings.warnings.append(
+                f"cluster {cluster}: it is not known whether AKS adds DeviceClass {name} with its managed "
+                f"driver; declare a class in the stack: classes: {{NAME: {{driver: {owner.name}}}}}"
+            )
 
 
 def _check_operator(

@@ -4,6 +4,7 @@ import datetime as dt
 from functools import cache
 
 from dra_fleet.core.facts import Entry, Fact, read
+from dra_fleet.model.managed import ManagedDriver
 
 
 class AksMinor(Fact):
@@ -16,9 +17,10 @@ class AksMinor(Fact):
 
 
 class AksFacts(Entry):
-    """The minors of Azure Kubernetes Service."""
+    """The Kubernetes versions of Azure Kubernetes Service, and the DRA drivers that it runs itself."""
 
     minors: tuple[AksMinor, ...]
+    managed: tuple[ManagedDriver, ...]
 
     def minor(self, minor: str) -> AksMinor | None:
         """Return the entry of a minor, or None if it is unknown."""

@@ -118,6 +118,7 @@ def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:
         pool.capacity_reservation_group or "",
         pool.gpu_instance_profile or "",
         *identity_of(plan),
+        *(("dranet",) if pool.dranet else ()),
         *(() if pool.subnet is None else (str(pool.subnet),)),
     )
 

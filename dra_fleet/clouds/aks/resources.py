@@ -170,7 +170,9 @@ def _management(resource: Resource) -> list[Value]:
         return resource.properties.every("agentPoolProfiles", "*", *_MANAGEMENT)
     # A pool as a generic resource, for fields that the provider's own type lacks.
     kind = (resource.get("resourceType").text or "").lower()
-    return [resource.get("properties", *_MANAGEMENT)] if kind.endswith("agentpools") else []
+    mode = resource.get("properties", *_MANAGEMENT[:-1], "driverMode").text
+    has_plugin = kind.endswith("agentpools") and mode != "DRA"
+    return [resource.get("properties", *_MANAGEMENT)] if has_plugin else []
 
 
 def _gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:

@@ -294,6 +294,9 @@ class AksPoolSettings(CreatedPoolSettings):
     gpu_management: Annotated[
         Literal["Unmanaged", "Managed"], Field(description="Managed: AKS installs its own device plugin")
     ] = "Unmanaged"
+    dranet: Annotated[
+        bool, Field(description="Enable the DRA driver that AKS manages for InfiniBand network cards")
+    ] = False
     os_sku: Annotated[Literal[
         "Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3", "AzureLinuxOSGuard", "Flatcar",
         "Windows2022",

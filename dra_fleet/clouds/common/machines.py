@@ -13,7 +13,7 @@ from dra_fleet.kubernetes.cel import CelUnsupported
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.classes import CelClass
-from dra_fleet.model.hardware import OWN, Machine
+from dra_fleet.model.hardware import DESCRIBED, OWN, Machine
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.model.settings import ExclusiveSharing
 from dra_fleet.model.specs import ADVERTISER
@@ -127,7 +127,7 @@ def _misleads(key: str, value: str, machine: Machine, advertise: Advertiser | No
             return f"has driver {driver.name} come to nodes without devices for it: {machine.name} has none"
         if operator is None:
             continue
-        if leads and advertise == "dra":
+        if leads and advertise in {"dra", "managed"}:
             return (
                 f"has {operator.title} forget that its device plugin shall leave this pool to DRA: it takes "
                 "nodes for ones with devices before it has found any, and both give them out"
@@ -246,7 +246,9 @@ def _check_advertiser(
         findings.error(
             *at,
             "sharing",
-            what="is for devices of a DRA driver, and a device plugin advertises those of this pool",
+            what="is for devices of a DRA driver, and a device plugin advertises those of this pool"
+            if advertise != "managed"
+            else "is for devices of a driver of the stack, and the cloud manages that of this pool",
             got=pool.sharing.strategy,
             allowed=ExclusiveSharing().strategy,
             fix="remove sharing, or set advertise: dra",
@@ -289,9 +291,11 @@ def labels_of(
         for driver in drivers.known():
             labels |= driver.plugin_labels(pool.sharing)
         return labels
-    for driver in drivers.known():
+    is_managed = pool.advertise == "managed"
+    for driver in drivers.known() if not is_managed else ():
         labels |= driver.pool_labels(machine, pool.sharing, by_operator=by_operator)
-    for driver in drivers.in_place_of_plugins(machine) if pool.advertise == "dra" and operated else ():
+    is_kept_off = operated and (pool.advertise == "dra" or is_managed)
+    for driver in drivers.in_place_of_plugins(machine) if is_kept_off else ():
         operator = driver.resources.operator
         # It makes the partitions of nodes, so that it is not reported to leave those alone.
         if operator is not None and not (is_found and driver.is_divided(machine, pool.sharing)):
@@ -361,7 +365,7 @@ def _described(machine: InlineMachine) -> Machine:
         gpus=machine.gpus,
         cpus=machine.cpus,
         memory_gib=machine.memory,
-        source="the stack file",
+        source=DESCRIBED,
         date=kubernetes_facts().date,
     )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.findings.errors import Findings
     from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.managed import ManagedDriver
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.model.settings import KubeconfigSource
 
@@ -76,6 +77,13 @@ class Existing(Cloud["ExistingClusterSettings"]):
         from dra_fleet.clouds.existing.plan import check_selectors
 
         check_selectors(name, self.own(settings), findings)
+
+    @override
+    def managed_drivers(self, settings: ClusterSettings) -> Sequence[ManagedDriver]:
+        from dra_fleet.clouds.existing.facts import existing_facts
+
+        provider = self.own(settings).provider
+        return [item for item in existing_facts().managed if item.by == provider]
 
     @override
     def feature_gates(self, settings: ClusterSettings) -> Collection[str]:

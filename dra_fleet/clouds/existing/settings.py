@@ -15,6 +15,10 @@ class ExistingClusterSettings(CommonClusterSettings):
 
     cloud: Literal["existing"]
     kubeconfig: Annotated[KubeconfigSource, Field(description="Source of the kubeconfig")]
+    provider: Annotated[
+        Literal["CoreWeave"] | None,
+        Field(description="Provider whose managed DRA drivers pools use with `advertise: managed`"),
+    ] = None
     feature_gates: Annotated[
         tuple[Literal["GenericWorkload", "GangScheduling"], ...],
         Field(

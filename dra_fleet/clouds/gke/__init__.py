@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.base import Driver, Release
     from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.managed import ManagedDriver
     from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
     from dra_fleet.model.settings import TextOrOutput
@@ -153,6 +154,12 @@ class Gke(Cloud["GkeClusterSettings"]):
         from dra_fleet.clouds.gke.plan import gke_devices
 
         return gke_devices(pool)
+
+    @override
+    def managed_drivers(self, settings: ClusterSettings) -> Sequence[ManagedDriver]:
+        from dra_fleet.clouds.gke.facts import gke_facts
+
+        return gke_facts().managed
 
     @override
     def adopts(self, settings: ClusterSettings) -> TextOrOutput | None:

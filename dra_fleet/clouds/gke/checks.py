@@ -9,7 +9,6 @@ from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.plan import (
     CRITICAL,
-    NETWORK_CARDS,
     allocates,
     allocating,
     compute_classes_of,
@@ -394,15 +393,6 @@ def _check_dranet(
             what="cannot be combined with dranet, which makes the machine's networks itself",
             got=", ".join(pool.additional_networks),
             fix="remove additionalNetworks",
-        )
-    if NETWORK_CARDS in settings.drivers:
-        findings.error(
-            *at,
-            "dranet",
-            what=f"runs GKE's own build of {NETWORK_CARDS} beside the stack's; both publish under one name, "
-            "and a node can have one of them",
-            got="true",
-            fix=f"remove {NETWORK_CARDS} from the cluster's drivers, or dranet from the pool",
         )
     _check_floor(at, "dranet", "dranet", "true", settings, findings=findings)
 

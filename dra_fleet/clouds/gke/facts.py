@@ -6,6 +6,7 @@ from functools import cache
 from typing import Literal
 
 from dra_fleet.core.facts import Entry, Fact, by_name, read
+from dra_fleet.model.managed import ManagedDriver
 
 Installer = Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"]
 
@@ -86,7 +87,7 @@ class GkeFacts(Entry):
     """All of facts.yaml.
 
     `dranet_families`: machine families whose network cards GKE's own DRANET serves. `dranet_classes`: the
-    classes it installs.
+    classes it installs. `managed`: the DRA drivers that GKE runs itself.
     """
 
     channels: tuple[str, ...]
@@ -94,6 +95,7 @@ class GkeFacts(Entry):
     floors: tuple[GkeFloor, ...]
     dranet_families: tuple[str, ...]
     dranet_classes: tuple[GkeClass, ...]
+    managed: tuple[ManagedDriver, ...]
     images: tuple[GkeImage, ...]
     installers: tuple[GkeInstaller, ...]
     scale_from_zero: GkeScaleFromZero

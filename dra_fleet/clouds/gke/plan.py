@@ -89,8 +89,6 @@ def zones_of(zones: Sequence[str], location: str) -> int:
 
 AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"})
 """Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
-NETWORK_CARDS = "dranet"
-"""The driver that GKE also builds."""
 _RESERVED = ReservedLabels(
     owner="GKE",
     refuser="Google",
@@ -140,7 +138,6 @@ def plan_gke_pool(
     return replace(
         plan,
         driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None,
-        managed_drivers=frozenset({NETWORK_CARDS} if pool.dranet else ()),
     )
 
 

@@ -45,7 +45,10 @@ def check_ability(
     """Refuse a domain that its cluster cannot have."""
     cluster = settings.clusters[domain.cluster]
     if _has_fabric(at, domain, pools, settings, findings):
-        _check_driver(at, domain, releases, has_own=not cluster.drivers, findings=findings)
+        managed = [item for pool in pools for item in pool.managed_drivers if item.driver == "nvidia"]
+        has_own = any(value_at(item.values, ENABLED, default=True) for item in managed)
+        has_own |= not managed and not cluster.drivers
+        _check_driver(at, domain, releases, has_own=has_own, findings=findings)
         _check_label(at, cluster, releases, findings)
 
 
@@ -192,7 +195,8 @@ def checked_domain(spec: Mapping[str, Any], installed: Sequence[Installed]) -> l
     if running is None:
         what = "has no NVIDIA driver on this cluster, whose controller makes ComputeDomains"
         return [*wrong, Refusal(what=what, fix="add nvidia to the cluster's drivers")]
-    return wrong if wrong or running.is_assumed else _on(running, spec)
+    is_custom = running.is_assumed or running.is_managed
+    return wrong if wrong or is_custom else _on(running, spec)
 
 
 def _on(running: Installed, spec: Mapping[str, Any]) -> list[Refusal]:

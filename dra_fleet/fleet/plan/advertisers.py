@@ -5,9 +5,10 @@ Source: https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduli
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import Refusal, shown
 from dra_fleet.drivers.common.placement import away_from, labelled_with
 from dra_fleet.drivers.common.plugin_pods import PluginPods
@@ -22,15 +23,16 @@ if TYPE_CHECKING:
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.model.fleet import ClusterSettings
+    from dra_fleet.model.managed import ManagedDriver
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 
 def check_stated(
     at: tuple[str, ...], cluster: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
 ) -> None:
-    """Reject pools without a stated advertiser in a cluster that has a pool with a device plugin.
+    """Reject pools that leave open who advertises their devices, beside one that states it.
 
-    Nothing would keep the device plugin off their nodes.
+    Nothing would keep a device plugin off their nodes, or no driver would be there if the cloud manages it.
 
     Args:
         at: the pools' path in the stack file.
@@ -38,22 +40,95 @@ def check_stated(
         pools: its pools.
         findings: collects the problems.
     """
-    for pool in pools if any(pool.by_plugin for pool in pools) else ():
+    stated = [pool for pool in pools if pool.by_plugin or pool.advertise == "managed"]
+    for pool in pools if stated else ():
         serving = set(drivers.in_place_of_plugins(pool.machine))
         others = [
-            other.name
-            for other in pools
-            if other.by_plugin and serving.intersection(drivers.in_place_of_plugins(other.machine))
+            other for other in stated if serving.intersection(drivers.in_place_of_plugins(other.machine))
         ]
-        if others and cluster.pools[pool.name].advertise is None:
+        if not others or cluster.pools[pool.name].advertise is not None:
+            continue
+        if others[0].advertise == "managed":
             findings.error(
                 *at,
                 pool.name,
                 "advertise",
-                what=f"is required beside pool {others[0]}, whose devices a device plugin advertises",
+                what=f"is required beside pool {others[0].name}, whose driver the cloud manages",
+                allowed="managed, device-plugin",
+                fix="add advertise: managed",
+            )
+        else:
+            findings.error(
+                *at,
+                pool.name,
+                "advertise",
+                what=f"is required beside pool {others[0].name}, whose devices a device plugin advertises",
                 allowed="dra, device-plugin, compute-domain-only",
                 fix="add advertise: dra",
             )
+
+
+def with_managed(pool: PoolPlan, managed: tuple[ManagedDriver, ...]) -> PoolPlan:
+    """Return a pool with the drivers that its cloud manages; some publish no more than ComputeDomains."""
+    planned = replace(pool, managed_drivers=managed)
+    for item in managed if pool.advertise == "managed" else ():
+        driver = drivers.named(item.driver)
+        publishes = None if driver is None else driver.resources.publishes
+        if publishes is not None and not is_on(publishes, item.values):
+            return replace(planned, advertise="compute-domain-only")
+    return planned
+
+
+def check_managed(
+    at: tuple[str, ...], cluster: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    """Refuse managed drivers that the cloud does not offer on a machine, and a second owner of its devices.
+
+    Args:
+        at: where the pools are in the stack file.
+        cluster: the cluster.
+        pools: its pools.
+        findings: collects the problems.
+    """
+    for pool in pools:
+        for item in pool.managed_drivers:
+            if not item.serves(pool.machine):
+                findings.error(
+                    *at,
+                    pool.name,
+                    item.key,
+                    what=f"is not possible: {item.by} does not offer its managed {item.driver} driver on "
+                    f"{pool.machine.name}",
+                    got=item.setting.partition(": ")[2],
+                    fix=f"remove {item.key}, or choose another machine",
+                )
+            elif item.driver in cluster.drivers:
+                findings.error(
+                    *at,
+                    pool.name,
+                    item.key,
+                    what=f"runs {item.by}'s {item.driver} driver on nodes where the stack installs "
+                    f"{item.driver} too; both would advertise the same devices",
+                    got=item.setting.partition(": ")[2],
+                    fix=f"remove {item.driver} from the cluster's drivers, or {item.key} from the pool",
+                )
+        _check_offered((*at, pool.name, "advertise"), cluster, pool, findings)
+
+
+def _check_offered(at: tuple[str, ...], cluster: ClusterSettings, pool: PoolPlan, findings: Findings) -> None:
+    serving = {driver.name for driver in drivers.in_place_of_plugins(pool.machine)}
+    offered = clouds.named(cluster.cloud).managed_drivers(cluster)
+    if pool.advertise != "managed" or not serving or any(map(pool.has_managed, serving)):
+        return
+    others = [f"{item.setting} for driver {item.driver}" for item in offered if item.key != "advertise"]
+    findings.error(
+        *at,
+        what=f"is not possible: no managed DRA driver for {pool.machine.name} is known on cloud "
+        f"{cluster.cloud}",
+        got="managed",
+        allowed=", ".join(["dra", "device-plugin", *others]),
+        fix="set advertise: dra and add the driver to the cluster's drivers",
+    )
 
 
 def by_advertiser(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.fleet.plan.classes import chart_classes
+from dra_fleet.fleet.plan.classes import chart_classes, managed_in
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
@@ -214,6 +214,8 @@ def _publishers(settings: FleetSettings) -> frozenset[str]:
             # A chart may have its driver publish under another name.
             found |= {value for value in given.values.values() if isinstance(value, str)}
         found |= {device.driver for pool in cluster.pools.values() for device in pool.devices}
+        managed = (drivers.named(item.driver) for item in managed_in(cluster))
+        found |= {name for driver in managed if driver is not None for name in driver.publishers}
         brought = clouds.named(cluster.cloud).own_classes(cluster).values()
         found |= {publisher for text in brought for publisher in asked(text).drivers}
     return frozenset(found)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.fleet.settings import FleetSettings
     from dra_fleet.model.classes import ClassSettings
     from dra_fleet.model.fleet import ClusterSettings
+    from dra_fleet.model.managed import ManagedDriver
 
 
 def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, DeviceClassSpec]:
@@ -75,7 +76,18 @@ def plan_classes(
 
 def is_wanted(requested: ClassSettings, cluster: ClusterSettings) -> bool:
     """Return True if a cluster gets a class: CEL may select any driver, and existing drivers are unknown."""
-    return isinstance(requested, CelClass) or not cluster.drivers or requested.driver in cluster.drivers
+    return (
+        isinstance(requested, CelClass)
+        or not cluster.drivers
+        or requested.driver in cluster.drivers
+        or any(item.driver == requested.driver for item in managed_in(cluster))
+    )
+
+
+def managed_in(cluster: ClusterSettings) -> list[ManagedDriver]:
+    """Return the DRA drivers that the cloud runs itself on some pool of a cluster."""
+    cloud = clouds.named(cluster.cloud)
+    return [item for pool in cluster.pools for item in cloud.managed_on(pool, cluster)]
 
 
 def chart_classes(cluster: ClusterSettings) -> frozenset[str]:

@@ -16,7 +16,7 @@ from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.operators import unserved
 from dra_fleet.fleet.plan import advertisers
 from dra_fleet.fleet.plan.additions import plan_additions
-from dra_fleet.fleet.plan.advertisers import check_stated
+from dra_fleet.fleet.plan.advertisers import check_managed, check_stated, with_managed
 from dra_fleet.fleet.plan.claims import (
     claim_specs,
     clusters_of,
@@ -24,7 +24,7 @@ from dra_fleet.fleet.plan.claims import (
     namespace_labels,
     plan_claims,
 )
-from dra_fleet.fleet.plan.classes import class_specs, classes_there, plan_classes
+from dra_fleet.fleet.plan.classes import class_specs, classes_there, managed_in, plan_classes
 from dra_fleet.fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
 from dra_fleet.fleet.plan.workloads import check_gangs, check_references, plan_workloads
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -178,8 +178,11 @@ def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> 
         cloud.plan_pool(("clusters", cluster, "pools", name), name, settings, findings)
         for name in sorted(settings.pools)
     ]
-    found = tuple(pool for pool in planned if pool is not None)
-    check_stated(("clusters", cluster, "pools"), settings, found, findings)
+    managed = {name: cloud.managed_on(name, settings) for name in settings.pools}
+    found = tuple(with_managed(pool, managed[pool.name]) for pool in planned if pool is not None)
+    at = ("clusters", cluster, "pools")
+    check_stated(at, settings, found, findings)
+    check_managed(at, settings, found, findings)
     return found
 
 
@@ -356,7 +359,8 @@ def _check_known(
     findings: Findings,
 ) -> None:
     """Devices of a driver that is known have attributes and capacities that it publishes."""
-    if cluster.drivers and driver.name not in cluster.drivers:
+    managed = {one.driver for one in managed_in(cluster)}
+    if cluster.drivers and driver.name not in managed.union(cluster.drivers):
         what = f"is published by driver {driver.name}, which the cluster has not"
         findings.error(*at, "driver", what=what, got=item.driver, fix=f"add {driver.name} to its drivers")
         return

@@ -132,6 +132,7 @@ class Proof:
         workloads: All workloads.
         failures: What stops the program, as blocks of text.
         warnings: What does not, as sentences.
+        managed: Drivers that clouds run themselves, as sentences.
     """
 
     classes: tuple[ClassProof, ...]
@@ -139,6 +140,7 @@ class Proof:
     workloads: tuple[WorkloadProof, ...]
     failures: tuple[str, ...]
     warnings: tuple[str, ...]
+    managed: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -154,6 +156,7 @@ class Proof:
             "workloads": [_camel(asdict(item)) for item in self.workloads],
             "failures": list(self.failures),
             "warnings": list(self.warnings),
+            "managed": list(self.managed),
         }
 
     def headline(self) -> str:

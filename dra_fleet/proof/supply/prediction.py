@@ -211,7 +211,7 @@ def plugin_lands(
         holds: what a node has for pods at most.
     """
     driver = installed.driver
-    elsewhere = installed.is_managed and driver.name not in pool.managed_drivers
+    elsewhere = installed.is_managed and not pool.has_managed(driver.name)
     if elsewhere or (not pool.by_dra and driver.extended_resource and driver.serves(pool.machine)):
         return "no"
     if installed.is_managed or installed.is_assumed:

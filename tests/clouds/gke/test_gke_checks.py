@@ -213,8 +213,8 @@ DRANET = {"machine": "a3-ultragpu-8g", "dranet": True}
             {"drivers": {"dranet": {"version": "1.4.0"}}},
             "dranet",
             (
-                "runs GKE's own build of dranet beside the stack's; both publish under one name, and a node "
-                "can have one of them\n  got: true\n"
+                "runs GKE's dranet driver on nodes where the stack installs dranet too; both would advertise "
+                "the same devices\n  got: true\n"
                 "  fix: remove dranet from the cluster's drivers, or dranet from the pool"
             ),
         ),

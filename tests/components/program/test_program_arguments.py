@@ -161,7 +161,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "setting of another cloud": case(
         lambda: aks(pools={"a10": {**A10, "options": {"auto_repair": True}}}),
         "AksCluster studio: pools.a10.auto_repair: unknown argument for cloud aks; got: autoRepair; ",
-        "allowed: advertise, capacity_reservation_group, devices, extra, gpu_driver, ",
+        "allowed: advertise, capacity_reservation_group, devices, dranet, extra, gpu_driver, ",
         "gpu_instance_profile, gpu_management, labels, machine, nodes, os_sku, priority, sharing, spot, ",
         "subnet, tags, taints, type, upgrade, zones; ",
         "fix: remove it; only gke has this key",

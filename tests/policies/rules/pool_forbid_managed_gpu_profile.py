@@ -30,6 +30,10 @@ GENERIC = Declared(
 MANAGED = Declared(
     type=POOL.type, name="plain", properties={"gpuProfile": {"nvidia": {"managementMode": "Managed"}}}
 )
+DRA_MODE: dict[str, Any] = {"gpuProfile": {"nvidia": {"managementMode": "Managed", "driverMode": "DRA"}}}
+WITHOUT_PLUGIN = Declared(
+    type=GENERIC.type, name="dra", properties={**GENERIC.properties, "properties": DRA_MODE}
+)
 
 
 def case(declared: Declared, *path: str | int, place: str) -> RuleCase:
@@ -51,4 +55,5 @@ CASES = (
     case(CLUSTER, "agentPoolProfiles", 1, place=f"agentPoolProfiles[1].{INNER}"),
     case(GENERIC, "properties", place=f"properties.{INNER}"),
     RuleCase(passing=(MANAGED,), breaks=()),
+    RuleCase(passing=(DRIVER, WITHOUT_PLUGIN), breaks=()),
 )

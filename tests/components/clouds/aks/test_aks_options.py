@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,3 +124,43 @@ def test_the_autoscaler_reads_its_priorities_by_the_pools_names_in_azure(declare
     config = declared.only("kubernetes:core/v1:ConfigMap").inputs
     assert config["metadata"]["name"] == "cluster-autoscaler-priority-expander"
     assert config["data"]["priorities"] == f'{{"10": [".*-{name}-.*"]}}'
+
+
+def test_a_pool_with_managed_drivers_is_declared_in_an_api_version_that_has_them(recorder: Recorder) -> None:
+    recorder.answers[CREDENTIALS] = returned({"exec": {"command": "kubelogin"}})
+    recorder.answers[LIVE] = {"agentPoolProfiles": []}
+    recorder.outputs[GROUP] = {"name": "rg"}
+    recorder.outputs[CLUSTER] = {"name": "studio"}
+    fleet = vgpu()
+    cluster(fleet).update({"drivers": {}, "tags": {"team": "ml"}})
+    nodes = {"min": 2, "max": 2}
+    more = {"maxPods": 50, "upgradeSettings": {"nodeSoakDurationInMinutes": 5}}
+    pool(fleet).update(machine="Standard_ND96isr_H100_v5", nodes=nodes, advertise="managed", dranet=True)
+    pool(fleet).update(labels={"my_team": "ml"}, extra=more)
+    recorder.run(lambda: build(make_plan(parse(fleet)), no_secret))
+    inputs = dict(recorder.only("azure-native:resources:Resource").inputs)
+    properties = inputs.pop("properties")
+    assert POOL not in {item.type for item in recorder.registrations.values()}
+    assert re.fullmatch(r"gpu\w{6}", inputs.pop("resourceName"))
+    assert inputs == {
+        "apiVersion": "2026-07-02-preview",
+        "parentResourcePath": "managedClusters/studio",
+        "resourceGroupName": "rg",
+        "resourceProviderNamespace": "Microsoft.ContainerService",
+        "resourceType": "agentPools",
+    }
+    gpus = {"driver": "Install", "nvidia": {"managementMode": "Managed", "driverMode": "DRA"}}
+    assert properties["gpuProfile"] == gpus
+    assert properties["networkProfile"] == {"dranet": {"mode": "Managed"}}
+    assert (properties["vmSize"], properties["count"], properties["osSKU"]) == (
+        "Standard_ND96isr_H100_v5",
+        2,
+        "Ubuntu2404",
+    )
+    assert (properties["maxPods"], properties["tags"]) == (50, {"team": "ml"})
+    assert properties["nodeLabels"]["my_team"] == "ml"
+    assert properties["upgradeSettings"]["maxUnavailable"] == "1"
+    assert properties["upgradeSettings"]["nodeSoakDurationInMinutes"] == 5
+    # The package on this machine knows the newest stable API, without the preview's driverMode.
+    del properties["gpuProfile"]["nvidia"]["driverMode"]
+    assert faults("AgentPool", properties, beside=frozenset()) == []
