@@ -60,7 +60,7 @@ def test_a_new_project_is_rehearsed_reviewed_and_gated_by_the_installed_package(
 
     # The engine's own way gives the same files.
     template = str(PROJECT / "templates" / "fleet")
-    options = "--generate-only --yes --name own --description ours"
+    options = "--generate-only --yes --name own --description own"
     new = rehearsed.shell(f"pulumi --cwd {outside.project} new {shlex.quote(template)} {options}")
     assert new.code == 0, new.out + new.err
     theirs = files_of(outside.project)

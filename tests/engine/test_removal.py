@@ -131,7 +131,7 @@ def test_a_driver_stays_while_another_pod_has_its_device(own_rehearsed: Rehearse
     assert refused.done.code != 0
     assert "pods in cluster lab still use devices of " in shown
     assert "default/foreign; without their driver they cannot end" in shown
-    assert "Traceback" not in shown
+    assert "Traceback" not in shown, shown
     assert [urn for urn in resources(own_rehearsed, STACK) if kind_of(urn).endswith(RELEASE)]
 
     asyncio.run(delete_pod(Home.at(own_rehearsed.home)))

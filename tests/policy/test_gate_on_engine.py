@@ -58,7 +58,7 @@ def project(tmp_path: Path, tools: Toolset) -> OtherProject:
 
 
 def cluster(token: str, version: object) -> Declared:
-    return Declared(type=token, name="judged", properties={"version": version, "kubernetes": version})
+    return Declared(type=token, name="checked", properties={"version": version, "kubernetes": version})
 
 
 @pytest.mark.parametrize("token", ["dra-fleet:clouds:ExistingCluster", "aws:eks/cluster:Cluster"])
@@ -69,7 +69,7 @@ def test_an_old_cluster_stops_preview_and_update(token: str, project: OtherProje
         assert result.returncode != 0, result.stdout
         assert f"[mandatory] [severity: critical]  {FLOOR}" in result.stdout
         assert REFUSED.format(got="'1.33'") in result.stdout
-    assert '"judged"' not in project.run("stack", "export").stdout
+    assert '"checked"' not in project.run("stack", "export").stdout
 
 
 def test_a_version_that_is_unknown_at_preview_stops_it(project: OtherProject) -> None:
@@ -120,7 +120,7 @@ def test_saved_events_of_a_preview_without_the_pack_are_checked_alike(project: O
     found = check(record, Expected(preset="standard"))
     assert found.problems == ()
     assert {(finding.rule, finding.urn.rpartition("::")[2]) for finding in found.findings} >= {
-        (FLOOR, "judged"),
+        (FLOOR, "checked"),
         ("pool-require-dra-labels", "gpus"),
     }
     with pytest.raises(GateError, match="is what plain `pulumi preview --json` prints"):
@@ -147,6 +147,6 @@ def test_a_finding_on_what_is_there_is_shown_on_the_program_s_line(
         monkeypatch.setenv(name, value)
     assert project.run("up", "--yes", "--skip-preview").returncode == 0
     known = places(project.folder, "dev", running.resources_in_state("dev", project.folder))
-    place = known.of("urn:pulumi:dev::other::aws:eks/cluster:Cluster::judged")
-    assert place == SourceLine("__main__.py", WITH_A_CLUSTER.splitlines().index('Cluster("judged")') + 1)
+    place = known.of("urn:pulumi:dev::other::aws:eks/cluster:Cluster::checked")
+    assert place == SourceLine("__main__.py", WITH_A_CLUSTER.splitlines().index('Cluster("checked")') + 1)
     assert running.resources_in_state("no-such-stack", project.folder) == ()
