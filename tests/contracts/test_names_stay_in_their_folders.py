@@ -32,6 +32,7 @@ ALLOWED = {
     "components/program/planning.py": "the word for clusters that no cloud makes",
     "dra_fleet/__init__.py": "the public classes by name",
     "dra_fleet/cli/init.py": "the clouds that a new project can have",
+    "dra_fleet/model/managed.py": "a pool setting of the same name as a driver",
     "dra_fleet/model/hardware.py": "the word for machines that no cloud sells",
     "dra_fleet/review/assemble.py": "an example of who holds what, not the driver",
     "dra_fleet/review/model/review.py": "an example of who holds what, not the driver",
