@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -129,13 +130,12 @@ def is_destroy() -> bool:
     """Return True if `pulumi destroy --run-program` runs this program, False also if that is uncertain."""
     import psutil  # noqa: PLC0415
 
-    try:
-        lines = [parent.cmdline() for parent in psutil.Process().parents()]
-    except psutil.Error:
-        return False
-    return any(
-        words and Path(words[0]).stem == "pulumi" and _command(words[1:]) in _DESTROY for words in lines
-    )
+    with suppress(psutil.Error):
+        for parent in psutil.Process().parents():
+            words = parent.cmdline()
+            if words and Path(words[0]).stem == "pulumi":
+                return _command(words[1:]) in _DESTROY
+    return False
 
 
 def _command(words: list[str]) -> str:
