@@ -48,24 +48,19 @@ def check_stated(
         ]
         if not others or cluster.pools[pool.name].advertise is not None:
             continue
-        if others[0].advertise == "managed":
-            findings.error(
-                *at,
-                pool.name,
-                "advertise",
-                what=f"is required beside pool {others[0].name}, whose driver the cloud manages",
-                allowed="managed, device-plugin",
-                fix="add advertise: managed",
-            )
-        else:
-            findings.error(
-                *at,
-                pool.name,
-                "advertise",
-                what=f"is required beside pool {others[0].name}, whose devices a device plugin advertises",
-                allowed="dra, device-plugin, compute-domain-only",
-                fix="add advertise: dra",
-            )
+        owner, allowed, value = (
+            ("driver the cloud manages", "managed, device-plugin", "managed")
+            if others[0].advertise == "managed"
+            else ("devices a device plugin advertises", "dra, device-plugin, compute-domain-only", "dra")
+        )
+        findings.error(
+            *at,
+            pool.name,
+            "advertise",
+            what=f"is required beside pool {others[0].name}, whose {owner}",
+            allowed=allowed,
+            fix=f"add advertise: {value}",
+        )
 
 
 def with_managed(pool: PoolPlan, managed: tuple[ManagedDriver, ...]) -> PoolPlan:

@@ -178,8 +178,9 @@ def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> 
         cloud.plan_pool(("clusters", cluster, "pools", name), name, settings, findings)
         for name in sorted(settings.pools)
     ]
-    managed = {name: cloud.managed_on(name, settings) for name in settings.pools}
-    found = tuple(with_managed(pool, managed[pool.name]) for pool in planned if pool is not None)
+    found = tuple(
+        with_managed(pool, cloud.managed_on(pool.name, settings)) for pool in planned if pool is not None
+    )
     at = ("clusters", cluster, "pools")
     check_stated(at, settings, found, findings)
     check_managed(at, settings, found, findings)
