@@ -69,7 +69,7 @@ class Published(NamedTuple):
         devices: All devices, as the drivers send them.
         unpredictable: Reasons for unknown devices, by driver's name.
         counters: Counter sets that devices share, by driver's name.
-        told: Names of the drivers whose devices here are known, even if there are none.
+        known_drivers: Names of the drivers whose devices here are known, even if there are none.
     """
 
     devices: tuple[NodeDevice, ...] = ()

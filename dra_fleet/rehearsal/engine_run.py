@@ -71,7 +71,7 @@ class Timed:
     """A reporter that remembers what each step took.
 
     Args:
-        told: receives every report.
+        inner: Receives every report.
     """
 
     def __init__(self, inner: Reporter) -> None:

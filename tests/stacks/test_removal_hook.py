@@ -65,3 +65,12 @@ def test_a_run_whose_engine_cannot_be_read_is_no_destroy(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(psutil.Process, "parents", hidden)
     assert removal.is_destroy() is False
+
+
+def test_an_ancestor_of_the_engine_that_cannot_be_read_hides_no_destroy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Mock(**{"cmdline.return_value": ["/usr/bin/pulumi", "destroy", "--run-program"]})
+    hidden = Mock(**{"cmdline.side_effect": psutil.AccessDenied(1)})
+    monkeypatch.setattr(psutil.Process, "parents", Mock(return_value=[engine, hidden]))
+    assert removal.is_destroy() is True
