@@ -122,7 +122,9 @@ def _is_locked(stack: str, *, remove: bool) -> bool:
     kind, _, folder = os.environ.get("PULUMI_BACKEND_URL", "").partition("://")
     if kind != "file":
         return False
-    return clear_stale_lock(Path(folder).expanduser(), stack, host=socket.gethostname(), remove=remove)
+    return clear_stale_lock(
+        Path(folder.partition("?")[0]).expanduser(), stack, host=socket.gethostname(), remove=remove
+    )
 
 
 def _settle(state: StackState, clusters: Iterable[ClusterPlan], *, yes: bool) -> list[Unfinished]:

@@ -60,7 +60,8 @@ def environment_changes(home: Home, tools: Toolset) -> dict[str, str]:
         "DRA_FLEET_HOME": str(home.root),
         "KUBECONFIG": str(home.kubeconfig),
         "PULUMI_HOME": str(home.pulumi_home),
-        "PULUMI_BACKEND_URL": f"file://{home.backend}",
+        # Attributes are a second file that a killed engine can leave empty; then it cannot load the state.
+        "PULUMI_BACKEND_URL": f"file://{home.backend}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(home.passphrase_file),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import subprocess
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +19,7 @@ from dra_fleet.clusters.client import UnknownKindError
 from dra_fleet.clusters.releases import interrupted_releases
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.project import backup_of, recorded, recorded_state
+from dra_fleet.rehearsal.project import recorded, recorded_state
 from dra_fleet.rehearsal.simulator.client import SimulatorClient
 
 if TYPE_CHECKING:
@@ -97,9 +96,8 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
         SimulatorError: a cluster does not come back.
     """
     clear_stale_lock(home.backend, state.stack)
-    cleared = _restore_empty_record(home.backend, state.stack)
     if not _has_pending(home.backend, state.stack):
-        return cleared
+        return []
     exported = state.export()
     pending: list[dict[str, Any]] = exported["deployment"]["pending_operations"]
     created = [operation["resource"] for operation in pending if operation["type"] == "creating"]
@@ -108,20 +106,7 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
         asyncio.run(_delete_begun(home, _usable(home, clusters), begun))
     exported["deployment"]["pending_operations"] = []
     state.restore(exported)
-    cleared.append(
-        f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"
-    )
-    return cleared
-
-
-def _restore_empty_record(backend: Path, stack: str) -> list[str]:
-    """Restore a state file that a killed engine left empty; return what was done."""
-    record = recorded(backend, stack)
-    backup = backup_of(record)
-    if not record.exists() or record.stat().st_size or not backup.exists():
-        return []
-    shutil.copyfile(backup, record)
-    return [f"the last run of stack {stack} ended while it wrote the state; the write before it is restored"]
+    return [f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"]
 
 
 def refuse_pending_releases(home: Home, stack: str, clusters: Iterable[ClusterPlan]) -> None:

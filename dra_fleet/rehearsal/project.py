@@ -167,29 +167,8 @@ def recorded(backend: Path, stack: str, project_name: str | None = None) -> Path
 
 
 def recorded_state(record: Path) -> dict[str, Any]:
-    """Return the state in such a record, or in its backup if it is empty; {} before the first update.
-
-    Raises:
-        RehearsalError: It is empty and has no backup.
-    """
-    backup = backup_of(record)
-    text = record.read_text(encoding="utf-8")
-    if not text:
-        if not backup.exists():
-            raise RehearsalError(
-                f"the state file {record} is empty and has no backup; remove the rehearsal "
-                "(`dra-fleet rehearse down --remove`) and run `dra-fleet rehearse up` again"
-            )
-        text = backup.read_text(encoding="utf-8")
-    return json.loads(text)["checkpoint"].get("latest") or {}
-
-
-def backup_of(record: Path) -> Path:
-    """Return the file in which the engine keeps a record's content before the latest write.
-
-    https://github.com/pulumi/pulumi/blob/v3.274.1/pkg/backend/diy/state.go#L465
-    """
-    return record.with_name(f"{record.name}.bak")
+    """Return the state in such a record; {} before the first update."""
+    return json.loads(record.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
 
 
 def ensure_stack(

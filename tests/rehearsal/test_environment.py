@@ -87,7 +87,7 @@ def test_everything_that_is_written_or_read_is_the_homes_own(home: Home) -> None
     seen = environment(home, TOOLS)
     assert seen["KUBECONFIG"] == str(home.kubeconfig)
     assert seen["PULUMI_HOME"] == str(home.pulumi_home)
-    assert seen["PULUMI_BACKEND_URL"] == f"file://{home.backend}"
+    assert seen["PULUMI_BACKEND_URL"] == f"file://{home.backend}?metadata=skip"
     assert seen["PULUMI_CONFIG_PASSPHRASE_FILE"] == str(home.passphrase_file)
 
 

@@ -12,10 +12,8 @@ import psutil
 import pytest
 
 from dra_fleet.rehearsal import interrupted
-from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.interrupted import StackBusyError, StackState, clear_interrupted, clear_stale_lock
-from dra_fleet.rehearsal.project import recorded, recorded_state
 
 
 def lock(backend: Path, text: str, stack: str = "dev") -> Path:
@@ -83,13 +81,6 @@ def test_the_lock_of_another_host_is_kept_if_hosts_share_the_backend(tmp_path: P
     assert file.exists()
     assert clear_stale_lock(tmp_path, "dev", host="y") is True
     assert not file.exists()
-
-
-def test_an_empty_state_file_without_backup_is_one_error(tmp_path: Path) -> None:
-    record = tmp_path / "dev.json"
-    record.write_text("")
-    with pytest.raises(RehearsalError, match=r"the state file .*dev\.json is empty and has no backup"):
-        recorded_state(record)
 
 
 class KnownClusters:
@@ -217,26 +208,3 @@ def test_a_cluster_that_was_only_begun_is_not_asked(tmp_path: Path, monkeypatch:
     clear_interrupted(home, stack, ["lab"])
     assert simulator.awaited == []
     assert stack.export()["deployment"]["pending_operations"] == []
-
-
-def test_a_state_file_that_a_killed_engine_left_empty_is_restored_from_its_backup(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = Home.at(tmp_path)
-    begun = {
-        "type": "kubernetes:core/v1:ConfigMap",
-        "inputs": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}},
-    }
-    stack, simulator = cut_off(home, monkeypatch, begun)
-    record = recorded(home.backend, "dev")
-    whole = record.read_text()
-    record.with_name("dev.json.bak").write_text(whole)
-    record.write_text("")
-    assert recorded_state(record) == json.loads(whole)["checkpoint"]["latest"]
-    done = clear_interrupted(home, stack, ["lab"])
-    assert record.read_text() == whole
-    assert done == [
-        "the last run of stack dev ended while it wrote the state; the write before it is restored",
-        "the last run of stack dev was interrupted; 1 operations are made again",
-    ]
-    assert simulator.deleted == [("lab", "v1 ConfigMap ml/a")]

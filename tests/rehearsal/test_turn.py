@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -60,17 +61,14 @@ def test_a_second_run_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
 
 def test_a_home_that_was_removed_while_a_run_waited_is_made_again(tmp_path: Path) -> None:
     home, waiting = Home.at(tmp_path / "home"), Reported()
-    found: list[bool] = []
 
-    def second() -> None:
+    def second() -> bool:
         with own_turn(home, waiting):
-            found.append(home.clusters.is_dir())
+            return home.clusters.is_dir()
 
-    with own_turn(home, Reported()):
-        thread = threading.Thread(target=second)
-        thread.start()
-        assert waiting.told.wait(timeout=120)
-        shutil.rmtree(home.root.rename(tmp_path / "gone"))  # at once: who waits looks into it
-    thread.join(timeout=120)
-
-    assert found == [True]
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        with own_turn(home, Reported()):
+            made = pool.submit(second)
+            assert waiting.told.wait(timeout=120)
+            shutil.rmtree(home.root.rename(tmp_path / "gone"))  # at once: who waits looks into it
+        assert made.result(timeout=120)
