@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -14,6 +15,7 @@ from .claim import Claim, ClaimArgs
 from .claim_template import ClaimTemplate, ClaimTemplateArgs
 from .clouds import resolve
 from .clouds.logins import Logins
+from .clouds.platform import ClusterArgs
 from .compute_domain import ComputeDomain
 from .core.identity import Identity, logical
 from .device_class import DeviceClass, DeviceClassArgs
@@ -94,6 +96,7 @@ def build(
     opts: pulumi.ResourceOptions | None = None,
     *,
     hooks: pulumi.ResourceHookBinding | None = None,
+    outputs: Mapping[str, pulumi.Output[str]] = MappingProxyType({}),
 ) -> Outputs:
     """Declare everything the plan asks for.
 
@@ -102,6 +105,7 @@ def build(
         secret: reads a secret configuration value by its key. All are read before the first resource is made.
         opts: the clusters' parent, and what they come after; the stack and nothing unless given.
         hooks: of the drivers' releases.
+        outputs: Outputs of this program by the references that the settings have for them.
 
     Raises:
         SettingsInvalid: a secret is missing; nothing has been declared.
@@ -112,7 +116,10 @@ def build(
     logins = Logins()
     for cluster in plan.clusters:
         resolve(cluster.cloud).check_additions(cluster)
-    declarations = [resolve(cluster.cloud).planned(cluster, secret, logins) for cluster in plan.clusters]
+    declarations = [
+        resolve(cluster.cloud).planned(ClusterArgs(plan=cluster, logins=logins, outputs=outputs), secret)
+        for cluster in plan.clusters
+    ]
     clusters: dict[str, Exported] = {}
     kubeconfigs: dict[str, pulumi.Output[str]] = {}
     try:

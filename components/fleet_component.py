@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -24,11 +24,13 @@ class FleetComponentArgs:
     Attributes:
         plan: the clusters and what is in them.
         secret: reads a secret, such as a kubeconfig, by the key that the plan names.
+        outputs: Outputs of other resources by the references that the plan's settings have for them.
         token: the registered type.
     """
 
     plan: FleetPlan
     secret: SecretReader
+    outputs: Mapping[str, pulumi.Output[str]] = field(default_factory=dict[str, pulumi.Output[str]])
     token: str = "dra-fleet:index:Fleet"  # noqa: S105 - Pulumi's word for a type's name
 
 
@@ -60,7 +62,8 @@ class FleetComponent(pulumi.ComponentResource):
         super().__init__(args.token, name, inputs, opts)
         # The engine passes a component's dependencies on to no one.
         after = None if opts is None else opts.depends_on
-        made = build(args.plan, args.secret, pulumi.ResourceOptions(parent=self, depends_on=after))
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+        made = build(args.plan, args.secret, opts, outputs=args.outputs)
         self.clusters = made.clusters
         self.kubeconfigs = pulumi.Output.secret(dict(made.kubeconfigs))
         self.register_outputs({"clusters": self.clusters, "kubeconfigs": self.kubeconfigs})

@@ -8,7 +8,7 @@ https://www.pulumi.com/docs/iac/packages-and-automation/pulumi-packages/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import pulumi
@@ -20,6 +20,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
 
+from .clouds.stack_outputs import THIS_PROGRAM
 from .fleet_component import FleetComponent, FleetComponentArgs
 from .schema import CLUSTER, KUBECONFIG, KUBECONFIGS, VERSION, cluster_tokens, schema, token
 
@@ -29,6 +30,8 @@ _FLEET: Final = frozenset(field.alias or key for key, field in FleetSettings.mod
 _OF_CLUSTER: Final = ("workloads", "demand", "computeDomains")
 """Sections of a fleet whose entries name their cluster. The resource of one cluster sets the name."""
 _QUEUES: Final = "clusterQueues"
+_ARGUMENTS: Final[dict[str, Any]] = {"plain": False}
+_ARGUMENTS.update(additionalProperties=_ARGUMENTS, items=_ARGUMENTS)
 
 
 def made(
@@ -51,7 +54,9 @@ def made(
     if cloud is not None and KUBECONFIG in given:
         kubeconfigs = {name: cast("pulumi.Input[str]", given.pop(KUBECONFIG))}
         given[KUBECONFIG] = {"secret": name}
-    settings = {key: _plain(value, key) for key, value in given.items()}
+    reader = _Reader()
+    inputs_of = reader.schema["resources"][resource_type]["inputProperties"]
+    settings = {key: reader.read(value, key, [_type_of(inputs_of, key)]) for key, value in given.items()}
     if cloud is not None:
         own = {key: settings.pop(key) for key in [*settings] if key not in _FLEET}
         settings = {**settings, CLUSTER: {"cloud": cloud, **own}}
@@ -63,7 +68,10 @@ def made(
         proof = prove(plan)
         proof.require()
         args = FleetComponentArgs(
-            plan=plan, secret=lambda key: _kubeconfig(kubeconfigs, key), token=resource_type
+            plan=plan,
+            secret=lambda key: _kubeconfig(kubeconfigs, key),
+            outputs=reader.outputs,
+            token=resource_type,
         )
         fleet = FleetComponent(name, args, options)
     except (ExpectedError, DoesNotFit) as wrong:
@@ -95,24 +103,65 @@ def _named(cluster: str, value: object) -> object:
     return {CLUSTER: cluster, **cast("Mapping[str, Any]", value)} if isinstance(value, Mapping) else value
 
 
-def _plain(value: object, place: str) -> object:
-    """Return a plain value. Numbers are received as floats, and 1.0 is converted to 1.
+class _Reader:
+    """Reads inputs as settings.
 
-    Raises:
-        pulumi.InputPropertyError: it is not known at preview, or secret.
+    Attributes:
+        schema: The package's schema.
+        outputs: Outputs of other resources by their references in the settings.
     """
-    if isinstance(value, pulumi.Output | Unknown):
-        raise pulumi.InputPropertyError(
-            place,
-            "is a value of a resource, or a secret; allowed: a plain value, because the fleet is proved at "
-            f"preview; fix: write it out; a kubeconfig goes into {KUBECONFIGS}",
-        )
-    if isinstance(value, Mapping):
-        fields = cast("Mapping[str, object]", value)
-        return {key: _plain(item, f"{place}.{key}") for key, item in fields.items()}
-    if isinstance(value, list):
-        return [_plain(item, f"{place}[{i}]") for i, item in enumerate(cast("list[object]", value))]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    def __init__(self) -> None:
+        self.schema = schema()
+        self.outputs: dict[str, pulumi.Output[str]] = {}
+
+    def read(self, value: object, place: str, types: Sequence[Mapping[str, Any]]) -> object:
+        """Return the settings of an input. Numbers are received as floats, and 1.0 is converted to 1.
+
+        Args:
+            value: The input, or a part of it.
+            place: Path of the value, for errors.
+            types: Types in the schema that the value can have.
+
+        Raises:
+            pulumi.InputPropertyError: An Output where the proof needs a plain value.
+        """
+        if isinstance(value, pulumi.Output | Unknown):
+            if all(kind.get("plain", True) for kind in types):
+                raise pulumi.InputPropertyError(
+                    place,
+                    "is a value of a resource, or a secret; allowed: a plain value, because the fleet is "
+                    f"proved at preview; fix: write it out; a kubeconfig goes into {KUBECONFIGS}",
+                )
+            self.outputs[place] = pulumi.Output.from_input(cast("pulumi.Input[str]", value))
+            return {"stack": THIS_PROGRAM, "output": place}
+        if isinstance(value, Mapping):
+            fields = cast("Mapping[str, object]", value)
+            return {
+                key: self.read(item, f"{place}.{key}", [*self._below(types, key)])
+                for key, item in fields.items()
+            }
+        if isinstance(value, list):
+            items = [kind["items"] for kind in types if "items" in kind]
+            return [
+                self.read(item, f"{place}[{i}]", items) for i, item in enumerate(cast("list[object]", value))
+            ]
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    def _below(self, types: Iterable[Mapping[str, Any]], key: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the types of a value under a key."""
+        for kind in types:
+            if "oneOf" in kind:
+                yield from self._below(kind["oneOf"], key)
+            elif "additionalProperties" in kind:
+                yield kind["additionalProperties"]
+            elif found := self.schema["types"].get(str(kind.get("$ref")).removeprefix("#/types/")):
+                yield _type_of(found.get("properties", {}), key)
+
+
+def _type_of(properties: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the type of a property; Outputs can stand anywhere in arguments of the provider's resource."""
+    return _ARGUMENTS if key == "extra" else properties.get(key, {})
 
 
 def _kubeconfig(given: pulumi.Input[Mapping[str, pulumi.Input[str]]], key: str) -> pulumi.Output[str]:

@@ -14,6 +14,7 @@ from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet import FleetSettings
 from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.parsing import FLEET, sections
+from dra_fleet.model.settings import StackOutput
 
 PACKAGE: Final = KEY.partition(":")[0]
 VERSION: Final = version("dra-fleet")
@@ -30,6 +31,7 @@ LANGUAGES: Final[Mapping[str, Mapping[str, Any]]] = {
 _ANY: Final[Mapping[str, Any]] = {"$ref": "pulumi.json#/Any"}
 _MAP: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": _ANY}
 _REFERENCE: Final = "#/$defs/"
+_OUTPUT: Final[Mapping[str, str]] = {"$ref": f"{_REFERENCE}{StackOutput.__name__}"}
 _OF_CLUSTER: Final = "cloud"
 _PRIMITIVES: Final = frozenset({"string", "integer", "number", "boolean"})
 
@@ -136,13 +138,13 @@ class _Types:
         return self.written[token(name)]
 
     def of(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return the type of a property. All are plain values, because the proof reads them.
+        """Return the type of a property: a plain value, if the proof reads it.
 
         Args:
             value: JSON Schema of the property.
             name: Name for an enum of the property.
         """
-        return {**self._of(value, name), "plain": True}
+        return {"plain": True, **self._of(value, name)}
 
     def _of(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
         if "$ref" in value:
@@ -150,6 +152,8 @@ class _Types:
         if "enum" in value:
             return self._enum(value["enum"], name)
         options = [one for one in value.get("anyOf", value.get("oneOf", ())) if one.get("type") != "null"]
+        if _OUTPUT in options and any(one.get("type") == "string" for one in options):
+            return {"type": "string", "plain": False}  # of other resources, other stacks' outputs among them
         if options:
             return self._union(value, options, name)
         return self._value(value, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
@@ -40,10 +40,12 @@ class ClusterArgs:
     Attributes:
         plan: plan of the cluster, with its settings and its pools.
         logins: those of the whole program, where there is one.
+        outputs: Outputs of this program by the references that the plan's settings have for them.
     """
 
     plan: ClusterPlan
     logins: Logins | None = None
+    outputs: Mapping[str, pulumi.Output[str]] = field(default_factory=dict[str, pulumi.Output[str]])
 
 
 class Platform(pulumi.ComponentResource, ABC):
@@ -92,7 +94,7 @@ class Platform(pulumi.ComponentResource, ABC):
         name: str,
         inputs: Mapping[str, Any],
         opts: pulumi.ResourceOptions | None = None,
-        additions: Mapping[str, Additions] | None = None,
+        args: ClusterArgs | None = None,
     ) -> None:
         """Register the component.
 
@@ -100,9 +102,11 @@ class Platform(pulumi.ComponentResource, ABC):
             name: the cluster's name.
             inputs: plain values that say what was asked for; previews show them and policies check them.
             opts: for the component alone; children take theirs from `child_opts`.
-            additions: tags and arguments of its pools by name, and of the cluster under "".
+            args: of a cluster that a cloud creates or that is adopted there.
         """
-        self.additions = additions or {}
+        if args is not None:
+            self.additions = args.plan.additions
+            self._referred.update(args.outputs)
         self.elsewhere = StackOutputs(name, self, self._referred)
         self._cluster = name
         super().__init__(
@@ -145,8 +149,8 @@ class Platform(pulumi.ComponentResource, ABC):
 
     @classmethod
     @abstractmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
-        """Read the secrets the plan names, and say how to declare the cluster. Makes no resource yet."""
+    def planned(cls, args: ClusterArgs, secret: SecretReader) -> Declaration:
+        """Read the secrets that the plan names, and return how to declare the cluster."""
 
     def admit(self, logins: Logins | None, login: pulumi.Output[str] | None = None) -> None:
         """Let what is made from here on wait until the program's logins are known to be the right ones.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import yaml
 from dra_fleet import clouds
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.environment import environment
+from dra_fleet.rehearsal.providers import cloud_plugin
 from dra_fleet.rehearsal.tools import for_language, recipes
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ class YamlProgram:
             "resources": resources,
             "outputs": outputs,
         }
-        (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(program), encoding="utf-8")
+        text = yaml.safe_dump(json.loads(json.dumps(program)))  # without aliases
+        (self.folder / "Pulumi.yaml").write_text(text, encoding="utf-8")
 
     def run(self, *arguments: str, stderr: int = subprocess.STDOUT) -> subprocess.CompletedProcess[str]:
         """Run the engine; both outputs come back as one text."""
@@ -179,6 +182,38 @@ def test_a_cluster_with_its_pools_and_a_wrong_input(program: YamlProgram) -> Non
     assert refused.returncode != 0
     assert "dra-fleet:index:Cluster resource 'lab' has a problem: 1 error in the stack" in refused.stdout
     assert "hgx-h100-8" in refused.stdout
+
+
+def test_a_subnet_can_be_an_output_of_another_resource(with_clusters: YamlProgram) -> None:
+    program = with_clusters
+    providers.install(Path(program.environment["PULUMI_HOME"]), Path(sys.executable), cloud_plugin("aks"))
+    common: dict[str, Any] = {
+        "owner": "ml",
+        "environment": "development",
+        "kubernetes": "1.36",
+        "drivers": {},
+    }
+    node = {"machine": "hgx-h100-8", "nodes": {"min": 1, "max": 1}, "nodeSelector": {"pool": "h100"}}
+    other = {
+        "type": "dra-fleet:index:ExistingCluster",
+        "properties": {**common, "kubeconfig": "of the site", "pools": {"h100": node}},
+    }
+    aks = {
+        "type": "dra-fleet:index:AksCluster",
+        "properties": {
+            **common,
+            "region": "westeurope",
+            "access": {"authorizedRanges": ["203.0.113.0/24"]},
+            "create": {"resourceGroup": "ml", "subnet": '${other.kubeconfigs["other"]}'},
+            "pools": {"a10": {"machine": "Standard_NV6ads_A10_v5", "nodes": {"min": 1, "max": 1}}},
+        },
+    }
+    program.write({"other": other, "ml": aks})
+    done = program.run("preview", "--json", stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    steps = json.loads(done.stdout)["steps"]
+    (pool,) = (step["newState"] for step in steps if step["urn"].endswith("AgentPool::ml-a10"))
+    assert pool["inputs"]["vnetSubnetID"] == "[secret]"  # as the output that it is
 
 
 def test_the_engine_reads_the_schema_of_the_folder(program: YamlProgram) -> None:

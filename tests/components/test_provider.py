@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any, cast
 import pulumi
 import pytest
 from pulumi.output import UNKNOWN
+from pulumi.runtime import rpc
 
 from components.provider import made, schema
 from dra_fleet import clouds
 from dra_fleet.fleet import FleetSettings
 from dra_fleet.testing import Secret
+from tests.components.clouds.aks.test_aks import azure
 
 if TYPE_CHECKING:
     from dra_fleet.testing import Recorder
+
+__all__ = ["azure"]
 
 FLEET = "dra-fleet:index:Fleet"
 POOL = {"machine": "hgx-h100-8", "nodes": {"min": 1.0, "max": 1.0}, "nodeSelector": {"pool": "h100"}}
@@ -65,6 +69,42 @@ def test_a_value_that_no_preview_knows_is_refused_by_its_place(value: object, re
         "is a value of a resource, or a secret; allowed: a plain value, because the fleet is proved at "
         "preview; fix: write it out; a kubeconfig goes into kubeconfigs"
     )
+
+
+AKS: dict[str, Any] = {
+    "owner": "ml",
+    "environment": "development",
+    "kubernetes": "1.36",
+    "region": "westeurope",
+    "access": {"authorizedRanges": ["203.0.113.0/24"]},
+    "drivers": {},
+    "pools": {"a10": {"machine": "Standard_NV6ads_A10_v5", "nodes": {"min": 1.0, "max": 1.0}}},
+}
+
+
+def test_values_that_the_proof_does_not_need_can_be_outputs_of_other_resources(azure: Recorder) -> None:
+    create = {"resourceGroup": "ml", "subnet": pulumi.Output.from_input("of the program")}
+    extra = {"diskEncryptionSetID": pulumi.Output.from_input("of a key")}
+    given = {**AKS, "create": create, "extra": extra}
+    azure.run(lambda: made("ml", "dra-fleet:index:AksCluster", given))
+    pool = azure.only("azure-native:containerservice:AgentPool")
+    assert pool.inputs["vnetSubnetID"] == "of the program"
+    cluster = azure.only("azure-native:containerservice:ManagedCluster")
+    assert cluster.inputs["diskEncryptionSetID"] == "of a key"
+
+
+def test_an_output_of_another_resource_may_be_unknown_at_preview(azure: Recorder) -> None:
+    given = {**AKS, "create": {"resourceGroup": "ml", "subnet": UNKNOWN}}
+    azure.run(lambda: made("ml", "dra-fleet:index:AksCluster", given))
+    pool = azure.only("azure-native:containerservice:AgentPool")
+    assert pool.inputs["vnetSubnetID"] == rpc.UNKNOWN
+
+
+def test_an_output_in_chart_values_is_refused(recorder: Recorder) -> None:
+    drivers = {"nvidia": {"version": "0.5.0", "values": {"image": pulumi.Output.from_input("of a registry")}}}
+    with pytest.raises(pulumi.InputPropertyError) as refused:
+        recorder.run(lambda: made("ml", "dra-fleet:index:AksCluster", {**AKS, "drivers": drivers}))
+    assert refused.value.property_path == "drivers.nvidia.values.image"
 
 
 def test_a_kubeconfig_that_is_named_must_be_given(recorder: Recorder) -> None:

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     )
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
-    from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 
@@ -281,7 +280,7 @@ class AckCluster(Platform):
                 "adopted": adopt is not None,
             },
             opts,
-            plan.additions,
+            args,
         )
         alibaba = pulumi_alicloud.Provider(
             logical(name, "alicloud"),
@@ -318,10 +317,10 @@ class AckCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
+    def planned(cls, args: ClusterArgs, secret: SecretReader) -> Declaration:
         """Return how to declare the cluster; no secret is needed."""
         del secret
-        return lambda opts: cls(plan.name, ClusterArgs(plan=plan, logins=logins), opts)
+        return lambda opts: cls(args.plan.name, args, opts)
 
     def _login(
         self, name: str, account: str | None, alibaba: pulumi_alicloud.Provider

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     )
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
-    from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
 
 
@@ -310,7 +309,7 @@ class AksCluster(Platform):
                 "adopted": adopt is not None,
             },
             opts,
-            plan.additions,
+            args,
         )
         azure = pulumi_azure_native.Provider(
             logical(name, "azure"),
@@ -337,10 +336,10 @@ class AksCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
+    def planned(cls, args: ClusterArgs, secret: SecretReader) -> Declaration:
         """Return how to declare the cluster; no secret is needed."""
         del secret
-        return lambda opts: cls(plan.name, ClusterArgs(plan=plan, logins=logins), opts)
+        return lambda opts: cls(args.plan.name, args, opts)
 
     @classmethod
     def beside_pools(cls, plan: ClusterPlan) -> object:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.eks.settings import AdoptEks, CreateEks, EksAccess, EksClusterSettings, SmallNetwork
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
-    from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
 
 
@@ -272,7 +271,7 @@ class EksCluster(Platform):
                 "adopted": adopt is not None,
             },
             opts,
-            plan.additions,
+            args,
         )
         aws = pulumi_aws.Provider(
             logical(name, "aws"),
@@ -302,10 +301,10 @@ class EksCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
+    def planned(cls, args: ClusterArgs, secret: SecretReader) -> Declaration:
         """Return how to declare the cluster; no secret is needed."""
         del secret
-        return lambda opts: cls(plan.name, ClusterArgs(plan=plan, logins=logins), opts)
+        return lambda opts: cls(args.plan.name, args, opts)
 
     def _login(self, name: str, account: str | None, aws: pulumi_aws.Provider) -> pulumi.Output[str] | None:
         if account is None:

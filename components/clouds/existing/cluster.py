@@ -22,10 +22,8 @@ from ..platform import Platform
 if TYPE_CHECKING:
     import pulumi_kubernetes
 
-    from dra_fleet.model.plan import ClusterPlan
-
     from ..logins import Logins
-    from ..platform import Declaration, SecretReader
+    from ..platform import ClusterArgs, Declaration, SecretReader
 
 USUAL_PLACES = ""
 """Makes the provider look at $KUBECONFIG and ~/.kube/config itself.
@@ -83,20 +81,21 @@ class ExistingCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
+    def planned(cls, args: ClusterArgs, secret: SecretReader) -> Declaration:
         """Take the kubeconfig's source from the plan."""
+        plan = args.plan
         match plan.kubeconfig:
             case KubeconfigFile() as source:
-                args = ExistingClusterArgs(
+                own = ExistingClusterArgs(
                     kubernetes=plan.kubernetes, context=source.context, file=source.file
                 )
             case KubeconfigSecret() as source:
-                args = ExistingClusterArgs(kubernetes=plan.kubernetes, content=secret(source.secret))
+                own = ExistingClusterArgs(kubernetes=plan.kubernetes, content=secret(source.secret))
             case StackOutput() as source:
-                args = ExistingClusterArgs(kubernetes=plan.kubernetes, source=source)
+                own = ExistingClusterArgs(kubernetes=plan.kubernetes, source=source)
             case None:
                 raise TypeError(f"cluster {plan.name} is planned without a kubeconfig")
-        return lambda opts: cls(plan.name, replace(args, logins=logins), opts)
+        return lambda opts: cls(plan.name, replace(own, logins=args.logins), opts)
 
     def _content(self, name: str, args: ExistingClusterArgs) -> pulumi.Output[str] | None:
         if args.content is not None:

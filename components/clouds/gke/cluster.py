@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.gke.settings import AdoptGkeCluster, CreateGkeCluster, GkeAccess, GkeClusterSettings
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
-    from ..logins import Logins
     from ..platform import ClusterMade, Declaration, SecretReader
 
 
@@ -166,7 +165,7 @@ class GkeCluster(Platform):
                 "adopted": adopt is not None,
             },
             opts,
-            plan.additions,
+            args,
         )
         google = pulumi_gcp.Provider(
             logical(name, "google"),
@@ -191,10 +190,10 @@ class GkeCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
+    def planned(cls, args: ClusterArgs, secret: SecretReader) -> Declaration:
         """Return how to declare the cluster; no secret is needed."""
         del secret
-        return lambda opts: cls(plan.name, ClusterArgs(plan=plan, logins=logins), opts)
+        return lambda opts: cls(args.plan.name, args, opts)
 
     @classmethod
     def beside_pools(cls, plan: ClusterPlan) -> object:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     # The type checker reads the folders of a checkout where they stand.
     from components.clouds.kubeconfig import kubeconfig_with
     from components.clouds.logins import Logins
-    from components.clouds.platform import Declaration, Platform, SecretReader
+    from components.clouds.platform import ClusterArgs, Declaration, Platform, SecretReader
     from components.core.identity import logical
-    from dra_fleet.model.plan import ClusterPlan, PoolPlan
+    from dra_fleet.model.plan import PoolPlan
 else:
     from dra_fleet.components.clouds.kubeconfig import kubeconfig_with
     from dra_fleet.components.clouds.platform import Platform
@@ -81,11 +81,11 @@ class MeadowCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
+    def planned(cls, args: ClusterArgs, secret: SecretReader) -> Declaration:
         """Take the minor and the pools from the plan; it needs no secret."""
         del secret
-        args = MeadowClusterArgs(kubernetes=plan.kubernetes, pools=plan.pools, logins=logins)
-        return lambda opts: cls(plan.name, args, opts)
+        own = MeadowClusterArgs(kubernetes=args.plan.kubernetes, pools=args.plan.pools, logins=args.logins)
+        return lambda opts: cls(args.plan.name, own, opts)
 
 
 def _pool(plane: ControlPlane, plan: PoolPlan) -> dict[str, pulumi.Input[object]]:
