@@ -76,12 +76,13 @@ def unwrapped(text: str) -> str:
     ("cloud", "fleet", "adopt", "output"),
     [
         ("aks", vgpu(), {"resourceGroup": "theirs", "name": "old"}, AZURE),
-        ("gke", l4(), {"name": "old"}, GOOGLE),
-        (
+        pytest.param("gke", l4(), {"name": "old"}, GOOGLE, marks=pytest.mark.full),
+        pytest.param(
             "eks",
             h100(),
             {"name": "old", "subnets": {"us-east-1a": "subnet-0000000a", "us-east-1b": "subnet-0000000b"}},
             AWS,
+            marks=pytest.mark.full,
         ),
     ],
 )

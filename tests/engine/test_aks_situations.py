@@ -85,6 +85,7 @@ def test_what_the_hardware_file_says_azure_lacks_is_refused_in_azure_s_words(
     assert output in up.err
 
 
+@pytest.mark.full
 def test_a_killed_simulator_loses_nothing_and_the_state_holds_no_secret(own_rehearsed: Rehearsed) -> None:
     file = stack_file(own_rehearsed.files)
     first = own_rehearsed.run("rehearse", "up", str(file), "--json")
@@ -109,6 +110,7 @@ def aks_token(home: Path) -> str:
         return str(json.loads(store.execute(query).fetchone()[0])["token"])
 
 
+@pytest.mark.full
 def test_a_simulator_killed_while_a_cluster_is_made_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
     file = stack_file(own_rehearsed.files)
     started = own_rehearsed.start("rehearse", "up", str(file))

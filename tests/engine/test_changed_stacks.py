@@ -141,6 +141,7 @@ def test_a_wrong_stack_file_shows_every_error_and_changes_nothing(rehearsed: Reh
     assert rehearsed.state("variation") == before
 
 
+@pytest.mark.full
 def test_a_killed_run_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
     stack = str(own_rehearsed.stack_file())
     started = own_rehearsed.start("rehearse", "up", stack)
@@ -191,6 +192,7 @@ def interrupt_upgrade(rehearsed: Rehearsed, release: str) -> None:
     asyncio.run(leave())
 
 
+@pytest.mark.full
 def test_a_run_that_was_killed_while_helm_worked_names_the_release_and_the_way_out(
     own_rehearsed: Rehearsed,
 ) -> None:

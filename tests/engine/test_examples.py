@@ -20,13 +20,9 @@ pytestmark = pytest.mark.engine
 
 HELD = {
     "s02-aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
-    "s03-aks-strategies": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),
     "s06-eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
-    "s07-eks-ultraserver": ("ultra", "v1.35.2-eks-f69f56f", {"pretrain": 2}),
     "s04-gke-cel": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
     "s05-gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
-    "s08-ack": ("asia", "v1.36.2-aliyun.1", {"pod1": 2}),
-    "s11-shared-gpu": ("shared", "v1.36.3-gke.1089000", {"notebooks": 4}),
     "s09-existing-cluster": ("edge", "v1.36.3", {"render": 4}),
     "s12-sharing": (
         "claimed",
@@ -34,13 +30,17 @@ HELD = {
         {"exclusive": 1, "partitioned": 1, "sliced": 2, "mps": 2, "vgpu": 1},
     ),
     "s16-amd": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
-    "s16-network-cards": ("edge", "v1.36.3", {"gateway": 4, "workers": 3}),
-    "s16-gke-network-cards": ("train", "v1.36.3-gke.1089000", {"pretrain": 2}),
-    "own-catalogue/own": ("lab", "v1.36.3", {"train": 4}),
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }
 """By example: its cluster, what the cluster's /version says, and the copies of each workload."""
 CHECKED_AT_LENGTH = {
+    "s03-aks-strategies": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),
+    "s07-eks-ultraserver": ("ultra", "v1.35.2-eks-f69f56f", {"pretrain": 2}),
+    "s08-ack": ("asia", "v1.36.2-aliyun.1", {"pod1": 2}),
+    "s11-shared-gpu": ("shared", "v1.36.3-gke.1089000", {"notebooks": 4}),
+    "s16-network-cards": ("edge", "v1.36.3", {"gateway": 4, "workers": 3}),
+    "s16-gke-network-cards": ("train", "v1.36.3-gke.1089000", {"pretrain": 2}),
+    "own-catalogue/own": ("lab", "v1.36.3", {"train": 4}),
     "s10-capacity": ("lab", "v1.36.3", {"train": 12}),
     "s11-part-of-a-gpu": ("parts", "v1.35.8-gke.1036000", {"notebooks": 3}),
     "s13-topology": ("lab", "v1.36.3", {"train-pair": 8}),
@@ -52,7 +52,7 @@ CHECKED_AT_LENGTH = {
     "s17-utilisation": ("lab", "v1.36.3", {"on-parts": 28, "on-whole-gpus": 4}),
     "production": ("training", "v1.35.2-eks-f69f56f", {"train": 1}),
 }
-"""Examples for `make test-full` only: other tests cover their clouds, or Kueue must be built."""
+"""Examples for `make test-full` only: other tests cover their clouds and drivers."""
 
 
 def test_no_example_is_omitted() -> None:

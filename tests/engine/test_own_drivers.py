@@ -98,6 +98,7 @@ def not_started(rehearsed: Rehearsed, stack: Path) -> str:
     return " ".join(line for cluster in output.values() for line in cluster["plugins_not_started"])
 
 
+@pytest.mark.full
 def test_what_a_program_by_path_does_wrong_is_named_and_nothing_of_it_stays(short: Rehearsed) -> None:
     def up(how: str) -> Finished:
         program = made_up(short.files, how)

@@ -95,6 +95,7 @@ def test_a_plan_applies_what_was_reviewed_and_refuses_a_changed_stack(rehearsed:
     assert "lab-train-pair" not in " ".join(declared(rehearsed.state("variation")))
 
 
+@pytest.mark.full
 def test_a_secret_of_the_stack_is_in_no_file_of_its_review(rehearsed: Rehearsed) -> None:
     rehearsed.up(rehearsed.stack_file())
     project = rehearsed.home / "projects" / "dra-fleet" / "variation"

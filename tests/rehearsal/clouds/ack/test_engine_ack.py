@@ -49,6 +49,7 @@ def login(outputs: dict[str, str]) -> str:
     )
 
 
+@pytest.mark.full
 def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

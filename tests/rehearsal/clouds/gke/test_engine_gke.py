@@ -37,6 +37,7 @@ async def seen_by(kubeconfig: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.full
 def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
