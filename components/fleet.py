@@ -96,6 +96,7 @@ def build(
     opts: pulumi.ResourceOptions | None = None,
     *,
     hooks: pulumi.ResourceHookBinding | None = None,
+    job_hooks: pulumi.ResourceHookBinding | None = None,
     outputs: Mapping[str, pulumi.Output[str]] = MappingProxyType({}),
 ) -> Outputs:
     """Declare everything the plan asks for.
@@ -105,6 +106,7 @@ def build(
         secret: reads a secret configuration value by its key. All are read before the first resource is made.
         opts: the clusters' parent, and what they come after; the stack and nothing unless given.
         hooks: of the drivers' releases.
+        job_hooks: of the workloads that are Jobs.
         outputs: Outputs of this program by the references that the settings have for them.
 
     Raises:
@@ -125,7 +127,7 @@ def build(
     try:
         for cluster, declare in zip(plan.clusters, declarations, strict=True):
             platform = declare(protection)
-            clusters[cluster.name] = _fill(platform, cluster, identity, hooks)
+            clusters[cluster.name] = _fill(platform, cluster, identity, hooks, job_hooks)
             if protected:
                 _protect(platform, cluster.name, opts)
             if platform.kubeconfig is not None:
@@ -148,7 +150,11 @@ def _protect(platform: Platform, name: str, opts: pulumi.ResourceOptions | None)
 
 
 def _fill(
-    platform: Platform, plan: ClusterPlan, identity: Identity, hooks: pulumi.ResourceHookBinding | None
+    platform: Platform,
+    plan: ClusterPlan,
+    identity: Identity,
+    hooks: pulumi.ResourceHookBinding | None,
+    job_hooks: pulumi.ResourceHookBinding | None,
 ) -> Exported:
     """Put into a cluster what it is planned to hold: each part after those that it names or needs."""
     namespaces = _namespaces(platform, plan, identity)
@@ -173,13 +179,14 @@ def _fill(
         )
         name = logical(plan.name, workload.name)
         gang = _gang(name, plan.kubernetes, workload, identity, platform.member_opts(there.needed(workload)))
-        (WorkloadJob if workload.runs.kind == "Job" else workload_deployment)(
-            name,
-            replace(
-                _workload_args(workload, identity, templates, claims, domains, runs=workload.runs), gang=gang
-            ),
-            opts,
+        args = replace(
+            _workload_args(workload, identity, templates, claims, domains, runs=workload.runs), gang=gang
         )
+        if workload.runs.kind == "Job":
+            hooked = pulumi.ResourceOptions(hooks=job_hooks)
+            WorkloadJob(name, args, pulumi.ResourceOptions.merge(opts, hooked))
+        else:
+            workload_deployment(name, args, opts)
     return cluster_outputs(plan, templates, claims, domains)
 
 

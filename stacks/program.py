@@ -14,6 +14,7 @@ import pulumi
 from dra_fleet.core.findings.errors import KEY, ExpectedError
 from dra_fleet.fleet import SettingsError, SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.proof.answer.messages import STRICT
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
             /,
             *,
             hooks: pulumi.ResourceHookBinding | None = None,
+            job_hooks: pulumi.ResourceHookBinding | None = None,
         ) -> DeclaredFleet:
             """Declare them.
 
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
                 plan: the whole stack.
                 secret: reads a secret configuration value by its key.
                 hooks: of the drivers' releases.
+                job_hooks: of the workloads that are Jobs.
             """
             ...
 
@@ -77,7 +80,8 @@ def run(build: Build) -> None:
         for warning in (*plan.warnings, *proof.warnings):
             pulumi.log.warn(warning)
         proof.require()
-        fleet = build(plan, secret, hooks=removal.hooks)
+        strict = plan.environment == STRICT
+        fleet = build(plan, secret, hooks=removal.hooks, job_hooks=removal.job_hooks if strict else None)
         removal.reach(plan, fleet.kubeconfigs)
         fleet.export()
     except (ExpectedError, DoesNotFit) as wrong:

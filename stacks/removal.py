@@ -1,11 +1,11 @@
-"""The removal of drivers: a hook that waits for pods with their devices, and checks that block no destroy."""
+"""Hooks before the deletion of drivers and Jobs: pods keep the devices that they use."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pulumi
 
@@ -13,17 +13,23 @@ from dra_fleet import drivers
 from dra_fleet.model.settings import KubeconfigFile
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from lightkube.config.kubeconfig import SingleConfig
 
+    from dra_fleet.clusters.client import KubeApi
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
+
+T = TypeVar("T")
 
 # The Kubernetes client is imported when a release is deleted; no other run needs it.
 
 HOOK: Final = "dra-fleet: wait for pods with devices"
 """The name in the state. It stays, because the engine finds the hook of a deleted release by it."""
 WAIT_SECONDS: Final = 60.0
+JOB_HOOK: Final = "dra-fleet: keep running Jobs"
+ACCEPT: Final = "replacement"
+"""The key under `accept` of a workload."""
 KUBECONFIG_SECONDS: Final = 5.0
 """How long to wait for the kubeconfig of a cluster. It has no value until the cluster is replaced, and the
 engine replaces the cluster only after it has deleted the cluster's releases."""
@@ -36,16 +42,26 @@ class PodsHoldDevicesError(Exception):
     """Pods still have devices of a driver whose release is to be deleted."""
 
 
+class JobRunsError(Exception):
+    """The replacement of a Job would end its pods."""
+
+
 class Removal:
-    """The hook before the deletion of a driver's release.
+    """The hooks before the deletion of drivers' releases and of Jobs.
+
+    Create it before anything can stop the program: the state names the hooks, and the engine deletes nothing
+    without them.
 
     Attributes:
-        hooks: The binding for releases. Create it before anything can stop the program: the state names the
-            hook, and the engine deletes no such release without it.
+        hooks: The binding for releases.
+        job_hooks: The binding for Jobs.
     """
 
     def __init__(self) -> None:
         self.hooks = pulumi.ResourceHookBinding(before_delete=[pulumi.ResourceHook(HOOK, self.wait)])
+        self.job_hooks = pulumi.ResourceHookBinding(
+            before_delete=[pulumi.ResourceHook(JOB_HOOK, self.keep_running)]
+        )
         self._clusters: Mapping[str, ClusterPlan] = {}
         self._kubeconfigs: Mapping[str, pulumi.Output[str]] = {}
 
@@ -65,13 +81,13 @@ class Removal:
         Raises:
             PodsHoldDevicesError: The time is up; the message names the pods.
         """
+        from dra_fleet.clusters.releases import wait_for_pods  # noqa: PLC0415
+
         publishers = self._publishers(str((args.old_inputs or {}).get("chart", "")))
         if not publishers:
             return
-        cluster = max(
-            (name for name in self._clusters if args.name.startswith(f"{name}-")), key=len, default=""
-        )
-        pods, unread = await self._remaining(cluster, publishers)
+        cluster = self._cluster_of(args)
+        pods, unread = await self._read(cluster, lambda api: wait_for_pods(api, publishers, WAIT_SECONDS), [])
         if unread:
             pulumi.log.warn(f"{args.name} is deleted without a check for pods with its devices: {unread}")
         if pods:
@@ -81,21 +97,51 @@ class Removal:
                 "delete them, then run the command again"
             )
 
-    async def _remaining(self, cluster: str, publishers: Collection[str]) -> tuple[list[str], str]:
-        """Return the pods that still have devices when the time is up, and why they cannot be read."""
+    async def keep_running(self, args: pulumi.ResourceHookArgs) -> None:
+        """Refuse to replace a Job with unfinished pods, unless the stack file accepts it.
+
+        A Job that is removed from the stack file is deleted.
+
+        Raises:
+            JobRunsError: The Job has unfinished pods.
+        """
+        cluster = self._cluster_of(args)
+        plan = self._clusters.get(cluster)
+        name = args.name.removeprefix(f"{cluster}-")
+        job = next((item for item in plan.workloads if item.name == name), None) if plan else None
+        if job is None or ACCEPT in job.accept or is_destroy():
+            return
+        name_there = str(args.old_outputs["metadata"]["name"]) if args.old_outputs else ""
+        found, unread = await self._read(
+            cluster, lambda api: api.find("batch/v1", "Job", name_there, job.namespace), None
+        )
+        active = found["status"].get("active", 0) if found else 0
+        if unread:
+            pulumi.log.warn(f"{args.name} is replaced without a check for its pods: {unread}")
+        if active:
+            raise JobRunsError(
+                f"workload {name} in cluster {cluster} has {active} unfinished pods, and this change "
+                "replaces the Job and ends them; wait until they have finished, or accept it in the stack "
+                f"file: workloads.{name}.accept: {{{ACCEPT}: the reason}}"
+            )
+
+    def _cluster_of(self, args: pulumi.ResourceHookArgs) -> str:
+        return max((name for name in self._clusters if args.name.startswith(f"{name}-")), key=len, default="")
+
+    async def _read(self, cluster: str, read: Callable[[KubeApi], Awaitable[T]], unread: T) -> tuple[T, str]:
+        """Return what a function reads in a cluster, and why the cluster cannot be read."""
         import httpx2  # noqa: PLC0415
 
         from dra_fleet.clusters.client import ApiError, KubeApi  # noqa: PLC0415
         from dra_fleet.clusters.credentials import KubeconfigError  # noqa: PLC0415
-        from dra_fleet.clusters.releases import wait_for_pods  # noqa: PLC0415
 
         if not cluster:
-            return [], "the stack file has no such cluster"
+            return unread, "the stack file has no such cluster"
         try:
             async with KubeApi.connect(await self._kubeconfig(cluster)) as api:
-                return await wait_for_pods(api, publishers, WAIT_SECONDS), ""
+                return await read(api), ""
         except (httpx2.TransportError, ApiError, KubeconfigError) as error:
-            return [], f"cluster {cluster} cannot be read: {str(error) or type(error).__name__}"
+            return unread, f"cluster {cluster} cannot be read: {str(error) or type(error).__name__}"
 
     async def _kubeconfig(self, name: str) -> SingleConfig:
         from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig  # noqa: PLC0415

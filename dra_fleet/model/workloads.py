@@ -10,7 +10,7 @@ from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey,
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import SettingsModel
 
-Accepted = Literal["order", "unknown", "isolation"]
+Accepted = Literal["order", "unknown", "isolation", "replacement"]
 DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"
 
 
@@ -79,9 +79,9 @@ class DemandSettings(SettingsModel):
         Mapping[Accepted, Annotated[str, Field(min_length=1)]],
         Field(
             description=(
-                "Reason to accept a weaker verdict in production, by kind: `order` (a pod can wait in "
-                "some order of arrival), `unknown` (a value is unknown before the device exists), "
-                "`isolation` (pods share a device without isolation)"
+                "Reason to accept a risk in production, by kind: `order` (a pod can wait in some order of "
+                "arrival), `unknown` (a value is unknown before the device exists), `isolation` (pods share "
+                "a device without isolation), `replacement` (a change ends the running pods of a Job)"
             )
         ),
     ] = Field(default_factory=dict[Accepted, str])

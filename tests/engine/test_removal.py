@@ -238,3 +238,27 @@ async def delete_pod(home: Home) -> None:
                 return
             await asyncio.sleep(0.5)
         pytest.fail("the pod never ended")
+
+
+@pytest.mark.full
+def test_a_running_job_in_production_is_replaced_only_if_the_stack_file_accepts_it(
+    own_rehearsed: Rehearsed,
+) -> None:
+    def changed(fleet: Settings) -> None:
+        fleet["environment"] = "production"
+        for workload in fleet["workloads"].values():
+            workload["image"] = "registry.k8s.io/pause:3.9"
+
+    def accepted(fleet: Settings) -> None:
+        changed(fleet)
+        for name, workload in fleet["workloads"].items():
+            workload["accept"] = {"replacement": f"{name} is a test"}
+
+    def production(fleet: Settings) -> None:
+        fleet["environment"] = "production"
+
+    assert own_rehearsed.up(own_rehearsed.stack_file(production))["all_allocated"] is True
+    refused = own_rehearsed.run("rehearse", "up", str(own_rehearsed.stack_file(changed)))
+    assert refused.code == 1
+    assert "unfinished pods, and this change replaces the Job" in refused.err
+    assert own_rehearsed.up(own_rehearsed.stack_file(accepted))["all_allocated"] is True

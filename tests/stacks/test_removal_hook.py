@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import Mock
 
 import psutil
 import pulumi
 import pytest
 
+from dra_fleet.clusters.client import KubeApi
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
@@ -55,6 +57,72 @@ def deletion(name: str, chart: str) -> pulumi.ResourceHookArgs:
         type="kubernetes:helm.sh/v3:Release",
         old_inputs={"chart": chart},
     )
+
+
+class Cluster:
+    """A cluster whose Jobs all have the same number of unfinished pods."""
+
+    def __init__(self, active: int) -> None:
+        self.active = active
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def find(self, version: str, kind: str, name: str, namespace: str) -> dict[str, Any]:
+        assert (version, kind, name, namespace) == ("batch/v1", "Job", "render-1a2b", "gpu-workloads")
+        return {"status": {"active": self.active} if self.active else {}}
+
+
+def replaced(
+    plan: FleetPlan, monkeypatch: pytest.MonkeyPatch, *, active: int, workload: str = "render"
+) -> None:
+    """Run the hook before the deletion of a Job."""
+    monkeypatch.setattr(pulumi, "ResourceHook", Mock())
+    monkeypatch.setattr(KubeApi, "connect", Mock(return_value=Cluster(active)))
+    monkeypatch.setattr("dra_fleet.clusters.credentials.read_kubeconfig", Mock())
+    [cluster] = plan.clusters
+    args = pulumi.ResourceHookArgs(
+        urn=f"urn:pulumi:dev::x::kubernetes:batch/v1:Job::{cluster.name}-{workload}",
+        id="x",
+        name=f"{cluster.name}-{workload}",
+        type="kubernetes:batch/v1:Job",
+        old_outputs={"metadata": {"name": "render-1a2b"}},
+    )
+
+    async def run() -> None:
+        hook = removal.Removal()
+        hook.reach(plan, {cluster.name: pulumi.Output.from_input("of the cluster")})
+        await hook.keep_running(args)
+
+    asyncio.run(run())
+
+
+def test_a_job_with_unfinished_pods_is_not_replaced(plan: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(removal.JobRunsError) as refused:
+        replaced(plan, monkeypatch, active=3)
+    assert str(refused.value).startswith("workload render in cluster render has 3 unfinished pods")
+    assert "workloads.render.accept: {replacement: the reason}" in str(refused.value)
+
+
+def test_a_finished_job_is_replaced(plan: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced(plan, monkeypatch, active=0)
+
+
+def test_a_job_is_replaced_if_the_stack_file_accepts_it(
+    plan: FleetPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [cluster] = plan.clusters
+    workloads = tuple(replace(item, accept={"replacement": "a test run"}) for item in cluster.workloads)
+    accepted = replace(plan, clusters=(replace(cluster, workloads=workloads),))
+    replaced(accepted, monkeypatch, active=3)
+
+
+def test_a_job_that_the_stack_file_no_longer_has_is_deleted(
+    plan: FleetPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced(plan, monkeypatch, active=3, workload="gone")
 
 
 @pytest.mark.parametrize("error", ["AccessDenied", "NoSuchProcess"])
