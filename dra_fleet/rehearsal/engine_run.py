@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 from typing_extensions import TypedDict
 
+from dra_fleet.core.findings.reported import ReportedViolation, reported_violation
 from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.rehearsal.simulator.processes import CREATION_TOLERANCE, ProcessId, stop_processes
 
@@ -126,16 +127,6 @@ UNCHANGED = frozenset({"same", "read", "refresh", "read-discard", "discard"})
 FINISHED_STEPS = frozenset({"resOutputsEvent", "resOpFailedEvent"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicyFinding:
-    """A policy violation as the engine reported it."""
-
-    rule: str
-    level: str
-    message: str
-    urn: str
-
-
 @dataclass(kw_only=True)
 class EngineResult:
     """Result of one run of the engine."""
@@ -143,7 +134,7 @@ class EngineResult:
     exit_code: int = 0
     seconds: float = 0.0
     operations: Counter[str] = field(default_factory=Counter[str])
-    findings: list[PolicyFinding] = field(default_factory=list[PolicyFinding])
+    findings: list[ReportedViolation] = field(default_factory=list[ReportedViolation])
     rules: set[str] = field(default_factory=set[str])
     errors: list[str] = field(default_factory=list[str])
     text: str = ""
@@ -171,14 +162,7 @@ class EngineResult:
         if summary := event.get("summaryEvent"):
             self.operations.update(summary.get("resourceChanges") or {})
         if finding := event.get("policyEvent"):
-            self.findings.append(
-                PolicyFinding(
-                    rule=finding["policyName"],
-                    level=finding["enforcementLevel"],
-                    message=finding["message"].strip(),
-                    urn=finding.get("resourceUrn", ""),
-                )
-            )
+            self.findings.append(reported_violation(finding))
         analysed = event.get("policyAnalyzeSummaryEvent") or event.get("policyAnalyzeStackSummaryEvent")
         if analysed:
             self.rules.update(analysed.get("passed") or [])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.cli import main as cli_main
-from dra_fleet.rehearsal.engine_run import EngineResult, PolicyFinding
+from dra_fleet.core.findings.reported import ReportedViolation
+from dra_fleet.rehearsal.engine_run import EngineResult
 from dra_fleet.rehearsal.session import UpReport
 from dra_fleet.rehearsal.status import StackStatus
 
@@ -195,7 +196,14 @@ def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_up_prints_the_rule_level_and_message_of_each_finding(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finding = PolicyFinding(rule="node-require-labels", level="advisory", message="pool a lacks b", urn="u")
+    finding = ReportedViolation(
+        rule="node-require-labels",
+        pack="dra-fleet",
+        level="advisory",
+        severity="low",
+        message="pool a lacks b",
+        urn="u",
+    )
     status = StackStatus(clusters={})
     report = UpReport(
         stack="dev",

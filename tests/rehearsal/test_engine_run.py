@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.engine_run import EngineResult, PolicyFinding, run_engine
+from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
 from dra_fleet.rehearsal.simulator.processes import ProcessId
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def test_findings_and_rules_are_taken_from_the_policy_events(tmp_path: Path) -> 
         {"policyAnalyzeSummaryEvent": {"passed": ["other"], "failed": ["floor"]}},
         {"policyAnalyzeSummaryEvent": {"passed": None}},
     )
-    assert result.findings == [PolicyFinding(rule="floor", level="mandatory", message="too old", urn=URN)]
+    (found,) = result.findings
+    assert (found.rule, found.level, found.message, found.urn) == ("floor", "mandatory", "too old", URN)
     assert result.rules == {"floor", "other"}
 
 
