@@ -24,6 +24,7 @@ pytestmark = pytest.mark.slow
 
 DEV = STACKS[0]
 BOTH = PROJECT / "tests" / "data" / "stacks" / "advertisers.yaml"
+MANAGED = PROJECT / "tests" / "data" / "stacks" / "managed-aks.yaml"
 DRIVER: Final = "kubernetes:helm.sh/v3:Release"
 CLASS: Final = "kubernetes:resource.k8s.io/v1:DeviceClass"
 JOB: Final = "kubernetes:batch/v1:Job"
@@ -47,7 +48,7 @@ def rule_named(name: str) -> Rule:
 
 
 @pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
-@pytest.mark.parametrize("stack", [*STACKS, BOTH], ids=lambda stack: stack.stem)
+@pytest.mark.parametrize("stack", [*STACKS, BOTH, MANAGED], ids=lambda stack: stack.stem)
 def test_our_own_stacks_pass_the_pack(stack: Path, preview: bool, recorder: Recorder) -> None:
     resources = declared(recorder, stack, preview=preview)
     violations = check_all(MANDATORY, resources, {rule.name: rule.settings({}) for rule in MANDATORY})

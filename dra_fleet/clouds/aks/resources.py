@@ -43,6 +43,8 @@ https://learn.microsoft.com/azure/aks/supported-kubernetes-versions
 _CLASSIC: Final = r"azure:containerservice/kubernetesCluster:KubernetesCluster"
 _CLASSIC_POOL: Final = r"azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool"
 _NATIVE: Final = rf"{_GROUP}:ManagedCluster"
+_GENERIC: Final = r"azure-native:resources:Resource"
+"""A pool can be a generic resource, for fields that the provider's own type lacks."""
 _CLUSTER: Final = re.compile(rf"{_NATIVE}|{_CLASSIC}")
 _NO_DRIVER: Final = "None"
 _ENTRA: Final = ("aadProfile", "azureActiveDirectoryRoleBasedAccessControl")
@@ -123,9 +125,10 @@ def _sizes(pool: Value) -> list[Value]:
     return found or [pool.get("vmSize")]
 
 
-def _pools(kind: str, pools: str, name: str) -> PoolForm:
+def _pools(types: str, pools: str, name: str, applies: Callable[[Resource], bool] | None = None) -> PoolForm:
     return PoolForm(
-        types=re.compile(rf"{_GROUP}:{kind}"),
+        types=re.compile(types),
+        applies=applies,
         pools=pools,
         name=name,
         machine="vmSize",
@@ -168,11 +171,14 @@ def _management(resource: Resource) -> list[Value]:
         return [resource.get(*_MANAGEMENT)]
     if resource.type.endswith(":ManagedCluster"):
         return resource.properties.every("agentPoolProfiles", "*", *_MANAGEMENT)
-    # A pool as a generic resource, for fields that the provider's own type lacks.
-    kind = (resource.get("resourceType").text or "").lower()
     mode = resource.get("properties", *_MANAGEMENT[:-1], "driverMode").text
-    has_plugin = kind.endswith("agentpools") and mode != "DRA"
+    has_plugin = _is_generic_pool(resource) and mode != "DRA"
     return [resource.get("properties", *_MANAGEMENT)] if has_plugin else []
+
+
+def _is_generic_pool(resource: Resource) -> bool:
+    kind = resource.get("resourceType").text or ""
+    return kind.rpartition("/")[2].lower() == "agentpools"
 
 
 def _gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
@@ -208,6 +214,7 @@ RESOURCES = CloudResources(
         version_field(_CLASSIC, "defaultNodePool.orchestratorVersion"),
         version_field(_CLASSIC_POOL, "orchestratorVersion"),
         version_field(rf"{_GROUP}:AgentPool", "orchestratorVersion"),
+        version_field(_GENERIC, "properties.orchestratorVersion"),
     ),
     support=Support(
         by="AKS standard support",
@@ -218,8 +225,9 @@ RESOURCES = CloudResources(
     local_accounts=_local_accounts,
     public_addresses=_public_addresses,
     pools=(
-        _pools("AgentPool", "", "agentPoolName"),
-        _pools("ManagedCluster", "agentPoolProfiles.*", "name"),
+        _pools(rf"{_GROUP}:AgentPool", "", "agentPoolName"),
+        _pools(_NATIVE, "agentPoolProfiles.*", "name"),
+        _pools(_GENERIC, "properties", "", _is_generic_pool),
         _classic_pools(_CLASSIC, "defaultNodePool"),
         _classic_pools(_CLASSIC_POOL, ""),
     ),
@@ -240,7 +248,7 @@ RESOURCES = CloudResources(
     device_plugin=untold,
     known_images=untold,
     managed_plugins=ManagedPlugins(
-        types=re.compile(rf"{_GROUP}:(AgentPool|ManagedCluster)|azure-native:resources:Resource"),
+        types=re.compile(rf"{_GROUP}:(AgentPool|ManagedCluster)|{_GENERIC}"),
         places=_management,
         on="Managed",
         off="Unmanaged",

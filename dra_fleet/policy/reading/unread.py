@@ -233,7 +233,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
             r"aws:cloudcontrol/resource:Resource|aws-native:index:ExtensionResource|azapi:.*"
             r"|azure-native:resources:Resource"
         ),
-        _names(_SERVICES),
+        lambda resource: _names(_SERVICES)(resource) and not pools(resource),
     ),
     (
         "whatever its command does",

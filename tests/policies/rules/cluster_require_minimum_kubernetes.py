@@ -105,6 +105,12 @@ NATIVE_TEMPLATE = Declared(
 CASES = (
     *(sample(*each) for each in SAMPLES),
     nested(
+        "azure-native:resources:Resource",
+        {"resourceType": "agentPools", "properties": {"orchestratorVersion": "1.34"}},
+        "properties",
+        "orchestratorVersion",
+    ),
+    nested(
         "eks:index:Cluster",
         {"version": "1.35", "nodeGroupOptions": {"version": "1.35"}},
         "nodeGroupOptions",

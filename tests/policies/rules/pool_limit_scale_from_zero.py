@@ -26,6 +26,15 @@ AKS = Declared(
         "maxCount": 4,
     },
 )
+GENERIC = Declared(
+    type="azure-native:resources:Resource",
+    name="gpus",
+    properties={
+        "resourceType": "agentPools",
+        "resourceProviderNamespace": "Microsoft.ContainerService",
+        "properties": AKS.properties,
+    },
+)
 EKS = Declared(
     type="aws:eks/nodeGroup:NodeGroup",
     name="gpus",
@@ -93,6 +102,20 @@ CASES = (
                 value=0,
                 messages=(empty(AKS, "minCount", "AKS's autoscaler does not know its devices"),),
                 unknown="minCount",
+            ),
+        ),
+    ),
+    RuleCase(
+        passing=(DRIVER, GENERIC),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("properties", "minCount"),
+                value=0,
+                messages=(
+                    empty(GENERIC, "properties.minCount", "AKS's autoscaler does not know its devices"),
+                ),
+                unknown="properties.minCount",
             ),
         ),
     ),
