@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.check.references import KnownClaim
 from dra_fleet.check.resources import at, mapping, sequence
+from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.check.inventory import ClusterInventory
     from dra_fleet.check.resources import FileObject
     from dra_fleet.core.yaml_text import Path
+    from dra_fleet.model.plan import ClusterPlan
 
 _TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")
 _CHANNEL = "channel"
@@ -58,6 +60,16 @@ _WITHOUT = {
     "PodGroup": "group pods with Kueue, or use a cluster whose minor serves it",
     "DeviceTaintRule": "taint devices where the minor serves it, or cordon the node",
 }
+
+
+_GROUPING = ("Workload", "PodGroup")
+
+
+def _has_gangs(cluster: ClusterPlan) -> bool:
+    """Return True if the stack file names all feature gates that gangs need as on."""
+    gangs = kubernetes_facts().gang(cluster.kubernetes)
+    on = clouds.named(cluster.cloud).feature_gates(cluster.settings)
+    return gangs is not None and {*gangs.gates} <= {*on}
 
 
 def is_compute_domain(resource: FileObject) -> bool:
@@ -124,7 +136,7 @@ def check_companions(
         if is_compute_domain(item):
             _check_domain(item, declared, cluster)
         elif item.kind in _SERVED and is_companion(item):
-            _check_served(item, cluster.plan.kubernetes)
+            _check_served(item, cluster.plan)
 
 
 def _check_domain(item: FileObject, declared: set[tuple[str, str]], cluster: ClusterInventory) -> None:
@@ -143,7 +155,8 @@ def _check_domain(item: FileObject, declared: set[tuple[str, str]], cluster: Clu
         )
 
 
-def _check_served(item: FileObject, minor: str) -> None:
+def _check_served(item: FileObject, cluster: ClusterPlan) -> None:
+    minor = cluster.kubernetes
     number = int(minor.partition(".")[2])
     served = [version for version in _SERVED[item.kind] if version.knows(number)]
     found = next((version for version in served if version.version == item.api_version), None)
@@ -156,7 +169,7 @@ def _check_served(item: FileObject, minor: str) -> None:
             allowed=", ".join(version.version for version in served),
             fix=_WITHOUT[item.kind],
         )
-    elif not found.is_default:
+    elif not found.is_default and not (item.kind in _GROUPING and _has_gangs(cluster)):
         item.subject.warning(
             "apiVersion",
             rule="api-version",

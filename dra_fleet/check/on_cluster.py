@@ -10,6 +10,7 @@ from dra_fleet.check.companions import check_companions, claims_of_domains, clas
 from dra_fleet.check.device_objects import class_name, config_path, devices_path, expressions, requests
 from dra_fleet.check.extended_resources import ExtendedResources, report_unknown_class
 from dra_fleet.check.fitting import Fitting
+from dra_fleet.check.gangs import check_gangs
 from dra_fleet.check.pods import check_claims, pods_of
 from dra_fleet.check.references import References, references
 from dra_fleet.check.resources import at, is_about_value, keyed, mapping, sequence
@@ -101,6 +102,7 @@ def checked_on(
             if name not in selection.classes:
                 report_unknown_class(item.subject, path, name, selection.known_classes())
     pods = [pod for item in objects for pod in pods_of(item)]
+    check_gangs(objects, pods, cluster.plan.kubernetes)
     _check_pods(pods, _Surroundings.of(cluster, selection, classes, claims, objects))
     marked = {id(item) for item, one in zip(objects, given, strict=True) if one.has_marks}
     return _outcomes(objects, claims, pods, selection.broken, marked)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from dra_fleet.check.resources import FileObject, Key
     from dra_fleet.core.yaml_text import Path
 
-_NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
-_KINDS = {_NAME: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}
+NAMED_CLAIM, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
+_KINDS = {NAMED_CLAIM: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}
 _MOST_CONSUMERS = 256
 _OF_NETWORKS = re.compile(r"(?i)net|nic|rdma|roce|efa|vlan|sriov|vf|infiniband|\bib\b|cni|ipam|eth|interface")
 """Names of claims for network devices, which a driver gives to the whole pod."""
@@ -89,7 +89,7 @@ def _pod_at(resource: FileObject, path: Path) -> Pod:
     spec = mapping(at(resource.value, path))
     claims: dict[str, tuple[str, str]] = {}
     for item in map(mapping, sequence(spec.get("resourceClaims"))):
-        for field in (_NAME, _TEMPLATE):
+        for field in (NAMED_CLAIM, _TEMPLATE):
             if isinstance(item.get(field), str):
                 claims[str(item.get("name"))] = (field, str(item[field]))
     return Pod(resource=resource, path=path, spec=spec, claims=claims)
@@ -202,33 +202,33 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
             fix=f"write {_field_of(item['source'])} directly under the claim",
         )
         return
-    unknown = sorted({*item} - {"name", _NAME, _TEMPLATE})
+    unknown = sorted({*item} - {"name", NAMED_CLAIM, _TEMPLATE})
     for key in unknown:
         subject.error(
             *path,
             key,
             rule="claim-entry",
             what="unknown field; a server refuses it or drops it silently",
-            allowed=f"name, {_NAME}, {_TEMPLATE}",
-            fix=mistyped(key, ["name", _NAME, _TEMPLATE]),
+            allowed=f"name, {NAMED_CLAIM}, {_TEMPLATE}",
+            fix=mistyped(key, ["name", NAMED_CLAIM, _TEMPLATE]),
         )
-    given = [field for field in (_NAME, _TEMPLATE) if item.get(field)]
+    given = [field for field in (NAMED_CLAIM, _TEMPLATE) if item.get(field)]
     if len(given) != 1 and not unknown:
         what = (
-            f"at most one of `{_NAME}` or `{_TEMPLATE}` may be specified"
+            f"at most one of `{NAMED_CLAIM}` or `{_TEMPLATE}` may be specified"
             if given
-            else (f"must specify one of: `{_NAME}`, `{_TEMPLATE}`")
+            else (f"must specify one of: `{NAMED_CLAIM}`, `{_TEMPLATE}`")
         )
         subject.error(*path, rule="claim-entry", what=what, allowed="exactly one of the two")
 
 
 def _field_of(source: object) -> str:
-    meant = [field for field in (_NAME, _TEMPLATE) if any(name in field for name in mapping(source))]
-    return meant[-1] if meant else _NAME
+    meant = [field for field in (NAMED_CLAIM, _TEMPLATE) if any(name in field for name in mapping(source))]
+    return meant[-1] if meant else NAMED_CLAIM
 
 
 def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: References) -> None:
-    for field, kind in ((_NAME, "ResourceClaim"), (_TEMPLATE, "ResourceClaimTemplate")):
+    for field, kind in ((NAMED_CLAIM, "ResourceClaim"), (_TEMPLATE, "ResourceClaimTemplate")):
         name = item.get(field)
         if not isinstance(name, str):
             continue
@@ -314,7 +314,7 @@ def _check_request(pod: Pod, path: Path, request: str, key: Key | None, referenc
 
 def _check_copies(pod: Pod) -> None:
     path, copies = copies_of(pod) or ((), None)
-    shared = [(name, target) for name, (field, target) in pod.claims.items() if field == _NAME]
+    shared = [(name, target) for name, (field, target) in pod.claims.items() if field == NAMED_CLAIM]
     one_pod_each = pod.resource.kind == "DaemonSet" or (copies is not None and copies > 1)
     if not shared or not one_pod_each:
         return

@@ -111,6 +111,8 @@ NamedT = TypeVar("NamedT", bound=Named)
 def read(package: str, name: str) -> dict[str, Any]:
     """Read a data file, a mapping, with the additions of the custom catalogue.
 
+    A version that is `like` another one has the other's facts, except its own.
+
     Args:
         package: the package whose folder holds it, such as `dra_fleet.clouds.aks`.
         name: the file's name.
@@ -120,6 +122,8 @@ def read(package: str, name: str) -> dict[str, Any]:
         CatalogueInvalid: One's own catalogue contradicts it.
     """
     message = read_mapping(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
+    if any("like" in entry for entry in message.get("versions", ())):
+        message["versions"] = _joined((), message["versions"], f"{package} {name}")
     return completed(package, name, message)
 
 

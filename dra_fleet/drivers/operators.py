@@ -18,7 +18,9 @@ class UnservedDriver(Entry):
 
     Attributes:
         publishes: The name in its ResourceSlices.
-        chart: Location of its chart.
+        chart: Location of its chart, or its name in `repository`.
+        repository: URL of the chart's repository; empty for a registry.
+        plugin: Chart value that contains the placement of the plugin's pods, if it is not kubeletPlugin.
         values: Required values, as YAML; may be empty.
         why: The unknown facts, a sentence without its period.
     """
@@ -26,6 +28,8 @@ class UnservedDriver(Entry):
     name: str
     publishes: str
     chart: str
+    repository: str = ""
+    plugin: str = ""
     values: str = ""
     why: str
 
@@ -33,7 +37,14 @@ class UnservedDriver(Entry):
     def description(self) -> str:
         """Its description for a stack file."""
         values = f", values: {self.values}" if self.values else ""
-        return f"described: {{publishes: {self.publishes}, chart: {self.chart}}}{values}"
+        fields = {
+            "publishes": self.publishes,
+            "chart": self.chart,
+            "repository": self.repository,
+            "plugin": self.plugin,
+        }
+        described = ", ".join(f"{name}: {value}" for name, value in fields.items() if value)
+        return f"described: {{{described}}}{values}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,6 +68,12 @@ def _of_removed_api(cluster: ClusterPlan) -> Iterator[Place]:
             yield ("drivers", release.driver), f", which {release.driver} {release.version} needs"
 
 
+def _of_gangs(cluster: ClusterPlan) -> Iterator[Place]:
+    names = [workload.name for workload in cluster.workloads if workload.gang]
+    if names:
+        yield (), f"; gangs: {', '.join(names)}"
+
+
 def _of_shares(cluster: ClusterPlan) -> Iterator[Place]:
     return _of_claims(cluster, lambda devices: any(_capacity(request) for request in devices.requests))
 
@@ -101,6 +107,8 @@ def _of_node_resources(cluster: ClusterPlan) -> Iterator[Place]:
 
 
 _CONCERNS: Final[Mapping[str, Callable[[ClusterPlan], Iterator[Place]]]] = {
+    "gangs-v1alpha1-removed": _of_gangs,
+    "gangs-v1alpha2-removed": _of_gangs,
     "v1beta1-removed": _of_removed_api,
     "consumable-capacity-locked": _of_shares,
     "list-attributes": _of_constraints,

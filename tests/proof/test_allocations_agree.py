@@ -45,9 +45,9 @@ UNSATISFIABLE = ("nofit", "node-error")
 LEAST_UNSATISFIABLE, LEAST_BACKTRACKING, MOST_TIMED_OUT = 0.3, 0.2, 0.02
 
 
-def own(case: Object, minor: int) -> list[Object]:
+def own(case: Object, minor: str, classes: Mapping[str, Object] = CLASSES) -> list[Object]:
     """What we say, in the oracle's form: one verdict per order in which the minor may try the pools."""
-    exclusive = frozenset(DeviceId(*name.values()) for name in case["inUse"])
+    exclusive = frozenset(DeviceId(name["driver"], name["pool"], name["device"]) for name in case["inUse"])
     shared = {
         DeviceId(used["driver"], used["pool"], used["device"]): {
             name: amount(value) for name, value in used["capacity"].items()
@@ -56,11 +56,11 @@ def own(case: Object, minor: int) -> list[Object]:
     }
     found = outcomes(
         case["claims"],
-        CLASSES,
+        classes,
         Inventory(case["slices"]),
         CandidateNode(case["node"], case["labels"]),
         in_use=InUse(exclusive, shared),
-        minor=f"1.{minor}",
+        minor=minor,
         most_steps=STEPS,
     )
     return [verdict(outcome) for outcome in found]
@@ -83,12 +83,12 @@ def verdict(outcome: Outcome) -> Object:
     return {"outcome": "undecided", "message": outcome.message, "claims": None}
 
 
-def checked(theirs: Object, case: Object, minor: int) -> str:
-    """agreed, different, or timed out on either side, which is neither."""
+def checked(theirs: Object, case: Object, minor: str, classes: Mapping[str, Object] = CLASSES) -> str:
+    """agreed, different, undecided here, or timed out on either side, which is neither."""
     assert "panic" not in theirs, theirs
     if theirs["outcome"] == "timeout":
         return "timed out"
-    mine = own(case, minor)
+    mine = own(case, minor, classes)
     if any(found["outcome"] == "timeout" for found in mine):
         return "timed out"
     return (
@@ -100,21 +100,22 @@ def checked(theirs: Object, case: Object, minor: int) -> str:
 
 def refuse(case: Object, theirs: Object, minor: int, ours_as: int) -> None:
     """Fail with the smallest case that shows the same difference."""
-    kinds = theirs["outcome"], own(case, ours_as)[0]["outcome"]
+    kinds = theirs["outcome"], own(case, f"1.{ours_as}")[0]["outcome"]
 
     def still_differs(smaller: Object) -> bool:
         try:
-            (their,), mine = ask("allocation", [smaller], minor=minor), own(smaller, ours_as)
+            (their,), mine = ask("allocation", [smaller], minor=minor), own(smaller, f"1.{ours_as}")
         except (LookupError, TypeError, ValueError):
             return False
         if "panic" in their or (their["outcome"], mine[0]["outcome"]) != kinds:
             return False
-        return checked(their, smaller, ours_as) == "different"
+        return checked(their, smaller, f"1.{ours_as}") == "different"
 
     smallest = shrunk(case, still_differs)
     output = json.dumps({**smallest, "classes": "as in allocation_cases.CLASSES"})
     (their,) = ask("allocation", [smallest], minor=minor)
-    pytest.fail(f"1.{minor}: Kubernetes says {their}, we say {own(smallest, ours_as)}, on {output}")
+    ours = own(smallest, f"1.{ours_as}")
+    pytest.fail(f"1.{minor}: Kubernetes says {their}, we say {ours}, on {output}")
 
 
 def agree(minor: int, cases: list[Object], seed: int, compared: Compared, ours_as: int | None = None) -> None:
@@ -122,7 +123,7 @@ def agree(minor: int, cases: list[Object], seed: int, compared: Compared, ours_a
     print(f"1.{minor}, seed {seed}")  # noqa: T201 - shown where the test fails
     counts: Counter[str] = Counter()
     for case, theirs in zip(cases, ask("allocation", cases, minor=minor), strict=True):
-        found = checked(theirs, case, ours_as)
+        found = checked(theirs, case, f"1.{ours_as}")
         if found == "different":
             refuse(case, theirs, minor, ours_as)
         counts[found] += 1

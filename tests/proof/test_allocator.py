@@ -152,7 +152,8 @@ def test_more_than_32_devices_can_never_be_had() -> None:
 
 def test_a_missing_class_ends_the_attempt() -> None:
     outcome = attempt([claim(exactly(deviceClassName="absent"))], pool(device("a")))
-    assert outcome == Failure("claim ns/c, request gpu: could not retrieve device class absent: not found")
+    missing = 'deviceclass.resource.k8s.io "absent" not found'
+    assert outcome == Failure(f"claim ns/c, request gpu: could not retrieve device class absent: {missing}")
 
 
 def test_an_error_of_a_selector_on_any_device_ends_the_attempt() -> None:

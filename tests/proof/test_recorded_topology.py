@@ -10,6 +10,7 @@ from dra_fleet import clouds
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
+from tests.clouds.aks.aks_fleets import cluster, pool, vgpu
 
 ROOT = [{"matchAttribute": "resource.kubernetes.io/pcieRoot"}]
 
@@ -101,3 +102,23 @@ def test_each_gpu_on_aks_has_its_own_root(machine: str, domains: dict[str, int])
     assert [(slot.pcie_root, slot.numa_node) for slot in slots] == [
         (f"pci{domain}:00", node) for domain, node in domains.items()
     ]
+
+
+@pytest.mark.parametrize(("root", "word"), [("pci0101:00", "never"), ("pci0009:00", "guaranteed")])
+def test_gpu_and_card_of_a_gb300_share_no_root(root: str, word: str) -> None:
+    """The driver publishes the root of the card; the GPU is below the root of its Data Direct interface.
+
+    Source of the card's address: the slices that `topologySource` of the machine names.
+    """
+    publisher = "sriovnetwork.k8snetworkplumbingwg.io"
+    settings = vgpu()
+    described = {"publishes": publisher, "chart": "oci://ghcr.io/k8snetworkplumbingwg/dra-driver-sriov-chart"}
+    cluster(settings)["drivers"]["sriov"] = {"version": "1.0.0", "described": described}
+    card = {"driver": publisher, "name": "vf", "attributes": {"resource.kubernetes.io/pcieRoot": root}}
+    pool(settings).update(machine="Standard_ND128isr_GB300_v6", devices=[card])
+    settings["classes"] = {"function": {"driver": "sriov"}}
+    requests = {"gpu": {"class": "gpu.nvidia.com"}, "card": {"class": "function"}}
+    settings["claims"] = {"near": {"requests": requests, "constraints": ROOT}}
+    settings["workloads"] = {"train": {"cluster": "studio", "claim": "near", "copies": 1}}
+    [claim] = prove(make_plan(parse(settings))).claims
+    assert claim.word == word

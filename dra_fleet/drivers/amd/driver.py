@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.core.findings.errors import Refusal
+    from dra_fleet.core.transitions import Transition
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.model.hardware import Machine
@@ -108,6 +109,12 @@ class Amd(Driver):
         ),
     )
     extended_resource = "amd.com/gpu"
+
+    @override
+    def transitions(self) -> tuple[Transition, ...]:
+        from dra_fleet.core.transitions import read_transitions  # noqa: PLC0415 - only upgrades read them
+
+        return read_transitions(self.package)
 
     @override
     def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:

@@ -79,7 +79,7 @@ class ChartVersion(Entry):
     that is not known. `partition_names`: whether a MIG partition's device is named by its profile,
     gpu-0-mig-1g5gb-19-0, or by its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is
     published beside its partitions. `checked_by`: the version whose facts these are, where nothing is known
-    of this one. `like`: the version that a custom catalogue copied it from.
+    of this one. `like`: the version whose facts these are too.
     """
 
     version: Annotated[str, AfterValidator(_whole)]

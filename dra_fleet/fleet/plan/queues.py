@@ -134,9 +134,17 @@ def _classes_on(cluster: str, settings: FleetSettings) -> frozenset[str]:
 
 
 def check_mappings(queues: QueuesSettings, findings: Findings) -> None:
-    """Refuse a class that two names count, which Kueue does not start with."""
+    """Refuse a class that two names count and a reserved name, which Kueue does not start with."""
     counted = counted_as(queues)
     for mapping, classes in queues.device_class_mappings.items():
+        if mapping == kueue.RESERVED and not queues.version.startswith(kueue.NAME_IS_FREE):
+            findings.error(
+                "queues",
+                "deviceClassMappings",
+                mapping,
+                what="is a name that Kueue 0.20 and later count pods by; Kueue would not start",
+                fix="rename the mapping, also in the quotas of the queues",
+            )
         for place, device_class in enumerate(classes):
             first = counted[device_class]
             if first != mapping or device_class in classes[:place]:

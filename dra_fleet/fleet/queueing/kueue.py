@@ -24,6 +24,10 @@ API: Final = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 FLAVOR: Final = "devices"
 """The one ResourceFlavor: which nodes have a claim's devices, the scheduler finds out."""
+RESERVED: Final = "pods"
+"""A name that mappings cannot have: https://github.com/kubernetes-sigs/kueue/pull/13989 (2026-08-14)."""
+NAME_IS_FREE: Final = "0.19."
+"""Versions that start with a mapping of the reserved name."""
 CONFIGURATION: Final = ("managerConfig", "controllerManagerConfigYaml")
 
 

@@ -93,7 +93,8 @@ def _over_list(tree: Sizes, node: Node, overload: str) -> Result | None:
         return None
     size, element = tree.size(node.call.target), _element(tree, node.call.target)
     if element is None:
-        return size.scaled(_TRAVERSAL), None
+        # The target of `includes` can be a list.
+        return size.scaled(1 if node.call.function == "includes" else _TRAVERSAL), None
     each = _ONE.plus(element[1].scaled(_TRAVERSAL)) if element[0] else _ONE
     return size.times(each), None
 
@@ -211,7 +212,7 @@ def _compare(tree: Sizes, node: Node, overload: str) -> Result | None:
 
 _RULES: dict[str, Rule] = {
     **sizes.RULES,
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _over_list),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _over_list),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver", "cidr", "isIP", "isCIDR"), _parse),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _whole_text),
     **dict.fromkeys(("find", "findAll"), _search),

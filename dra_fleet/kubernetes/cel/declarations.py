@@ -68,6 +68,7 @@ list<string> .isSorted() -> bool
 list<bytes> .isSorted() -> bool
 list<~A> .indexOf(~A) -> int
 list<~A> .lastIndexOf(~A) -> int
+dyn .includes(dyn) -> bool
 string .charAt(int) -> string
 string .indexOf(string) -> int
 string .indexOf(string, int) -> int

@@ -23,6 +23,7 @@ _EXTENSIONS: list[_Config] = [
     {"name": "two-var-comprehensions"},
 ]
 _LISTS: list[_Config] = [{"name": "lists", "version": 2}]
+_INCLUDES = "includes"
 _WORD = re.compile(r"\w+")
 _TYPE = re.compile(r"(?P<parameter>~)?(?P<name>[\w.]+)(?:<(?P<inside>.*)>)?")
 _MISSING = re.compile(r"<input>:(?P<line>\d+):(?P<column>\d+): undeclared reference to 'exists_one'")
@@ -59,6 +60,7 @@ def _brought() -> tuple[tuple[int, frozenset[str]], ...]:
     """Each minor that brought or changed something, newest first, and the words that call it."""
     lists = [signature.name for signature in declarations.list_signatures()]
     return (
+        (minors.LISTS_ON_SINCE, frozenset({"attributes", "dyn", _INCLUDES})),
         (minors.CEL_GO_29_SINCE, frozenset(map(_last_word, libraries.BEFORE_CEL_GO_29))),
         (minors.MULTIPLE_ALLOCATIONS_SINCE, frozenset({"allowMultipleAllocations"})),
         (minors.LISTS_SINCE, frozenset({"sortBy", *map(_last_word, lists)})),
@@ -130,7 +132,7 @@ def _checker(minor: int, named: frozenset[str], *, sorts: bool) -> cel.Env:
     lists = declarations.list_signatures() if has_lists and not sorts else ()
     overloads: dict[str, list[_Config]] = defaultdict(list)
     for signature in (*declarations.signatures(), *lists):
-        if signature.name in named:
+        if signature.name in named and (signature.name != _INCLUDES or minor >= minors.LISTS_ON_SINCE):
             overloads[signature.name].append(_overload(signature))
     return cel.NewEnv(
         descriptor_pool=messages.pool(),
@@ -189,9 +191,10 @@ def runner(minor: int) -> cel.Env:
 
 
 def _variables(minor: int) -> dict[str, cel.Type]:
+    attribute = "dyn" if minor >= minors.LISTS_ON_SINCE else "any"
     variables = {
         "device.driver": cel.Type.STRING,
-        "device.attributes": cel.Type("map<string,map<string,any>>"),
+        "device.attributes": cel.Type(f"map<string,map<string,{attribute}>>"),
         "device.capacity": cel.Type("map<string,map<string,kubernetes.Quantity>>"),
     }
     if minor >= minors.MULTIPLE_ALLOCATIONS_SINCE:

@@ -13,7 +13,7 @@ import itertools
 import string
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
@@ -255,6 +255,12 @@ def _intersects(left: Sequence[Value], right: Sequence[Value]) -> bool:
     return any(_index(left, item) >= 0 for item in right)
 
 
+def _includes(target: Value, item: Value) -> bool:
+    if isinstance(target, list):
+        return _index(cast("Sequence[Value]", target), item) >= 0
+    return _same(target, item)
+
+
 @lru_cache(maxsize=256)
 def _pattern(expression: str) -> Pattern:
     options = _re2.Options()
@@ -320,6 +326,7 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "min": [("list", _extreme("min", min))],
     "max": [("list", _extreme("max", max))],
     "isSorted": [("list", _is_sorted)],
+    "includes": [("any any", _includes)],
     "indexOf": [("list any", _index), ("string string", index_of), ("string string int", index_of)],
     "lastIndexOf": [
         ("list any", _last_index),

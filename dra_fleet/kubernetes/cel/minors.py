@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet.kubernetes.minors import kubernetes_facts
+from dra_fleet.kubernetes.minors import is_on, kubernetes_facts
 
 OLDEST, NEWEST = 34, 37
 """The minors whose CEL is known here."""
@@ -16,6 +16,8 @@ LIST_ATTRIBUTES_SINCE = 37
 """Attributes that are lists are evaluated, whatever gate DRAListTypeAttributes says: `getAttributeValue` in
 https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/cel/compile.go. Before, it depends on
 what the server keeps of them."""
+LISTS_ON_SINCE = 38
+"""The gate DRAListTypeAttributes is on by plan: attributes may be of any type, and `includes` exists."""
 CEL_GO_29_SINCE = 37
 """The minor with cel-go 0.29's search for empty texts and splitting of texts."""
 
@@ -23,13 +25,13 @@ CEL_GO_29_SINCE = 37
 def number_of(minor: str) -> int:
     """Return the second number of a minor: 36 for "1.36", "v1.36" or "1.36.2".
 
-    A minor before its release is evaluated as the newest one.
+    A minor before its release is evaluated as the newest one, and with lists as attributes if it has them on.
 
     Raises:
         ValueError: No CEL is known of it.
     """
     if any(minor == entry.minor for entry in kubernetes_facts().planned):
-        return NEWEST
+        return LISTS_ON_SINCE if is_on("DRAListTypeAttributes", minor) else NEWEST
     major, _, text = minor.removeprefix("v").partition(".")
     number = int(text.partition(".")[0]) if major == "1" and text.partition(".")[0].isdigit() else 0
     if not OLDEST <= number <= NEWEST:

@@ -23,7 +23,7 @@ from dra_fleet.kubernetes.cel import (
     syntax,
 )
 from dra_fleet.kubernetes.cel.clauses import split
-from dra_fleet.kubernetes.cel.minors import LIST_ATTRIBUTES_SINCE, number_of
+from dra_fleet.kubernetes.cel.minors import LIST_ATTRIBUTES_SINCE, LISTS_ON_SINCE, number_of
 from dra_fleet.kubernetes.cel.verdict import (
     BEYOND,
     FALSE,
@@ -87,7 +87,7 @@ _WELL_KNOWN = {1: "any", 2: "google.protobuf.Timestamp", 3: "google.protobuf.Dur
 
 _CONVERSIONS = ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 
-_ANY, _BOOL = "any", "bool"
+_ANY, _DYN, _BOOL = "any", "dyn", "bool"
 
 
 def check(expression: str, checked: CheckedTree, minor: int) -> None:
@@ -104,7 +104,8 @@ def check(expression: str, checked: CheckedTree, minor: int) -> None:
         )
     _fold(checked, minor)
     result = type_text(types.get(checked.tree.expr.id))
-    if result not in (_BOOL, _ANY):
+    attribute = _DYN if minor >= LISTS_ON_SINCE else _ANY
+    if result not in (_BOOL, attribute):
         raise CelInvalid(f"must evaluate to bool or the unknown type, not {result}")
 
 

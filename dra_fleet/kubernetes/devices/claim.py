@@ -223,9 +223,26 @@ class DeviceClaim(DeviceModel):
         for field, items in (("constraints", self.constraints), ("config", self.config)):
             for index, item in enumerate(items):
                 _known_references(item.requests, known, f"{field}.{index}.requests")
+        self._check_derived_attributes()
         if not as_server(info) and sum(_least_devices(request) for request in self.requests) > MAX_DEVICES:
             raise refuse(f"must ask for at most {MAX_DEVICES} devices in one claim", at="requests")
         return self
+
+    def _check_derived_attributes(self) -> None:
+        used = {
+            (reference, constraint.match_attribute or constraint.distinct_attribute)
+            for constraint in self.constraints
+            for reference in constraint.requests or ("",)
+        }
+        for index, request in enumerate(self.requests):
+            options: list[tuple[str, DeviceRequirements | None]] = [(request.name, request.exactly)]
+            options += [(f"{request.name}/{item.name}", item) for item in request.first_available]
+            for name, option in ((name, option) for name, option in options if option is not None):
+                at = f"requests.{index}.derivedAttributes"
+                _unique((attribute.name for attribute in option.derived_attributes), at)
+                for attribute in option.derived_attributes:
+                    if used.isdisjoint((target, attribute.name) for target in ("", request.name, name)):
+                        raise refuse("must be used by a constraint on the request", at=f"{at}.name")
 
     def references(self) -> tuple[str, ...]:
         """Every name a constraint or a config may refer to."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
@@ -197,6 +197,22 @@ Int64 = Annotated[int, Field(ge=-INT64, lt=INT64)]
 NodeName = DnsSubdomain
 
 
+def _no_negative(text: str) -> str:
+    if _amount(text) < 0:
+        raise refuse("must not be negative")
+    return text
+
+
+def _positive(text: str) -> str:
+    if _amount(text) <= 0:
+        raise refuse("must be positive")
+    return text
+
+
+NoNegativeQuantity = Annotated[QuantityText, AfterValidator(_no_negative)]
+PositiveQuantity = Annotated[QuantityText, AfterValidator(_positive)]
+
+
 def _only_true(value: bool) -> bool:
     if not value:
         raise refuse("must be unset or true")
@@ -276,6 +292,53 @@ class DeviceTaint(DeviceModel):
     time_added: str | None = None
 
 
+class NodeAllocatableMapping(DeviceModel):
+    """Multiples of a device or of its capacity that count as a resource of the node."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: PositiveQuantity | None = None
+    device_multiplier: PositiveQuantity | None = None
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if (self.capacity_key is None) != (self.capacity_multiplier is None):
+            raise refuse("must have capacityKey and capacityMultiplier together")
+        return self
+
+
+class NodeAllocatableOverhead(DeviceModel):
+    """Amounts of a node's resource that the use of a device costs."""
+
+    per_pod: NoNegativeQuantity | None = None
+    per_container: NoNegativeQuantity | None = None
+
+    @model_validator(mode="after")
+    def _any(self) -> Self:
+        if self.per_pod is None and self.per_container is None:
+            raise refuse("must have perPod or perContainer")
+        return self
+
+
+class NodeAllocatableResource(DeviceModel):
+    """A device's part of a resource of the node, from Kubernetes 1.37."""
+
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+
+    @model_validator(mode="after")
+    def _any(self) -> Self:
+        if self.mapping is None and self.overhead is None:
+            raise refuse("must have mapping or overhead")
+        return self
+
+
+class NodeAllocatableResourceMapping(DeviceModel):
+    """The same in Kubernetes 1.36."""
+
+    capacity_key: str | None = None
+    allocation_multiplier: PositiveQuantity | None = None
+
+
 class SliceDevice(DeviceModel):
     """A device of a node, or a partition of one."""
 
@@ -291,8 +354,10 @@ class SliceDevice(DeviceModel):
     binding_conditions: Annotated[tuple[LabelKey, ...], Field(max_length=MAX_BINDING_CONDITIONS)] = ()
     binding_failure_conditions: Annotated[tuple[LabelKey, ...], Field(max_length=MAX_BINDING_CONDITIONS)] = ()
     allow_multiple_allocations: bool | None = None
-    node_allocatable_resource_mappings: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    node_allocatable_resources: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = Field(
+        default_factory=dict
+    )
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:
@@ -318,6 +383,25 @@ class SliceDevice(DeviceModel):
         if len(set(names)) < len(names):
             raise refuse("must name each counter set once", at="consumesCounters")
         return self
+
+    @model_validator(mode="after")
+    def _node_allocatable(self) -> Self:
+        for name, mapping in self.node_allocatable_resource_mappings.items():
+            at = ("nodeAllocatableResourceMappings", name)
+            if "/" in name and "kubernetes.io/" not in name:
+                raise refuse("must be a resource of the node", at=at)
+            self._check_capacity_key(mapping.capacity_key, at)
+        for name, resource in self.node_allocatable_resources.items():
+            at = ("nodeAllocatableResources", name)
+            if name not in ("cpu", "memory") and not name.startswith("hugepages-"):
+                raise refuse("must be cpu, memory or hugepages-<size>", at=at)
+            if resource.mapping is not None:
+                self._check_capacity_key(resource.mapping.capacity_key, (*at, "mapping"))
+        return self
+
+    def _check_capacity_key(self, key: str | None, at: Path) -> None:
+        if key is not None and key not in self.capacity:
+            raise refuse("must be a capacity of the device", at=(*at, "capacityKey"))
 
     @model_validator(mode="after")
     def _binding(self) -> Self:
@@ -373,7 +457,31 @@ class ResourceSliceSpec(DeviceModel):
     devices: tuple[SliceDevice, ...] | None = None
     shared_counters: Annotated[tuple[CounterSet, ...], Field(max_length=MAX_COUNTER_SETS)] | None = None
     partition_type_attribute: FullyQualifiedName | None = None
-    skip_node_operations: tuple[str, ...] = ()
+    skip_node_operations: tuple[Literal["NodePrepareResources", "NodeUnprepareResources", "*"], ...] = ()
+
+    @model_validator(mode="after")
+    def _skips_both(self) -> Self:
+        if self.skip_node_operations == ("NodePrepareResources",):
+            raise refuse(
+                "must skip NodeUnprepareResources with NodePrepareResources", at="skipNodeOperations"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _typed_partitions(self) -> Self:
+        name = self.partition_type_attribute
+        if name is None:
+            return self
+        partitions = [(i, device) for i, device in enumerate(self.devices or ()) if device.consumes_counters]
+        if not partitions:
+            raise refuse("must have devices that consume counters", at="partitionTypeAttribute")
+        for index, device in partitions:
+            bare = device.attributes.get(name.removeprefix(f"{self.driver}/"))
+            attribute = device.attributes.get(name, bare)
+            if attribute is None or attribute.string is None:
+                at = ("devices", index, "attributes", name)
+                raise refuse("must be a string because partitionTypeAttribute names it", at=at)
+        return self
 
     @model_validator(mode="after")
     def _one_node_selection(self) -> Self:

@@ -168,6 +168,12 @@ def validate_object(
     return [*refused, *(item.problem() for item in dropped), *stricter, *compiled]
 
 
+def every_problem(kind: str, value: Mapping[str, Any], minor: str, cel: CelCheck) -> list[Problem]:
+    """Return the API server's problems with an object if all feature gates are on."""
+    clean = without_nulls(value)
+    return [*_problems(kind, clean), *_compile(clean, minor, cel)]
+
+
 def validate_spec(model: type[DeviceModel], value: Mapping[str, Any]) -> list[Problem]:
     """Return the problems of a value by one of the models, with paths below it."""
     try:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Object = Mapping[str, Any]
 _SCALARS = ("string", "int", "bool", "version")
+Values = frozenset[tuple[str, object]]
+"""The values of an attribute with their type: several of a list, one of a scalar."""
 
 
 class RequestName(Protocol):
@@ -118,6 +120,46 @@ class DistinctAttribute(Constraint):
         self._values.pop()
 
 
+class MatchValues(Constraint):
+    """All devices have a value in common."""
+
+    def __init__(self, requests: list[str], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._common: list[Values] = []
+
+    def _accept(self, request: RequestName, value: Object) -> bool:
+        del request
+        values = _values(value)
+        common = values & self._common[-1] if self._common else values
+        if common:
+            self._common.append(common)
+        return bool(common)
+
+    def _forget(self, request: RequestName) -> None:
+        del request
+        self._common.pop()
+
+
+class DistinctValues(Constraint):
+    """No two devices have a value in common."""
+
+    def __init__(self, requests: list[str], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._seen: list[Values] = []
+
+    def _accept(self, request: RequestName, value: Object) -> bool:
+        del request
+        values = _values(value)
+        if not values or any(values & seen for seen in self._seen):
+            return False
+        self._seen.append(values)
+        return True
+
+    def _forget(self, request: RequestName) -> None:
+        del request
+        self._seen.pop()
+
+
 class DistinctPerRequest(Constraint):
     """No two devices have the same value, as far as remembered: the last value of each request."""
 
@@ -136,6 +178,15 @@ class DistinctPerRequest(Constraint):
     def _forget(self, request: RequestName) -> None:
         self._last.pop(request.main, None)
         self._devices -= 1
+
+
+def _values(value: Object) -> Values:
+    return frozenset(
+        (kind, item)
+        for kind in _SCALARS
+        for item in (value.get(f"{kind}s") or [value.get(kind)])
+        if item is not None
+    )
 
 
 def _same(left: Object, right: Object) -> bool:
@@ -158,9 +209,11 @@ def of_claim(claim_name: str, devices: Object, features: Features) -> list[Const
     for index, entry in enumerate(entries):
         requests: list[str] = [*(entry.get("requests") or ())]
         if entry.get("matchAttribute") is not None:
-            constraints.append(MatchAttribute(requests, entry["matchAttribute"]))
+            match = MatchValues if features.list_attributes else MatchAttribute
+            constraints.append(match(requests, entry["matchAttribute"]))
         elif entry.get("distinctAttribute") is not None:
             distinct = DistinctPerRequest if features.distinct_per_request else DistinctAttribute
+            distinct = DistinctValues if features.list_attributes else distinct
             constraints.append(distinct(requests, entry["distinctAttribute"]))
         else:
             message = (

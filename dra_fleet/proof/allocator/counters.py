@@ -46,6 +46,9 @@ class Features:
         leaves_groups_out: Slices whose devices declare compatibility groups are ignored, and their pools are
             incomplete for it.
         names_device_in_errors: A selector's error says on which device, and what to do about it.
+        refuses_capacity_requests: A request for a part of a device ends the whole attempt.
+        refuses_derived_attributes: A request with derived attributes ends the whole attempt.
+        list_attributes: Constraints compare attributes by the values that they have in common.
     """
 
     binding_conditions: bool = False
@@ -65,11 +68,20 @@ class Features:
     aborts_on_wrong_amounts: bool = False
     leaves_groups_out: bool = False
     names_device_in_errors: bool = False
+    refuses_capacity_requests: bool = False
+    refuses_derived_attributes: bool = False
+    list_attributes: bool = False
 
 
 _V1_35 = Features(any_order=True, mixes_alternatives=True)
 
-_V1_34 = replace(_V1_35, uses_incomplete_pools=True, invalid_pool_is_fatal=True, ignores_counter_slices=False)
+_V1_34 = replace(
+    _V1_35,
+    uses_incomplete_pools=True,
+    invalid_pool_is_fatal=True,
+    ignores_counter_slices=False,
+    refuses_capacity_requests=True,
+)
 
 _V1_36 = Features(
     binding_conditions=True,
@@ -89,9 +101,10 @@ _V1_37 = replace(
     aborts_on_wrong_amounts=True,
     leaves_groups_out=True,
     names_device_in_errors=True,
+    refuses_derived_attributes=True,
 )
 
-_BY_MINOR = {34: _V1_34, 35: _V1_35, 36: _V1_36, 37: _V1_37}
+_BY_MINOR = {34: _V1_34, 35: _V1_35, 36: _V1_36, 37: _V1_37, 38: replace(_V1_37, list_attributes=True)}
 
 
 class CounterLedger:

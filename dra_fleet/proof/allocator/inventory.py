@@ -149,7 +149,7 @@ class AllocatableDevice:
     def consumes(self) -> tuple[tuple[str, dict[str, Amount]], ...]:
         """The counters it takes from each counter set of its pool."""
         return tuple(
-            (entry["counterSet"], _counters(entry["counters"]))
+            (entry["counterSet"], _counters(entry.get("counters") or {}))
             for entry in self.published.get("consumesCounters") or ()
         )
 
@@ -203,7 +203,8 @@ class Slice:
     def counter_sets(self) -> dict[str, dict[str, Amount]]:
         """The counters its pool's devices share; meaningful only when names are unique."""
         return {
-            entry["name"]: _counters(entry["counters"]) for entry in self.spec.get("sharedCounters") or ()
+            entry["name"]: _counters(entry.get("counters") or {})
+            for entry in self.spec.get("sharedCounters") or ()
         }
 
     @cached_property

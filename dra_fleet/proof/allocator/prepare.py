@@ -82,7 +82,7 @@ class Preparation:
         choices: Sequence[Object] = request.get("firstAvailable") or ()
         entries = [(f"{main}/{choice['name']}", choice) for choice in choices]
         entries = entries or [(main, request.get("exactly") or {})]
-        if not self.features.consumable_capacity and any(entry.get("capacity") for _, entry in entries):
+        if self.features.refuses_capacity_requests and any(entry.get("capacity") for _, entry in entries):
             problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
             raise Stop(Failure(f"claim {claim}, request {main}: {problem}"))
         return tuple(
@@ -92,23 +92,28 @@ class Preparation:
 
     def _request(self, slot: Slot, claim: str, main: str, full: str, entry: Object) -> Request:
         own = full.rpartition("/")[2]
+        if entry.get("derivedAttributes") and self.features.refuses_derived_attributes:
+            problem = "cannot handle request with derived attributes, the feature is disabled"
+            raise Stop(Failure(f"claim {claim}, request {own}: {problem}"))
         class_name = entry.get("deviceClassName", "")
         if not class_name:
             problem = "missing device class name (unsupported request type?)"
             raise Stop(Failure(f"claim {claim}, request {own}: {problem}"))
         if class_name not in self.classes:
-            problem = f"could not retrieve device class {class_name}: not found"
+            missing = f'deviceclass.resource.k8s.io "{class_name}" not found'
+            problem = f"could not retrieve device class {class_name}: {missing}"
             raise Stop(Failure(f"claim {claim}, request {own}: {problem}"))
         mode = entry.get("allocationMode") or "ExactCount"
         if mode not in ("ExactCount", "All"):
             raise Stop(Failure(f"claim {claim}, request {own}: unsupported count mode {mode}"))
         class_selectors = _selectors(f"class {class_name}", self.classes[class_name]["spec"])
+        own_selectors = _selectors(f"claim {claim}", entry, empty_at=f"claim {claim}, request {own}")
         return Request(
             slot=slot,
             main=main,
             full=full,
             own=own,
-            selectors=(*class_selectors, *_selectors(f"claim {claim}", entry)),
+            selectors=(*class_selectors, *own_selectors),
             takes_all=mode == "All",
             count=int(entry.get("count") or 1),
             admin_access=bool(entry.get("adminAccess")),
@@ -157,11 +162,11 @@ def _full_name(claim: Object) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def _selectors(place: str, entry: Object) -> tuple[Selector, ...]:
+def _selectors(place: str, entry: Object, empty_at: str = "") -> tuple[Selector, ...]:
     found: list[Selector] = []
     for index, selector in enumerate(entry.get("selectors") or ()):
         if not selector.get("cel"):
             problem = "CEL expression empty (unsupported selector type?)"
-            raise Stop(Failure(f"{place}, selector #{index}: {problem}"))
+            raise Stop(Failure(f"{empty_at or place}, selector #{index}: {problem}"))
         found.append(Selector(selector["cel"]["expression"], f"{place}: selector #{index}"))
     return tuple(found)

@@ -140,6 +140,8 @@ def _bins(shape: NodeShape, certain: Keys, ask: Ask, attribute: str) -> list[int
         # One device is equal to itself, but it must have the attribute.
         return [len(certain & values_of(shape, attribute).keys()) if attribute else len(certain)]
     values = values_of(shape, attribute)
+    if any(isinstance(value, list) for value in values.values()):
+        return []  # devices that share one value of several are in no fixed groups
     return sorted(Counter(repr(values[key]) for key in certain if key in values).values())
 
 

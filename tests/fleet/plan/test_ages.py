@@ -56,7 +56,8 @@ def test_only_the_newest_chart_of_a_driver_is_current(name: str) -> None:
 def test_operators_and_kueue_are_compared_with_their_charts() -> None:
     operator = of_example("s02-aks-mig")["chart gpu-operator"]
     assert (operator.used, operator.state) == ("v25.10.0", "behind")
-    assert of_example("s14-queues")["chart kueue"].state == "current"
+    queues = of_example("s14-queues")["chart kueue"]
+    assert (queues.used, queues.state, queues.newest) == ("0.19.0", "behind", "0.20.5")
 
 
 def test_a_described_driver_is_unknown_to_the_catalogue() -> None:
@@ -103,7 +104,12 @@ def test_command_lists_what_is_behind_and_exits_1() -> None:
 
 def test_command_exits_0_if_nothing_is_behind(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.new.yaml"
-    newest = {**fleet({"a": pool("pcie-t4-1", "a")}), "kubernetes": kubernetes_facts().newest}
+    (nvidia,) = (driver for driver in known() if driver.name == "nvidia")
+    chart = {"version": nvidia.facts.versions[-1].version}
+    newest = {
+        **fleet({"a": pool("pcie-t4-1", "a")}, drivers={"nvidia": chart}),
+        "kubernetes": kubernetes_facts().newest,
+    }
     file.write_text(json.dumps({"config": {"dra-fleet:fleet": newest}}), encoding="utf-8")
     shown = CliRunner().invoke(app, ["drivers", "--outdated", str(file)])
     assert (shown.exit_code, "0 of 2 outdated" in shown.stdout) == (0, True)

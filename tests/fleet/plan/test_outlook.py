@@ -126,3 +126,17 @@ def test_an_unknown_version_is_refused_with_those_that_are_known(command: list[s
     refused = CliRunner().invoke(app, [*command, "--at", "1.99"])
     assert refused.exit_code == 2
     assert "1.38, 1.37, 1.36" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("minor", "name"), [("1.35", "gangs-v1alpha1-removed"), ("1.36", "gangs-v1alpha2-removed")]
+)
+def test_an_api_of_gangs_that_ends_concerns_who_runs_gangs(minor: str, name: str) -> None:
+    fleet: dict[str, Any] = {**example("s13-topology"), "kubernetes": minor}
+    assert name not in {change for change in concerned(fleet) if change.startswith("gangs")}
+    (cluster,) = fleet["clusters"].values()
+    cluster["featureGates"] = ["GenericWorkload", "GangScheduling"]
+    for workload in fleet["workloads"].values():
+        workload["gang"] = "native"
+    assert name in concerned(fleet)
+    assert any("; gangs: " in error.what for error in outlook(planned(fleet), "1.37").errors)

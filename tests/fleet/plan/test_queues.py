@@ -124,8 +124,8 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         "0.18.0",
         "queues.version",
         (
-            "is no version of Kueue's chart that this program knows\n  got: 0.18.0\n  allowed: 0.19.0\n"
-            "  fix: did you mean 0.19.0?"
+            "is no version of Kueue's chart that this program knows\n  got: 0.18.0\n"
+            "  allowed: 0.19.0, 0.19.11, 0.20.5\n  fix: did you mean 0.19.0?"
         ),
     ),
     (
@@ -174,6 +174,22 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         ),
     ),
 ]
+
+
+def test_a_mapping_named_pods_is_refused_from_kueue_0_20_on(fleet: dict[str, Any]) -> None:
+    queues = fleet["queues"]
+    queues["deviceClassMappings"]["pods"] = queues["deviceClassMappings"].pop("gpus")
+    for queue in queues["clusterQueues"].values():
+        queue["nominalQuota"] = {
+            "pods" if name == "gpus" else name: count for name, count in queue["nominalQuota"].items()
+        }
+        queue.pop("borrowingLimit", None)
+    planned(fleet)
+    queues["version"] = "0.20.5"
+    assert refused(fleet) == {
+        "queues.deviceClassMappings.pods": "is a name that Kueue 0.20 and later count pods by; "
+        "Kueue would not start\n  fix: rename the mapping, also in the quotas of the queues"
+    }
 
 
 @pytest.mark.parametrize(

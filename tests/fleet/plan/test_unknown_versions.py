@@ -26,7 +26,7 @@ def test_a_newer_version_is_planned_and_proved_with_a_warning_that_names_what_ca
     (warning,) = plan.warnings
     assert warning == (
         f"{NVIDIA}.version: 0.6.0 is not known to this program: values, defaults, feature gates, classes "
-        "and what it publishes are checked by 0.5.0, the newest known before it, and values that one would "
+        "and what it publishes are checked by 0.5.1, the newest known before it, and values that one would "
         "refuse are warnings"
     )
     assert prove(plan).fits
@@ -34,12 +34,12 @@ def test_a_newer_version_is_planned_and_proved_with_a_warning_that_names_what_ca
 
 def test_a_value_that_only_the_new_chart_may_know_is_a_warning() -> None:
     warnings = planned(lab("0.6.0", {"brandNew": True})).warnings
-    assert warnings[1].startswith(f"{NVIDIA}.values.brandNew: 0.5.0 refuses it: ")
+    assert warnings[1].startswith(f"{NVIDIA}.values.brandNew: 0.5.1 refuses it: ")
 
 
 @pytest.mark.parametrize(
     ("version", "checked_by"),
-    [("25.9.0", "25.8.1"), ("26.1.0", "25.12.0"), ("0.4.7", "0.4.1"), ("v0.6.0-rc.1", "0.5.0")],
+    [("25.9.0", "25.8.1"), ("26.1.0", "25.12.0"), ("0.4.7", "0.4.1"), ("v0.6.0-rc.1", "0.5.1")],
 )
 def test_the_newest_version_before_it_stands_for_one_that_is_not_known(version: str, checked_by: str) -> None:
     nvidia = drivers.named("nvidia")
