@@ -17,6 +17,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
 
+from .pending import PendingCheck
 from .removal import Removal, is_destroy
 
 if TYPE_CHECKING:
@@ -68,15 +69,18 @@ def run(build: Build) -> None:
         build: declares the plan's resources.
 
     Raises:
-        pulumi.RunError: The stack file is wrong, or a workload does not fit; every reason in one message.
+        pulumi.RunError: The stack file is wrong, a workload does not fit, or an interrupted run left
+            creations or releases pending; every reason in one message.
     """
     removal = Removal()
     try:
         plan = make_plan(settings())
+        pending = PendingCheck(plan)
         proof = prove(plan)
         for warning in (*plan.warnings, *proof.warnings):
             pulumi.log.warn(warning)
         proof.require()
+        pending.require()
         fleet = build(plan, secret, hooks=removal.hooks)
         removal.reach(plan, fleet.kubeconfigs)
         fleet.export()
