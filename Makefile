@@ -35,7 +35,7 @@ test-full: setup tools browser ## Run all tests
 	@$(PYTEST) $(PYTEST_ARGS)
 
 faults: setup tools ## Inject every fault; the outcomes are in build/faults.json
-	@$(BIN)/pytest -q tests/faults --faults build/faults.json $(PYTEST_ARGS)
+	@$(BIN)/pytest -q -p no:randomly tests/faults --faults build/faults.json $(PYTEST_ARGS)
 
 check: setup ## Check format, lint, types and import contracts, then run the tests
 	@$(BIN)/ruff format --check --quiet .

@@ -18,6 +18,7 @@ from dra_fleet.proof.answer.messages import STRICT
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
 
+from .pending import PendingCheck
 from .removal import Removal, is_destroy
 
 if TYPE_CHECKING:
@@ -71,15 +72,18 @@ def run(build: Build) -> None:
         build: declares the plan's resources.
 
     Raises:
-        pulumi.RunError: The stack file is wrong, or a workload does not fit; every reason in one message.
+        pulumi.RunError: The stack file is wrong, a workload does not fit, or an interrupted run left
+            creations or releases pending; every reason in one message.
     """
     removal = Removal()
     try:
         plan = make_plan(settings())
+        pending = PendingCheck(plan)
         proof = prove(plan)
         for warning in (*plan.warnings, *proof.warnings):
             pulumi.log.warn(warning)
         proof.require()
+        pending.require()
         strict = plan.environment == STRICT
         fleet = build(plan, secret, hooks=removal.hooks, job_hooks=removal.job_hooks if strict else None)
         removal.reach(plan, fleet.kubeconfigs)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from dra_fleet.cli.command import Json, Stack, examples
-from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
+from dra_fleet.cli.output import new_table, print_json, print_table, stderr_console, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.interrupted import StackState
 
+GRACE_SECONDS = 5.0
+CUT_OFF = ("state that a full disk cut off", "replace it with the engine's copy of the state before")
 EXAMPLES = examples(
     ("show the steps", "dra-fleet recover prod"),
     ("run the steps", "dra-fleet recover prod --yes"),
@@ -40,8 +42,9 @@ def recover(
 
     A pending Helm release returns to its last complete revision. A release without one is uninstalled, and
     the next run installs it again. A lock in a local backend is removed if its process has ended.
-    A pending creation is imported if the cluster has the object, and forgotten if not.
-    A creation in a cloud is not looked up; the command that settles it is shown.
+    The plugins and programs of that process are ended.
+    A pending creation is imported if the cluster has the object, and forgotten if not. The cloud's command
+    answers for clusters and pools. If the outcome is unknown, the command that settles the creation is shown.
     Make sure that no other run uses the stack.
 
     If the stack is rehearsed here, the command uses the rehearsal unless you give --real. The next
@@ -54,14 +57,20 @@ def recover(
     from dra_fleet.fleet.plan import make_plan
     from dra_fleet.rehearsal import tools
     from dra_fleet.rehearsal.home import Home
-    from dra_fleet.rehearsal.project import recorded, stack_file
+    from dra_fleet.rehearsal.interrupted import restore_cut_off
+    from dra_fleet.rehearsal.project import recorded, recorded_state, stack_file
 
     name, file = stack_file(stack)
     home, clusters = Home.default(), make_plan(read_stack_file(file).settings).clusters
-    simulated = not real and recorded(home.backend, name).exists()
+    record = recorded(home.backend, name)
+    simulated = not real and record.exists()
+    if simulated and (
+        restore_cut_off(record, restore=False) or recorded_state(record).get("pending_operations")
+    ):
+        stderr_console().print("note: `dra-fleet rehearse up` or --real settles pending operations")
     place = home if simulated else None
     state = None if simulated else _state(name)
-    locked = state is not None and _is_locked(name, remove=yes)
+    left = [] if state is None else _end_run(state, yes=yes)
     found = asyncio.run(_look(clusters, name, place))
     if yes and found:
         helm = tools.helm()
@@ -69,9 +78,10 @@ def recover(
             releases.recover(item.release, helm, *item.kubeconfig)
         uninstalled = [item for item in found if item.release.driver and item.release.good is None]
         asyncio.run(_wait(uninstalled, place))
-    operations = [] if state is None else _settle(state, clusters, yes=yes)
+    unreadable = CUT_OFF in left and not yes
+    operations = [] if state is None or unreadable else _settle(state, clusters, yes=yes)
     rows = [
-        *([{"cluster": "", "subject": "lock of an ended run", "step": "remove it"}] if locked else []),
+        *({"cluster": "", "subject": subject, "step": step} for subject, step in left),
         *(
             {"cluster": one.cluster, "subject": f"release {one.release}", "step": one.command}
             for one in found
@@ -81,8 +91,8 @@ def recover(
             for one in operations
         ),
     ]
-    left = [one for one in operations if not one.is_settled]
-    _show(stack, rows, simulated=simulated, done=yes and not left, json=json)
+    done = yes and all(one.is_settled for one in operations)
+    _show(stack, rows, simulated=simulated, done=done, json=json)
 
 
 class _Found(NamedTuple):
@@ -107,8 +117,10 @@ def _state(stack: str) -> StackState:
     return StackState(pulumi=Path("pulumi"), stack=stack, directory=project(), environment=os.environ)
 
 
-def _is_locked(stack: str, *, remove: bool) -> bool:
-    """Return True if an ended run of this host left a lock in a local backend, and remove it.
+def _end_run(state: StackState, *, yes: bool) -> list[tuple[str, str]]:
+    """Return what an ended run of this host left in a local backend and as processes, each with its step.
+
+    With `yes`, run the steps.
 
     Raises:
         StackBusyError: A run that is alive, or a run on another host, has the lock.
@@ -117,14 +129,25 @@ def _is_locked(stack: str, *, remove: bool) -> bool:
     import socket
     from pathlib import Path
 
-    from dra_fleet.rehearsal.interrupted import clear_stale_lock
+    from dra_fleet.rehearsal.interrupted import clear_stale_lock, orphans, restore_cut_off
+    from dra_fleet.rehearsal.project import recorded
+    from dra_fleet.rehearsal.simulator.processes import stop_processes
 
     kind, _, folder = os.environ.get("PULUMI_BACKEND_URL", "").partition("://")
     if kind != "file":
-        return False
-    return clear_stale_lock(
-        Path(folder.partition("?")[0]).expanduser(), stack, host=socket.gethostname(), remove=remove
-    )
+        return []
+    backend = Path(folder.partition("?")[0]).expanduser()
+    since = clear_stale_lock(backend, state.stack, host=socket.gethostname(), remove=yes)
+    found: list[tuple[str, str]] = []
+    if since is not None:
+        processes = orphans(state.directory, since)
+        found = [("lock of an ended run", "remove it")]
+        found += [(f"process {one.pid} ({Path(one.program() or '').name})", "end it") for one in processes]
+        if yes:
+            stop_processes(processes, grace=GRACE_SECONDS)
+    if restore_cut_off(recorded(backend, state.stack), restore=yes):
+        found.append(CUT_OFF)
+    return found
 
 
 def _settle(state: StackState, clusters: Iterable[ClusterPlan], *, yes: bool) -> list[Unfinished]:
@@ -137,7 +160,7 @@ def _settle(state: StackState, clusters: Iterable[ClusterPlan], *, yes: bool) ->
     operations = asyncio.run(_outcomes(unfinished(exported), clusters, state.stack))
     if yes and any(item.is_settled for item in operations):
         state.restore(settled(exported, operations))
-        imported = [str(item.resource["urn"]) for item in operations if item.exists]
+        imported = [str(item.resource["urn"]) for item in operations if item.id]
         if imported:
             state.refresh(imported)
     return operations
@@ -146,28 +169,55 @@ def _settle(state: StackState, clusters: Iterable[ClusterPlan], *, yes: bool) ->
 async def _outcomes(
     operations: Iterable[Unfinished], clusters: Iterable[ClusterPlan], stack: str
 ) -> list[Unfinished]:
-    from dra_fleet.clusters.unfinished import exists
+    from dra_fleet.clusters.accounts import NoAnswerError
+    from dra_fleet.clusters.credentials import KubeconfigError
 
     by_name = {cluster.name: cluster for cluster in clusters}
     found: list[Unfinished] = []
     for item in operations:
-        cluster = by_name.get(item.cluster)
-        kubeconfig = _kubeconfig(cluster, stack, None) if cluster and item.kind == "creating" else None
-        if kubeconfig is None:
-            found.append(item)
-            continue
-        async with _connection(item.cluster, kubeconfig, None) as api:
-            found.append(replace(item, exists=await exists(api, item.resource)))
+        try:
+            created = await _created(item, by_name.get(item.cluster), stack)
+        except (NoAnswerError, KubeconfigError) as error:
+            found.append(replace(item, why=str(error)))
+        else:
+            found.append(replace(item, id=created))
     return found
+
+
+async def _created(item: Unfinished, cluster: ClusterPlan | None, stack: str) -> str | None:
+    """Return the id of a resource whose creation was begun, see `Unfinished.id`."""
+    from dra_fleet import clouds
+    from dra_fleet.clusters.accounts import look_up
+    from dra_fleet.clusters.unfinished import created_id
+
+    if item.kind != "creating":
+        return None
+    if cluster is not None:
+        kubeconfig = _kubeconfig(cluster, stack, None)
+        if kubeconfig is None:
+            return None
+        async with _connection(cluster.name, kubeconfig, None) as api:
+            return await created_id(api, item.resource)
+    inputs: dict[str, object] = item.resource.get("inputs") or {}
+    lookups = (cloud.lookup(item.resource["type"], inputs, item.provider) for cloud in clouds.known())
+    lookup = next(filter(None, lookups), None)
+    return None if lookup is None else await look_up(lookup)
 
 
 async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) -> list[_Found]:
     """Return the pending releases of a stack, in the rehearsal at `home` or, if None, in real clusters."""
+    from dra_fleet.clusters.credentials import KubeconfigError
     from dra_fleet.clusters.releases import interrupted_releases
 
     found: list[_Found] = []
     for cluster in clusters:
-        kubeconfig = _kubeconfig(cluster, stack, home) if cluster.releases else None
+        try:
+            kubeconfig = _kubeconfig(cluster, stack, home) if cluster.releases else None
+        except KubeconfigError as error:
+            if cluster.kubeconfig is not None:
+                raise
+            stderr_console().print(f"note: releases were not checked: {error}", markup=False, soft_wrap=True)
+            continue
         if kubeconfig is None:
             continue
         async with _connection(cluster.name, kubeconfig, home) as api:

@@ -221,6 +221,26 @@ class CloudQuestion:
     then: Callable[[Any], Sequence[CloudQuestion]] = nothing_more
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lookup:
+    """A question whether an account has a cluster or pool.
+
+    Attributes:
+        command: Words of a command that prints it, or a list that has it, as JSON.
+        absent: Words, one of which is in the error if it does not exist, in lower case.
+        identifier: Returns the engine's id from the output; "" if the output does not have it.
+    """
+
+    command: tuple[str, ...]
+    absent: tuple[str, ...]
+    identifier: Callable[[Mapping[str, Any]], str]
+
+
+def options(**values: object) -> tuple[str, ...]:
+    """Return the options of a command line that have a value."""
+    return tuple(word for name, value in values.items() if value for word in (f"--{name}", str(value)))
+
+
 def account_question(
     cloud: str,
     requested: str | None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from typing import ClassVar
 
-    from dra_fleet.clouds.account import CloudQuestion, Exposed
+    from dra_fleet.clouds.account import CloudQuestion, Exposed, Lookup
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.clouds.settings import CommonClusterSettings
     from dra_fleet.core.findings.errors import Findings
@@ -131,6 +131,18 @@ class Cloud(ABC, Generic[SettingsT_co]):
         """Return the questions to its account before `pulumi up`, which `command_line` answers."""
         del cluster
         return ()
+
+    def lookup(
+        self, kind: str, inputs: Mapping[str, object], provider: Mapping[str, object]
+    ) -> Lookup | None:
+        """Return the question whether its account has a cluster or pool, or None for other resources.
+
+        Args:
+            kind: The resource's type.
+            inputs: The resource's inputs.
+            provider: The inputs of its provider.
+        """
+        del kind, inputs, provider
 
     @abstractmethod
     def plan_pool(

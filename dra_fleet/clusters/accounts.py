@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pydantic import ValidationError
 
 from dra_fleet import clouds
+from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.findings.reported import PreflightFinding
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from dra_fleet.clouds.account import CloudQuestion
+    from dra_fleet.clouds.account import CloudQuestion, Lookup
     from dra_fleet.core.findings.reported import Level
     from dra_fleet.model.plan import ClusterPlan
 
@@ -122,6 +124,36 @@ async def _ask(title: str, question: CloudQuestion, seconds: float) -> list[Pref
     except ValidationError as wrong:
         return [_unread(title, question, out, wrong.errors(include_url=False)[0])]
     return [*question.check(answer), *await _ask_all(title, question.then(answer), seconds)]
+
+
+class NoAnswerError(ExpectedError):
+    """An account did not answer; the message is the reason."""
+
+
+async def look_up(lookup: Lookup, *, seconds: float = SECONDS) -> str:
+    """Return the engine's id of a cluster or pool, "" if the account does not have it.
+
+    Raises:
+        NoAnswerError: That is unknown.
+    """
+    command = shlex.join(lookup.command)
+    if shutil.which(lookup.command[0]) is None:
+        raise NoAnswerError(f"{lookup.command[0]} is not on PATH")
+    try:
+        code, out, err = await _run(lookup.command, seconds)
+    except TimeoutError:
+        raise NoAnswerError(f"`{command}` gave no answer within {seconds:g} seconds") from None
+    except OSError as problem:
+        raise NoAnswerError(f"{lookup.command[0]} cannot be started: {problem.strerror}") from problem
+    error = err.decode(errors="replace")
+    if code != 0:
+        if any(word in error.lower() for word in lookup.absent):
+            return ""
+        raise NoAnswerError(f"`{command}` failed: {_shortened(error) or 'without a message'}")
+    try:
+        return lookup.identifier(json.loads(out))
+    except (ValueError, LookupError, TypeError):
+        raise NoAnswerError(f"`{command}` printed an unknown answer") from None
 
 
 async def _run(command: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:

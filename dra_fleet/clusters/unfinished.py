@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clusters.client import UnknownKindError
@@ -23,12 +23,16 @@ class Unfinished:
     Attributes:
         kind: As in the state, such as `creating`.
         resource: The resource as in the state.
-        exists: True if a creation happened, False if not; None if unknown, or for other kinds.
+        provider: The inputs of its provider.
+        id: The engine's id of a created resource, "" if none was; None if unknown, or of other kinds.
+        why: Reason why a creation is unknown.
     """
 
     kind: str
     resource: Mapping[str, Any]
-    exists: bool | None = None
+    provider: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    id: str | None = None
+    why: str = ""
 
     @property
     def name(self) -> str:
@@ -43,44 +47,51 @@ class Unfinished:
         return name.removesuffix(_PROVIDER) if name.endswith(_PROVIDER) else ""
 
     @property
-    def id(self) -> str:
-        """The engine's id of a Kubernetes object or release."""
-        return "/".join(filter(None, reversed(_place(self.resource))))
-
-    @property
     def is_settled(self) -> bool:
         """True if the outcome is known, or the next run repeats the operation."""
-        return self.kind != "creating" or self.exists is not None
+        return self.kind != "creating" or self.id is not None
 
     @property
     def step(self) -> str:
         """The step that settles it, as a sentence or a command."""
         if self.kind != "creating":
             return f"forget the {self.kind}; the next run repeats it"
-        if self.exists is None:
-            return f"pulumi import {self.resource['type']} {self.name} ID, or pulumi refresh to forget it"
-        return f"import {self.id}, which exists" if self.exists else "forget the creation; nothing exists"
+        if self.id is None:
+            unknown = f"unknown: {self.why}; " if self.why else ""
+            settle = f"pulumi import {self.resource['type']} {self.name} ID, or pulumi refresh to forget it"
+            return unknown + settle
+        return f"import {self.id}, which exists" if self.id else "forget the creation; nothing exists"
 
 
 def unfinished(state: Mapping[str, Any]) -> list[Unfinished]:
     """Return the pending operations of an exported state."""
-    found = state["deployment"].get("pending_operations") or ()
-    return [Unfinished(kind=item["type"], resource=item["resource"]) for item in found]
+    deployment = state["deployment"]
+    inputs = {item["urn"]: item.get("inputs", {}) for item in deployment.get("resources", ())}
+    return [
+        Unfinished(
+            kind=item["type"],
+            resource=item["resource"],
+            provider=inputs.get(item["resource"].get("provider", "").rpartition("::")[0], {}),
+        )
+        for item in deployment.get("pending_operations") or ()
+    ]
 
 
-async def exists(api: KubeApi, resource: Mapping[str, Any]) -> bool | None:
-    """Return True if a cluster has an object or release, None if its name is unknown."""
+async def created_id(api: KubeApi, resource: Mapping[str, Any]) -> str | None:
+    """Return the engine's id of an object or release, "" if it is missing, None if its name is unknown."""
     name, namespace = _place(resource)
     inputs: Object = resource.get("inputs") or {}
     if not name:
         return None
     if resource["type"] == RELEASE:
         selector = {"labelSelector": f"owner=helm,name={name}"}
-        return bool((await api.list("v1", "Secret", namespace, params=selector))["items"])
-    try:
-        return await api.find(inputs["apiVersion"], inputs["kind"], name, namespace or "default") is not None
-    except UnknownKindError:
-        return False
+        found = (await api.list("v1", "Secret", namespace, params=selector))["items"]
+    else:
+        try:
+            found = await api.find(inputs["apiVersion"], inputs["kind"], name, namespace or "default")
+        except UnknownKindError:
+            found = None
+    return "/".join(filter(None, (namespace, name))) if found else ""
 
 
 def settled(state: Object, operations: Sequence[Unfinished]) -> Object:
@@ -89,7 +100,7 @@ def settled(state: Object, operations: Sequence[Unfinished]) -> Object:
     added = [
         {**item.resource, "id": item.id, "outputs": item.resource.get("inputs", {})}
         for item in operations
-        if item.exists
+        if item.id
     ]
     rest = [{"type": item.kind, "resource": item.resource} for item in operations if not item.is_settled]
     resources = [*deployment.get("resources", ()), *added]

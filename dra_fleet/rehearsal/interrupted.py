@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shutil
+import socket
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from dra_fleet.clusters.client import UnknownKindError
 from dra_fleet.clusters.releases import interrupted_releases
+from dra_fleet.core.places import PROJECT_FILE
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.project import recorded, recorded_state
 from dra_fleet.rehearsal.simulator.client import SimulatorClient
+from dra_fleet.rehearsal.simulator.processes import ProcessId
+from dra_fleet.rehearsal.stack_copy import read_project_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from dra_fleet.clusters.client import KubeApi
     from dra_fleet.model.plan import ClusterPlan
@@ -32,6 +39,11 @@ if TYPE_CHECKING:
 
 CLOCK_SLACK = 1.0
 """Seconds by which a process may seem to start after it took its lock; the system counts in ticks."""
+LOCK_SECONDS = 30.0
+"""An engine starts its language host before it takes its lock."""
+ADDRESS = re.compile(r"127\.0\.0\.1:(\d+)")
+"""Where an engine serves its language hosts, programs and plugins; they have it in their command line."""
+ANSWER_SECONDS = 1.0
 HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 HAVE_PODS = (
     ("apps/v1", "DaemonSet"),
@@ -96,6 +108,7 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
         SimulatorError: a cluster does not come back.
     """
     clear_stale_lock(home.backend, state.stack)
+    restore_cut_off(recorded(home.backend, state.stack))
     if not _has_pending(home.backend, state.stack):
         return []
     exported = state.export()
@@ -141,8 +154,8 @@ def _has_pending(backend: Path, stack: str) -> bool:
     return bool(recorded_state(file).get("pending_operations"))
 
 
-def clear_stale_lock(backend: Path, stack: str, *, host: str = "", remove: bool = True) -> bool:
-    """Remove the locks of a stack that ended runs left; returns whether there were any.
+def clear_stale_lock(backend: Path, stack: str, *, host: str = "", remove: bool = True) -> float | None:
+    """Remove the locks of a stack that ended runs left; return the time of the first one, None without any.
 
     Args:
         backend: the folder of the backend.
@@ -153,6 +166,7 @@ def clear_stale_lock(backend: Path, stack: str, *, host: str = "", remove: bool 
     Raises:
         StackBusyError: the run that holds one is alive, or it is another host's.
     """
+    since: list[float] = []
     locks: Sequence[Path] = sorted((backend / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
     for lock in locks:
         other = _other_host(lock, host) if host else ""
@@ -166,9 +180,78 @@ def clear_stale_lock(backend: Path, stack: str, *, host: str = "", remove: bool 
                 f"stack {stack} is being updated by process {holder['pid']} since {holder['timestamp']}; "
                 "wait for it, or stop that process and try again"
             )
+        since.append(lock.stat().st_mtime)
         if remove:
             lock.unlink(missing_ok=True)
-    return bool(locks)
+    return min(since, default=None)
+
+
+def restore_cut_off(record: Path, *, restore: bool = True) -> bool:
+    """Replace a state file that a full disk cut off with the engine's copy; return whether it was cut off.
+
+    The engine copies the file before it writes each change:
+    https://github.com/pulumi/pulumi/blob/v3.274.1/pkg/backend/diy/state.go#L301
+
+    Args:
+        record: The file.
+        restore: False to only look.
+
+    Raises:
+        RehearsalError: The copy is cut off, too.
+    """
+    copy = record.with_name(f"{record.name}.bak")
+    if not record.exists() or _is_complete(record):
+        return False
+    if not (copy.exists() and _is_complete(copy)):
+        raise RehearsalError(
+            f"the state {record} and its copy {copy.name} are cut off; restore the newest file of "
+            f"{record.parents[2] / 'backups' / record.parent.name / record.stem}, then refresh the stack"
+        )
+    if restore:
+        shutil.copyfile(copy, record)
+    return True
+
+
+def _is_complete(record: Path) -> bool:
+    try:
+        json.loads(record.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return True
+
+
+def orphans(directory: Path, since: float) -> list[ProcessId]:
+    """Return the language hosts, programs and plugins that an ended engine left in a project's folder.
+
+    Each was started with the engine that took the lock, or later. The address of its engine is in its command
+    line, and no process serves it any more.
+
+    Args:
+        directory: The project; an engine runs them in the folder of the project's `main`.
+        since: The time of the engine's lock.
+    """
+    main = (directory / read_project_file(directory / PROJECT_FILE).get("main", "")).resolve()
+    folder = main if main.is_dir() else main.parent
+    found: list[ProcessId] = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it has ended, or belongs to another user
+            created, words = process.create_time(), process.cmdline()
+            if created < since - LOCK_SECONDS or not any("pulumi" in word for word in words):
+                continue
+            address = next((match for word in words if (match := ADDRESS.fullmatch(word))), None)
+            if address and Path(process.cwd()).is_relative_to(folder) and not _is_served(int(address[1])):
+                found.append(ProcessId(pid=process.pid, created=created))
+    return found
+
+
+def _is_served(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    except TimeoutError:
+        pass  # a stopped engine can continue
+    return True
 
 
 def _other_host(lock: Path, host: str) -> str:

@@ -28,11 +28,11 @@ def state(*pending: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "item", "exists", "cluster", "step"),
+    ("kind", "item", "found", "cluster", "step"),
     [
-        ("creating", OBJECT, True, "lab", "import ml/a, which exists"),
-        ("creating", CHART, True, "lab", "import gpu/driver, which exists"),
-        ("creating", OBJECT, False, "lab", "forget the creation; nothing exists"),
+        ("creating", OBJECT, "ml/a", "lab", "import ml/a, which exists"),
+        ("creating", CHART, "gpu/driver", "lab", "import gpu/driver, which exists"),
+        ("creating", OBJECT, "", "lab", "forget the creation; nothing exists"),
         ("updating", OBJECT, None, "lab", "forget the updating; the next run repeats it"),
         (
             "creating",
@@ -44,19 +44,31 @@ def state(*pending: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     ],
 )
 def test_each_operation_has_a_cluster_and_a_step(
-    kind: str, item: dict[str, Any], exists: bool | None, cluster: str, step: str
+    kind: str, item: dict[str, Any], found: str | None, cluster: str, step: str
 ) -> None:
-    found = Unfinished(kind=kind, resource=item, exists=exists)
-    assert (found.cluster, found.step) == (cluster, step)
+    operation = Unfinished(kind=kind, resource=item, id=found)
+    assert (operation.cluster, operation.step) == (cluster, step)
+
+
+def test_an_unknown_creation_names_its_reason() -> None:
+    found = Unfinished(kind="creating", resource=POOL, why="gcloud is not on PATH")
+    assert found.step.startswith("unknown: gcloud is not on PATH; pulumi import ")
+
+
+def test_an_operation_has_the_inputs_of_its_provider() -> None:
+    exported = state(("creating", POOL))
+    urn = POOL["provider"].rpartition("::")[0]
+    exported["deployment"]["resources"] = [{"urn": urn, "inputs": {"project": "p"}}]
+    assert [item.provider for item in unfinished(exported)] == [{"project": "p"}]
 
 
 def test_only_operations_with_a_known_outcome_leave_the_state() -> None:
     exported = state(("creating", OBJECT), ("creating", CHART), ("creating", POOL), ("deleting", OBJECT))
     made, missing, unknown, deleting = unfinished(exported)
 
-    found = settled(
-        exported, [replace(made, exists=True), replace(missing, exists=False), unknown, deleting]
-    )["deployment"]
+    found = settled(exported, [replace(made, id="ml/a"), replace(missing, id=""), unknown, deleting])[
+        "deployment"
+    ]
 
     assert found["resources"] == [{"urn": "first"}, {**OBJECT, "id": "ml/a", "outputs": OBJECT["inputs"]}]
     assert found["pending_operations"] == [{"type": "creating", "resource": POOL}]

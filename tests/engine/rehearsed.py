@@ -81,10 +81,17 @@ class Rehearsed:
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start `dra-fleet` in a process group of its own."""
+        return self._start([str(self.command), *arguments], self.project)
+
+    def start_shell(self, line: str, directory: Path) -> subprocess.Popen[bytes]:
+        """Start a line as `shell` runs it, in a process group of its own."""
+        return self._start(["bash", "-c", self._in_environment(line)], directory)
+
+    def _start(self, command: Sequence[str], directory: Path) -> subprocess.Popen[bytes]:
         self._shown.clear()
         return subprocess.Popen(
-            [str(self.command), *arguments],
-            cwd=self.project,
+            command,
+            cwd=directory,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -103,8 +110,10 @@ class Rehearsed:
     def shell(self, line: str, directory: Path | None = None) -> Finished:
         """Type a line into a shell that has evaluated `rehearse env`."""
         self._shown.clear()
-        script = f'eval "$({shlex.quote(str(self.command))} rehearse env)" && {line}'
-        return self._finish(["bash", "-c", script], directory or self.project)
+        return self._finish(["bash", "-c", self._in_environment(line)], directory or self.project)
+
+    def _in_environment(self, line: str) -> str:
+        return f'eval "$({shlex.quote(str(self.command))} rehearse env)" && {line}'
 
     def stack_file(self, change: Callable[[Settings], None] | None = None) -> Path:
         """Write the lab's stack, changed, as the stack `variation`, with the lab's hardware."""

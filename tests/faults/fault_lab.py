@@ -27,17 +27,23 @@ if TYPE_CHECKING:
     from tests.engine.rehearsed import Finished, Rehearsed, Settings
 
 Variant = Literal["a", "b"]
+Step = Literal["update", "destroy", "up"]
+"""`up` is a first deployment, `update` a change of the other variant."""
 Snapshot = dict[str, str]
 """Each object and each resource of the state as text, by kind and name."""
 
 VARIANTS: Final[tuple[Variant, ...]] = ("a", "b")
+STEPS: Final[tuple[Step, ...]] = ("update", "destroy", "up")
+"""In this order, each step begins with what the step before it left."""
 STACK: Final = "variation"
 OPTIONS: Final = f"--yes --skip-preview --non-interactive --color never --stack {STACK}"
 WORKLOADS: Final = "gpu-workloads"
+RESOURCE_API: Final = "resource.k8s.io/v1"
 DRIVER: Final = "dra-driver-nvidia-gpu"
 KINDS: Final = (
-    ("resource.k8s.io/v1", "DeviceClass"),
-    ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+    ("v1", "Namespace"),
+    (RESOURCE_API, "DeviceClass"),
+    (RESOURCE_API, "ResourceClaimTemplate"),
     ("batch/v1", "Job"),
     ("apps/v1", "DaemonSet"),
     ("v1", "ServiceAccount"),
@@ -46,10 +52,10 @@ KINDS: Final = (
 )
 PARTS: Final = ("labels", "spec", "rules", "roleRef", "subjects")
 VOLATILE: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
-BEGUN: Final = ('"op":"update"', '"op":"create-replacement"')
-"""Texts of events that show that an update has begun to change resources."""
+RELEASE: Final = "helm.sh"
+JOB: Final = "batch/v1:Job"
 SETTLED_SECONDS: Final = 60.0
-OF_KUBERNETES: Final = ("kube-", "system:", "default/", "/system:", "/kubeadm")
+OF_KUBERNETES: Final = ("kube-", "system:", "default/", "/system:", "/kubeadm", "/kube-", "/default")
 """Beginnings of the names of objects that every cluster has."""
 RANDOM_NAME: Final = re.compile(r"\blab-train-[0-9a-f]{8}\b")
 """The engine names a Job at random."""
@@ -69,18 +75,22 @@ def settings_of(variant: Variant, fleet: Settings) -> None:
 
 @dataclass
 class FaultLab:
-    """A rehearsal with one small stack in one of two variants.
+    """A rehearsal with one small stack in one of two variants, or without resources.
 
     Attributes:
         rehearsed: The rehearsal.
-        undisturbed: What a run without fault results in, by variant.
-        variant: The variant that is deployed; None without any.
+        undisturbed: What a run without fault results in, by variant; None: a destroy.
+        variant: The variant that is deployed; None after a destroy.
+        is_known: False after a fault until the next complete run.
+        target: The variant that the current step leads to; None for a destroy.
         printed: What the runs of the current case printed.
     """
 
     rehearsed: Rehearsed
-    undisturbed: dict[Variant, Snapshot] = field(default_factory=dict[Variant, Snapshot])
+    undisturbed: dict[Variant | None, Snapshot] = field(default_factory=dict[Variant | None, Snapshot])
     variant: Variant | None = None
+    is_known: bool = False
+    target: Variant | None = None
     printed: list[str] = field(default_factory=list[str])
 
     @property
@@ -98,57 +108,117 @@ class FaultLab:
         """The log of the running engine."""
         return self.rehearsed.home / "engine.jsonl"
 
-    def file(self, variant: Variant) -> Path:
-        """Write the stack file of a variant."""
-        return self.rehearsed.stack_file(lambda fleet: settings_of(variant, fleet))
+    def file(self) -> Path:
+        """Write the stack file of the target, and hardware whose kubelets remove slices at once."""
+        variant = self.target or "a"
+        written = self.rehearsed.stack_file(lambda fleet: settings_of(variant, fleet))
+        hardware = written.parent / "hardware" / written.name
+        text = hardware.read_text(encoding="utf-8")
+        hardware.write_text(text.replace("    nodes:", "    sliceWipingSeconds: 1\n    nodes:", 1))
+        return written
 
     def prepare(self) -> None:
         """Record the results of undisturbed runs: a first deployment and an update."""
         for variant in VARIANTS:
-            self.deploy(variant)
-            self.undisturbed[variant] = self.snapshot()
+            self._record(variant)
 
-    def deploy(self, variant: Variant, **variables: str) -> None:
-        """Run `rehearse up`, which must succeed."""
+    def begin(self, step: Step) -> None:
+        """Bring the stack into the state that a step starts from, and choose what it leads to."""
+        if step == "destroy" and None not in self.undisturbed:
+            self._reach("a")
+            self._record(None)
+        self._reach(None if step == "up" else "a")
+        self.printed.clear()
+        self.target = None if step == "destroy" else "b" if self.variant == "a" else "a"
+        self.is_known = False
+
+    def _record(self, target: Variant | None) -> None:
+        self.target = target
+        self.complete()
+        self.undisturbed[target] = self.snapshot()
+
+    def _reach(self, target: Variant | None) -> None:
+        """Run to a variant unless one is deployed, or destroy what is deployed."""
+        if not self.is_known or (self.variant is None) is not (target is None):
+            self.target = target
+            self.complete()
+
+    def complete(self, **variables: str) -> str:
+        """Run without fault to the target, after `recover` where a message or a destroy asks for it.
+
+        Returns:
+            What recovered the stack.
+        """
+        if not self._simulator_runs() and self.target is None:
+            self._up()  # no other command starts the simulator again
+        outcome = "recovered by the next run"
+        if self.target is None:
+            done = self.shell(f"dra-fleet recover {STACK} --real --yes --json")
+            assert done.code == 0, done.err
+            if done.json["steps"]:
+                outcome = "recovered by recover and the next run"
+            if self._latest().get("resources"):
+                done = self.by_hand(**variables)
+                assert done.code == 0, done.out + done.err
+        elif refused := self._up(**variables):
+            assert "dra-fleet recover" in refused, refused
+            assert self.rehearsed.run("recover", str(self.file()), "--yes").code == 0
+            assert self._up(**variables) == ""
+            outcome = "recovered by recover and the next run"
+        self.variant = self.target
+        asyncio.run(self._settle())
+        self.is_known = True
+        return outcome
+
+    def _simulator_runs(self) -> bool:
+        return any("dra_fleet.rehearsal.simulator" in words for words in self.rehearsed.processes())
+
+    def _up(self, **variables: str) -> str:
+        """Run `rehearse up`; return its message if it fails."""
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)
-            done = self.rehearsed.run("rehearse", "up", str(self.file(variant)), "--json")
+            done = self.rehearsed.run("rehearse", "up", str(self.file()), "--json")
         self.printed += [done.out, done.err]
-        assert done.code == 0, done.err
+        if done.code != 0:
+            return done.err or done.out
         assert json.loads(done.out)["all_allocated"] is True
-        self.variant = variant
+        return ""
 
-    def start(self, variant: Variant) -> subprocess.Popen[bytes]:
-        """Start an update to a variant, and return once it changes resources."""
+    def start(self, moment: str = "") -> subprocess.Popen[bytes]:
+        """Start the step, and return once it changes a Kubernetes resource with `moment` in its type."""
         self.events.unlink(missing_ok=True)
-        started = self.rehearsed.start("rehearse", "up", str(self.file(variant)))
-        self.rehearsed.until(started, "a resource is being changed", self._has_begun)
+        if self.target is None:
+            command = f"PULUMI_DEBUG_COMMANDS=true exec pulumi {self._command()} --event-log {self.events}"
+            started = self.rehearsed.start_shell(command, self.project)
+        else:
+            started = self.rehearsed.start("rehearse", "up", str(self.file()))
+        self.rehearsed.until(started, "a resource is being changed", lambda: self._has_begun(moment))
         return started
 
-    def _has_begun(self) -> bool:
+    def _has_begun(self, moment: str) -> bool:
         text = self.events.read_text(encoding="utf-8") if self.events.exists() else ""
-        return any(mark in text for mark in BEGUN)
+        for line in text.splitlines(keepends=True):
+            if "resourcePreEvent" not in line or not line.endswith("\n"):
+                continue
+            step = json.loads(line)["resourcePreEvent"]["metadata"]
+            is_change = step["op"] not in ("same", "read", "refresh")
+            if is_change and step["type"].startswith("kubernetes:") and moment in step["type"]:
+                return True
+        return False
 
-    def pulumi(self, command: str, **variables: str) -> Finished:
-        """Run one command of the engine on the stack as it is in the copy of the project."""
-        return self.shell(f"pulumi {command} {OPTIONS}", **variables)
+    def _command(self) -> str:
+        return f"{'up' if self.target else 'destroy --run-program'} {OPTIONS}"
 
-    def up_by_hand(self, variant: Variant, **variables: str) -> Finished:
-        """Run `pulumi up` of a variant with other variables, in the rehearsal's environment."""
-        (self.project / f"Pulumi.{STACK}.yaml").write_text(self.file(variant).read_text(encoding="utf-8"))
-        return self.pulumi("up", **variables)
-
-    def shell_up_with_path(self, variant: Variant, first: Path) -> Finished:
-        """Run `pulumi up` of a variant with a folder before all others on PATH."""
-        (self.project / f"Pulumi.{STACK}.yaml").write_text(self.file(variant).read_text(encoding="utf-8"))
-        return self.shell(f'PATH={shlex.quote(str(first))}:"$PATH" pulumi up {OPTIONS}')
-
-    def shell(self, line: str, **variables: str) -> Finished:
-        """Run a line in the rehearsal's environment."""
+    def by_hand(self, before: str = "", **variables: str) -> Finished:
+        """Run the step with `pulumi` in the rehearsal's environment, `before` in the same shell."""
+        (self.project / f"Pulumi.{STACK}.yaml").write_text(self.file().read_text(encoding="utf-8"))
         exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
-        before = f"export {exports} && " if exports else ""
-        done = self.rehearsed.shell(f"{before}{line}", self.project if self.project.exists() else None)
+        return self.shell(f"{before} {exports} pulumi {self._command()}")
+
+    def shell(self, line: str) -> Finished:
+        """Run a line in the rehearsal's environment."""
+        done = self.rehearsed.shell(line, self.project if self.project.exists() else None)
         self.printed += [done.out, done.err]
         return done
 
@@ -178,17 +248,20 @@ class FaultLab:
         assert found, f"no process has {name} in its command line"
         return found[0]
 
-    def kill_engine(self) -> None:
-        """Kill the engine that `rehearse up` runs, also if it is writing the state."""
-        record = self.rehearsed.home / "engine.session"
-        psutil.Process(json.loads(record.read_text(encoding="utf-8"))["pid"]).kill()
+    def engine(self) -> psutil.Process:
+        """Return the engine that runs the step."""
+        [found] = [item for item in self.engine_processes() if item.name() == "pulumi"]
+        return found
 
     def snapshot(self) -> Snapshot:
         """Return the objects in the cluster and the resources of the state, without what differs per run."""
         return {**asyncio.run(self._objects()), **self._resources()}
 
+    def _latest(self) -> dict[str, Any]:
+        return json.loads(self.rehearsed.state(STACK))["checkpoint"]["latest"]
+
     def _resources(self) -> Snapshot:
-        latest = json.loads(self.rehearsed.state(STACK))["checkpoint"]["latest"]
+        latest = self._latest()
         assert latest.get("pending_operations") in (None, []), latest["pending_operations"]
         found = [
             (f"state {item['urn']}", json.dumps(item.get("inputs"), sort_keys=True))
@@ -198,25 +271,28 @@ class FaultLab:
         return _numbered(found)
 
     async def _objects(self) -> Snapshot:
-        deadline = time.monotonic() + SETTLED_SECONDS
         async with connect(self.home, "lab") as api:
-            while not await self._has_settled(api):
-                assert time.monotonic() < deadline, "pods or claims are left over"
-                await asyncio.sleep(0.5)
             found = [
                 (f"{kind} {_name(item)}", json.dumps(_stable(item), sort_keys=True))
                 for version, kind in KINDS
                 for item in (await api.list(version, kind))["items"]
                 if not _name(item).startswith(OF_KUBERNETES)
             ]
-        return _numbered(found)
+            records = (await api.list("v1", "Secret", params={"labelSelector": "owner=helm"}))["items"]
+        latest = {
+            f"release {record['metadata']['labels']['name']}": record["metadata"]["labels"]["status"]
+            for record in sorted(records, key=lambda item: int(item["metadata"]["labels"]["version"]))
+        }
+        return {**_numbered(found), **latest}
 
-    async def _has_settled(self, api: KubeApi) -> bool:
-        """Return True if as many pods and claims exist as the stack has copies."""
-        copies = 2 if self.variant else 0
-        pods = (await api.list("v1", "Pod", WORKLOADS))["items"]
-        claims = (await api.list("resource.k8s.io/v1", "ResourceClaim"))["items"]
-        return len(pods) == copies and len(claims) == copies
+    async def _settle(self) -> None:
+        """Wait until as many pods, claims and devices exist as after an undisturbed run."""
+        deadline = time.monotonic() + SETTLED_SECONDS
+        expected = {"Pod": 2, "ResourceClaim": 2, "ResourceSlice": 1} if self.variant else {}
+        async with connect(self.home, "lab") as api:
+            while (found := await _counts(api)) != expected:
+                assert time.monotonic() < deadline, f"not {expected}, but {found}"
+                await asyncio.sleep(0.5)
 
     def secrets_in_logs(self) -> list[str]:
         """Return the files and outputs that contain a credential."""
@@ -227,6 +303,16 @@ class FaultLab:
             texts[file.name] = file.read_text(encoding="utf-8", errors="replace")
         texts["state"] = self.rehearsed.state(STACK)
         return [name for name, text in texts.items() if any(secret in text for secret in secrets)]
+
+
+async def _counts(api: KubeApi) -> dict[str, int]:
+    """Return the numbers of pods, claims, and drivers with devices; not those that are 0."""
+    pods = (await api.list("v1", "Pod", WORKLOADS))["items"]
+    claims = (await api.list(RESOURCE_API, "ResourceClaim"))["items"]
+    slices = (await api.list(RESOURCE_API, "ResourceSlice"))["items"]
+    drivers = {item["spec"]["driver"] for item in slices if item["spec"].get("devices")}
+    counts = {"Pod": len(pods), "ResourceClaim": len(claims), "ResourceSlice": len(drivers)}
+    return {kind: count for kind, count in counts.items() if count}
 
 
 def ended(started: subprocess.Popen[bytes]) -> int:

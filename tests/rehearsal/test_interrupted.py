@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -12,8 +14,16 @@ import psutil
 import pytest
 
 from dra_fleet.rehearsal import interrupted
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.interrupted import StackBusyError, StackState, clear_interrupted, clear_stale_lock
+from dra_fleet.rehearsal.interrupted import (
+    StackBusyError,
+    StackState,
+    clear_interrupted,
+    clear_stale_lock,
+    orphans,
+    restore_cut_off,
+)
 
 
 def lock(backend: Path, text: str, stack: str = "dev") -> Path:
@@ -30,7 +40,7 @@ def holder(pid: int, taken: datetime) -> str:
 
 
 def test_without_a_lock_nothing_was_interrupted(tmp_path: Path) -> None:
-    assert clear_stale_lock(tmp_path, "dev") is False
+    assert clear_stale_lock(tmp_path, "dev") is None
 
 
 def test_the_lock_of_a_living_run_is_respected(tmp_path: Path) -> None:
@@ -49,25 +59,25 @@ def test_the_lock_of_an_ended_run_is_removed(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     file = lock(tmp_path, holder(ended.pid, datetime.now(UTC)))
-    assert clear_stale_lock(tmp_path, "dev") is True
+    assert clear_stale_lock(tmp_path, "dev") is not None
     assert not file.exists()
 
 
 def test_a_process_that_got_the_number_later_does_not_hold_the_lock(tmp_path: Path) -> None:
     started = datetime.fromtimestamp(psutil.Process().create_time(), UTC)
     lock(tmp_path, holder(os.getpid(), started - timedelta(minutes=1)))
-    assert clear_stale_lock(tmp_path, "dev") is True
+    assert clear_stale_lock(tmp_path, "dev") is not None
 
 
 @pytest.mark.parametrize("text", ["", '{"pid": 1', '{"pid": 1}', "[]"])
 def test_a_lock_that_was_cut_off_while_it_was_written_is_removed(tmp_path: Path, text: str) -> None:
     lock(tmp_path, text)
-    assert clear_stale_lock(tmp_path, "dev") is True
+    assert clear_stale_lock(tmp_path, "dev") is not None
 
 
 def test_the_lock_of_another_stack_is_left_alone(tmp_path: Path) -> None:
     file = lock(tmp_path, "", stack="prod")
-    assert clear_stale_lock(tmp_path, "dev") is False
+    assert clear_stale_lock(tmp_path, "dev") is None
     assert file.exists()
 
 
@@ -77,10 +87,50 @@ def test_the_lock_of_another_host_is_kept_if_hosts_share_the_backend(tmp_path: P
         StackBusyError, match="stack dev is locked by a run on host y; run `dra-fleet recover`"
     ):
         clear_stale_lock(tmp_path, "dev", host="x")
-    assert clear_stale_lock(tmp_path, "dev", host="y", remove=False) is True
+    assert clear_stale_lock(tmp_path, "dev", host="y", remove=False) is not None
     assert file.exists()
-    assert clear_stale_lock(tmp_path, "dev", host="y") is True
+    assert clear_stale_lock(tmp_path, "dev", host="y") is not None
     assert not file.exists()
+
+
+def test_a_state_that_a_full_disk_cut_off_is_replaced_with_its_copy(tmp_path: Path) -> None:
+    record, copy = tmp_path / "dev.json", tmp_path / "dev.json.bak"
+    assert restore_cut_off(record) is False
+    record.write_text('{"checkpoint": {}}')
+    assert restore_cut_off(record) is False
+
+    record.write_text('{"checkpo')
+    with pytest.raises(
+        RehearsalError, match=r"and its copy dev\.json\.bak are cut off; restore the newest file"
+    ):
+        restore_cut_off(record)
+    copy.write_text("{}")
+    assert restore_cut_off(record, restore=False) is True
+    assert record.read_text() == '{"checkpo'
+    assert restore_cut_off(record) is True
+    assert record.read_text() == "{}"
+
+
+@pytest.mark.parametrize(("is_served", "is_elsewhere"), [(False, False), (True, False), (False, True)])
+def test_only_processes_of_an_ended_engine_of_the_project_are_orphans(
+    tmp_path: Path, is_served: bool, is_elsewhere: bool
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as engine:
+        address = f"127.0.0.1:{engine.getsockname()[1]}"
+        if not is_served:
+            engine.close()
+        program, other, copy = tmp_path / "program", tmp_path / "other", tmp_path / "copy"
+        for folder in (program, other, copy):
+            folder.mkdir()
+        (copy / "Pulumi.yaml").write_text("name: fleet\nruntime: python\nmain: ../program\n")
+        before = time.time()
+        words = [sys.executable, "-c", "input()", "pulumi-resource-kubernetes", address]
+        with subprocess.Popen(words, cwd=other if is_elsewhere else program, stdin=subprocess.PIPE) as plugin:
+            assert plugin.stdin
+            found = [process.pid for process in orphans(copy, before)]
+            assert orphans(copy, time.time() + 60) == []
+            plugin.kill()
+    assert found == ([] if is_served or is_elsewhere else [plugin.pid])
 
 
 class KnownClusters:

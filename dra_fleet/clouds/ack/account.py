@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, RootModel
 
@@ -15,6 +15,7 @@ from dra_fleet.clouds.account import (
     CloudQuestion,
     Exposed,
     Login,
+    Lookup,
     Quota,
     account_question,
     address,
@@ -25,6 +26,7 @@ from dra_fleet.clouds.account import (
     check_reservation,
     checked_together,
     matches,
+    options,
     version_question,
 )
 from dra_fleet.clouds.ack.plan import zones_of
@@ -375,6 +377,28 @@ _ATTRIBUTES: Final = tuple(
     f"{which}-{kind}-instance-vcpu-count" for kind in ("postpaid", "spot") for which in ("max", "used")
 )
 _MARKETS: Final = {"postpaid": "pay-as-you-go instances", "spot": "spot instances"}
+
+
+def lookup(kind: str, inputs: Mapping[str, object], provider: Mapping[str, object]) -> Lookup | None:
+    """Return the question for a cluster or node pool."""
+    where = options(region=provider.get("region"))
+    match kind, inputs:
+        case "alicloud:cs/managedKubernetes:ManagedKubernetes", {"name": str(name)}:
+            command = ("aliyun", "cs", "DescribeClustersV1", "--name", name, *where)
+
+            def identifier(shown: Mapping[str, Any]) -> str:
+                found = (item["cluster_id"] for item in shown["clusters"] if item["name"] == name)
+                return str(next(found, ""))
+        case "alicloud:cs/nodePool:NodePool", {"clusterId": str(cluster), "nodePoolName": str(name)}:
+            command = ("aliyun", "cs", "DescribeClusterNodePools", "--ClusterId", cluster, *where)
+
+            def identifier(shown: Mapping[str, Any]) -> str:
+                pools = (item["nodepool_info"] for item in shown["nodepools"])
+                found = (f"{cluster}:{item['nodepool_id']}" for item in pools if item["name"] == name)
+                return str(next(found, ""))
+        case _:
+            return None
+    return Lookup(command=command, absent=("errorclusternotfound",), identifier=identifier)
 
 
 def questions(settings: AckClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:

@@ -14,6 +14,7 @@ from dra_fleet.clouds.account import (
     CloudQuestion,
     Exposed,
     Login,
+    Lookup,
     Quota,
     account_question,
     address,
@@ -23,6 +24,7 @@ from dra_fleet.clouds.account import (
     check_permissions,
     check_quota,
     check_reservation,
+    options,
     version_question,
 )
 from dra_fleet.clouds.aks.plan import quota_family
@@ -140,6 +142,31 @@ class Versions(Answered):
     def offered(self) -> list[str]:
         """Return the offered versions."""
         return [item.version for item in self.values]
+
+
+def lookup(kind: str, inputs: Mapping[str, object], provider: Mapping[str, object]) -> Lookup | None:
+    """Return the question for a cluster or node pool."""
+    where = (*options(subscription=provider.get("subscriptionId")), *_JSON)
+    match kind, inputs:
+        case "azure-native:containerservice:ManagedCluster", {
+            "resourceGroupName": str(group),
+            "resourceName": str(name),
+        }:
+            command = ("az", "aks", "show", "--resource-group", group, "--name", name, *where)
+        case "azure-native:containerservice:AgentPool", {
+            "resourceGroupName": str(group),
+            "resourceName": str(cluster),
+            "agentPoolName": str(name),
+        }:
+            named = ("--resource-group", group, "--cluster-name", cluster, "--name", name)
+            command = ("az", "aks", "nodepool", "show", *named, *where)
+        case _:
+            return None
+    return Lookup(
+        command=command,
+        absent=("resourcenotfound", "resourcegroupnotfound", "(notfound)"),
+        identifier=lambda shown: str(shown["id"]),
+    )
 
 
 def questions(settings: AksClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:

@@ -12,7 +12,7 @@ from dra_fleet.clouds.base import Cloud, TagRule, read_machines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.clouds.account import CloudQuestion, Exposed
+    from dra_fleet.clouds.account import CloudQuestion, Exposed, Lookup
     from dra_fleet.clouds.base import Place
     from dra_fleet.clouds.eks.settings import EksClusterSettings
     from dra_fleet.clouds.resources import CloudResources
@@ -79,6 +79,14 @@ class Eks(Cloud["EksClusterSettings"]):
         from dra_fleet.clouds.eks.account import questions
 
         return questions(self.own(cluster.settings), cluster)
+
+    @override
+    def lookup(
+        self, kind: str, inputs: Mapping[str, object], provider: Mapping[str, object]
+    ) -> Lookup | None:
+        from dra_fleet.clouds.eks.account import lookup
+
+        return lookup(kind, inputs, provider)
 
     @override
     def plan_pool(

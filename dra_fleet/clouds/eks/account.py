@@ -15,6 +15,7 @@ from dra_fleet.clouds.account import (
     CloudQuestion,
     Exposed,
     Login,
+    Lookup,
     Quota,
     account_question,
     address,
@@ -23,6 +24,7 @@ from dra_fleet.clouds.account import (
     check_permissions,
     check_quota,
     check_reservation,
+    options,
     version_question,
 )
 from dra_fleet.clouds.eks.facts import eks_facts
@@ -137,6 +139,22 @@ _ADOPTS: Final = ("eks:DescribeCluster", "eks:CreateNodegroup", "ec2:CreateLaunc
 _CREATES: Final = ("eks:CreateCluster", *_ADOPTS)
 _MAY: Final = "allowed"
 _USABLE: Final = ("active", "scheduled")
+
+
+def lookup(kind: str, inputs: Mapping[str, object], provider: Mapping[str, object]) -> Lookup | None:
+    """Return the question for a cluster or node group."""
+    where = (*options(region=provider.get("region") or inputs.get("region")), *_JSON)
+    match kind, inputs:
+        case "aws:eks/cluster:Cluster", {"name": str(name)}:
+            command = ("aws", "eks", "describe-cluster", *options(name=name), *where)
+            identifier = name
+        case "aws:eks/nodeGroup:NodeGroup", {"clusterName": str(cluster), "nodeGroupName": str(name)}:
+            named = ("--cluster-name", cluster, "--nodegroup-name", name)
+            command = ("aws", "eks", "describe-nodegroup", *named, *where)
+            identifier = f"{cluster}:{name}"
+        case _:
+            return None
+    return Lookup(command=command, absent=("resourcenotfoundexception",), identifier=lambda _: identifier)
 
 
 def questions(settings: EksClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:

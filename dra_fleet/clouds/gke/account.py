@@ -15,12 +15,14 @@ from dra_fleet.clouds.account import (
     Answered,
     CloudQuestion,
     Exposed,
+    Lookup,
     Quota,
     check_offer,
     check_permissions,
     check_quota,
     check_reservation,
     checked_together,
+    options,
     version_question,
 )
 from dra_fleet.clouds.gke.facts import gke_facts
@@ -324,6 +326,31 @@ _UNKNOWN: Final = {
     "UNKNOWN_CONDITIONAL": "it depends on a condition",
     "UNKNOWN_INFO_DENIED": "this login may not read all policies",
 }
+
+
+def lookup(kind: str, inputs: Mapping[str, object], provider: Mapping[str, object]) -> Lookup | None:
+    """Return the question for a cluster or node pool."""
+    match kind, {"project": provider.get("project"), **inputs}:
+        case "gcp:container/cluster:Cluster", {
+            "name": str(name),
+            "location": str(location),
+            "project": str(project),
+        }:
+            command = ("gcloud", "container", "clusters", "describe", name)
+            identifier = f"projects/{project}/locations/{location}/clusters/{name}"
+        case "gcp:container/nodePool:NodePool", {
+            "name": str(name),
+            "cluster": str(cluster),
+            "location": str(location),
+            "project": str(project),
+        }:
+            cluster = cluster.rpartition("/")[2]
+            command = ("gcloud", "container", "node-pools", "describe", name, "--cluster", cluster)
+            identifier = f"projects/{project}/locations/{location}/clusters/{cluster}/nodePools/{name}"
+        case _:
+            return None
+    where = (*options(location=location, project=project), _JSON)
+    return Lookup(command=(*command, *where), absent=("code=404",), identifier=lambda _: identifier)
 
 
 def questions(settings: GkeClusterSettings, cluster: ClusterPlan) -> Sequence[CloudQuestion]:

@@ -169,7 +169,25 @@ def _versions(_: AckAccount, __: WrittenCommand) -> list[dict[str, Any]]:
     return [{"version": version, "creatable": True} for version in ack_facts().versions]
 
 
+def _clusters(account: AckAccount, _: WrittenCommand) -> dict[str, Any]:
+    found = account.all(CLUSTER)
+    return {"clusters": [{"name": item["inputs"]["name"], "cluster_id": item["id"]} for item in found]}
+
+
+def _pools(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
+    cluster = asked.one("--ClusterId")
+    if account.find(CLUSTER, cluster) is None:
+        raise refuse("ErrorClusterNotFound", f"cluster {cluster} not found")
+    shown = [
+        {"name": item["inputs"]["nodePoolName"], "nodepool_id": item["id"].rpartition(":")[2]}
+        for item in account.all(POOL, f"{cluster}:")
+    ]
+    return {"nodepools": [{"nodepool_info": item} for item in shown]}
+
+
 _COMMANDS: Final = (
+    (("cs", "DescribeClustersV1"), "cs:DescribeClustersV1", _clusters),
+    (("cs", "DescribeClusterNodePools"), "cs:DescribeClusterNodePools", _pools),
     (("sts", "GetCallerIdentity"), "", _caller),
     (("ecs", "DescribeAccountAttributes"), "ecs:DescribeAccountAttributes", _attributes),
     (("ecs", "DescribeAvailableResource"), "ecs:DescribeAvailableResource", _available),

@@ -289,7 +289,21 @@ def _versions(_: AksAccount, __: WrittenCommand) -> dict[str, Any]:
     }
 
 
+def _shown(account: AksAccount, asked: WrittenCommand) -> dict[str, Any]:
+    """Return a cluster, or one of its pools."""
+    subscription = asked.one("--subscription") or SUBSCRIPTION
+    cluster, name = asked.one("--cluster-name"), asked.one("--name")
+    identifier = cluster_id(subscription, asked.one("--resource-group"), cluster or name)
+    kind, identifier = (POOL, pool_id(identifier, name)) if cluster else (CLUSTER, identifier)
+    found = account.find(kind, identifier)
+    if found is None:
+        raise refuse("ResourceNotFound", f"The Resource '{identifier}' was not found.")
+    return {"id": found["id"], "name": name}
+
+
 _COMMANDS: Final = (
+    (("aks", "show"), "Microsoft.ContainerService/managedClusters/read", _shown),
+    (("aks", "nodepool", "show"), "Microsoft.ContainerService/managedClusters/agentPools/read", _shown),
     (("account", "show"), "", _login),
     (("vm", "list-usage"), "Microsoft.Compute/locations/usages/read", _usages),
     (("vm", "list-skus"), "Microsoft.Compute/skus/read", _skus),

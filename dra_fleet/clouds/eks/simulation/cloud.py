@@ -142,7 +142,27 @@ def _versions(_: EksAccount, __: WrittenCommand) -> dict[str, Any]:
     }
 
 
+def _cluster(account: EksAccount, asked: WrittenCommand) -> dict[str, Any]:
+    name = asked.one("--name")
+    return {"cluster": {"name": _existing(account, CLUSTER, name)["id"]}}
+
+
+def _group(account: EksAccount, asked: WrittenCommand) -> dict[str, Any]:
+    cluster, name = asked.one("--cluster-name"), asked.one("--nodegroup-name")
+    _existing(account, NODE_GROUP, f"{cluster}:{name}")
+    return {"nodegroup": {"clusterName": cluster, "nodegroupName": name}}
+
+
+def _existing(account: EksAccount, kind: str, identifier: str) -> Record:
+    found = account.find(kind, identifier)
+    if found is None:
+        raise refuse("ResourceNotFoundException", f"No resource found for name: {identifier}.")
+    return found
+
+
 _COMMANDS: Final = (
+    (("eks", "describe-cluster"), "eks:DescribeCluster", _cluster),
+    (("eks", "describe-nodegroup"), "eks:DescribeNodegroup", _group),
     (("sts", "get-caller-identity"), "", _caller),
     (("service-quotas", "list-service-quotas"), "servicequotas:ListServiceQuotas", _quotas),
     (("ec2", "describe-instance-type-offerings"), "ec2:DescribeInstanceTypeOfferings", _offerings),

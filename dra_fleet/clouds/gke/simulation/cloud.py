@@ -68,6 +68,8 @@ def commands(account: GkeAccount, pools: NodePools) -> list[SimulatedCommand]:
         ("compute", "reservations", "list"): ("compute.reservations.list", partial(_reservations, account)),
         ("policy-troubleshoot", "iam"): ("", partial(_access, account)),
         ("container", "get-server-config"): ("container.clusters.list", _server_config),
+        ("container", "clusters", "describe"): ("container.clusters.get", partial(_shown, account)),
+        ("container", "node-pools", "describe"): ("container.clusters.get", partial(_shown, account)),
     }
     return [
         SimulatedCommand(words=words, action=action, answer=reported)
@@ -77,6 +79,16 @@ def commands(account: GkeAccount, pools: NodePools) -> list[SimulatedCommand]:
 
 def deny(action: str) -> CloudRefusal:
     return refuse("PERMISSION_DENIED", f"Required '{action}' permission for the project")
+
+
+def _shown(account: GkeAccount, asked: WrittenCommand) -> dict[str, Any]:
+    """Return a cluster, or one of its pools."""
+    cluster, name = asked.one("--cluster"), asked.words[0]
+    identifier = cluster_id(asked.one("--project"), asked.one("--location"), cluster or name)
+    kind, identifier = (POOL, f"{identifier}/nodePools/{name}") if cluster else (CLUSTER, identifier)
+    if account.find(kind, identifier) is None:
+        raise refuse("NOT_FOUND", f"ResponseError: code=404, message=Not found: {identifier}.")
+    return {"name": name, "selfLink": identifier}
 
 
 def _project(account: GkeAccount, asked: WrittenCommand) -> dict[str, Any]:

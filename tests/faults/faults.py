@@ -1,0 +1,401 @@
+"""The faults that are injected at the steps of a deployment, as a table, and how each is injected."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+
+from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.simulator.controlplane.bootstrap import SYSTEM_NAMESPACE, USER
+from tests.engine.test_changed_stacks import interrupt_upgrade
+from tests.faults.fault_lab import DRIVER, JOB, RELEASE, RESOURCE_API, STEPS, WORKLOADS, FaultLab, Step, ended
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from dra_fleet.clusters.client import KubeApi
+
+    Inject = Callable[[FaultLab], None]
+
+SLOW_SECONDS: Final = 3.0
+LONG_SECONDS: Final = 20.0
+NOWHERE: Final = "http://127.0.0.1:9"
+FORCE: Final = "PULUMI_K8S_ENABLE_PATCH_FORCE"
+LARGEST_KILOBYTES: Final = 24
+"""Smaller than the state of the stack."""
+DEPLOYED: Final[tuple[Step, ...]] = ("update", "destroy")
+APPLIED: Final[tuple[Step, ...]] = ("update", "up")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A fault at some steps: `inject` runs the step with it; `variables` are those of the next run."""
+
+    name: str
+    inject: Inject
+    steps: tuple[Step, ...] = STEPS
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+def _killed(lab: FaultLab, name: str) -> None:
+    """Kill the processes of the engine's session with a name."""
+    started = lab.start()
+    lab.kill(name)
+    assert ended(started) != 0
+
+
+def _engine_signalled(lab: FaultLab, number: signal.Signals, moment: str = "") -> None:
+    started = lab.start(moment)
+    lab.engine().send_signal(number)
+    assert ended(started) != 0
+
+
+def _command_killed(lab: FaultLab) -> None:
+    started = lab.start()
+    lab.engine().kill()
+    os.killpg(started.pid, signal.SIGKILL)
+    assert ended(started) == -signal.SIGKILL
+
+
+def _component_killed(lab: FaultLab, name: str) -> None:
+    """Kill a part of the simulator or of the control plane; a part that restarts in time is not noticed."""
+    started = lab.start()
+    lab.component(name).kill()
+    ended(started)
+
+
+def _component_stops(lab: FaultLab, name: str, seconds: float) -> None:
+    started = lab.start()
+    component = lab.component(name)
+    component.suspend()
+    time.sleep(seconds)
+    component.resume()
+    ended(started)
+
+
+def _failing(lab: FaultLab, *words: str, before: str = "", **variables: str) -> None:
+    """Run the step by hand with variables or a line of the shell; it must fail with one of the words."""
+    done = lab.by_hand(before, **variables)
+    assert done.code != 0
+    assert any(word in done.out + done.err for word in words), done.out + done.err
+
+
+def _refused(lab: FaultLab, objects: tuple[dict[str, Any], ...], words: tuple[str, ...]) -> None:
+    """Let objects in the cluster make the API server refuse; they are removed after the run."""
+    asyncio.run(_create(lab, objects))
+    try:
+        _failing(lab, *words)
+    finally:
+        asyncio.run(_delete(lab, objects))
+
+
+async def _create(lab: FaultLab, objects: tuple[dict[str, Any], ...]) -> None:
+    async with connect(lab.home, "lab") as api:
+        for item in objects:
+            await api.create(item)
+    await asyncio.sleep(1)  # the API server reads configurations of admission and fairness from a cache
+
+
+async def _delete(lab: FaultLab, objects: tuple[dict[str, Any], ...]) -> None:
+    async with connect(lab.home, "lab") as api:
+        for item in objects:
+            meta = item["metadata"]
+            await api.delete(item["apiVersion"], item["kind"], meta["name"], meta.get("namespace"))
+    await asyncio.sleep(1)
+
+
+def _throttled(lab: FaultLab) -> None:
+    """Let the API server serve one request of the engine's user at a time, and answer others with 429."""
+    asyncio.run(_create(lab, TOO_MANY))
+    try:
+        lab.by_hand()
+        assert asyncio.run(_rejected(lab))
+    finally:
+        asyncio.run(_delete(lab, TOO_MANY))
+
+
+async def _rejected(lab: FaultLab) -> bool:
+    async with connect(lab.home, "lab") as api:
+        metrics = await api._http.get("/metrics")  # pyright: ignore[reportPrivateUsage]
+    counted = "apiserver_flowcontrol_rejected_requests_total"
+    return any(line.startswith(counted) and THROTTLE in line for line in metrics.text.splitlines())
+
+
+def _credentials_expired(lab: FaultLab) -> None:
+    helper = lab.rehearsed.files / "expired" / "dra-fleet-token"
+    helper.parent.mkdir(exist_ok=True)
+    credential = (
+        '{"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", '
+        '"status": {"token": "expired", "expirationTimestamp": "2020-01-01T00:00:00Z"}}'
+    )
+    helper.write_text(f"#!/bin/sh\necho '{credential}'\n", encoding="utf-8")
+    helper.chmod(0o700)
+    _failing(lab, "Unauthorized", "provide credentials", before=f'PATH={helper.parent}:"$PATH"')
+
+
+def _etcd_full(lab: FaultLab) -> None:
+    """Raise the alarm that etcd raises when its quota is used up: it then refuses writes."""
+    _alarm(lab, "ACTIVATE")
+    try:
+        _failing(lab, "database space exceeded")
+    finally:
+        _alarm(lab, "DEACTIVATE")
+
+
+def _alarm(lab: FaultLab, action: str) -> None:
+    transport = httpx2.HTTPTransport(uds=str(lab.home.clusters / "lab" / "client:0"))
+    with httpx2.Client(transport=transport, base_url="http://etcd") as etcd:
+        body = {"action": action, "memberID": "0", "alarm": "NOSPACE"}
+        etcd.post("/v3/maintenance/alarm", json=body).raise_for_status()
+
+
+def _foreign_writer(lab: FaultLab) -> None:
+    async def write() -> None:
+        async with connect(lab.home, "lab") as api:
+            found = await api.get(RESOURCE_API, "DeviceClass", "large")
+            found["spec"]["selectors"] = [{"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]
+            await api.replace(found)
+
+    asyncio.run(write())
+    if lab.target is None:
+        assert lab.by_hand().code == 0
+    else:
+        _failing(lab, "field conflict")
+
+
+def _release_pending(lab: FaultLab) -> None:
+    interrupt_upgrade(lab.rehearsed, DRIVER)
+    if lab.target is not None:
+        refused = lab.rehearsed.run("rehearse", "up", str(lab.file()))
+        assert refused.code == 1
+        assert "dra-fleet recover" in refused.err
+
+
+def _during(lab: FaultLab, change: Callable[[KubeApi], Awaitable[None]]) -> None:
+    """Change the cluster while the step changes the Job."""
+
+    async def run() -> None:
+        async with connect(lab.home, "lab") as api:
+            await change(api)
+
+    started = lab.start(JOB)
+    asyncio.run(run())
+    ended(started)
+
+
+async def _delete_all(api: KubeApi, version: str, kind: str, name: str = "") -> int:
+    """Delete the objects of a kind whose name begins with a text; return how many there were."""
+    found = [
+        item["metadata"]
+        for item in (await api.list(version, kind))["items"]
+        if item["metadata"]["name"].startswith(name)
+    ]
+    for meta in found:
+        await api.delete(
+            version, kind, meta["name"], meta.get("namespace"), options={"gracePeriodSeconds": 0}
+        )
+    return len(found)
+
+
+async def _nodes_vanish(api: KubeApi) -> None:
+    assert await _delete_all(api, "v1", "Node")
+
+
+async def _devices_vanish(api: KubeApi) -> None:
+    assert await _delete_all(api, RESOURCE_API, "ResourceSlice")
+
+
+async def _plugin_crashes(api: KubeApi) -> None:
+    deleted = 0
+    for _ in range(4):
+        deleted += await _delete_all(api, "v1", "Pod", DRIVER)
+        await asyncio.sleep(SLOW_SECONDS / 4)
+    assert deleted
+
+
+async def _devices_tainted(api: KubeApi) -> None:
+    """Taint all GPUs as a driver does after an XID: their pods are evicted."""
+    taint = {"key": "gpu.nvidia.com/xid", "value": "79", "effect": "NoExecute"}
+    for item in (await api.list(RESOURCE_API, "ResourceSlice"))["items"]:
+        for device in item["spec"].get("devices", ()):
+            device["taints"] = [taint]
+        await api.replace(item)
+
+
+WEBHOOK: Final[dict[str, Any]] = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "unreachable"},
+    "webhooks": [
+        {
+            "name": "unreachable.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:9/validate"},
+            "rules": [
+                {
+                    "apiGroups": ["resource.k8s.io", "batch"],
+                    "apiVersions": ["*"],
+                    "operations": ["CREATE", "UPDATE", "DELETE"],
+                    "resources": ["deviceclasses", "resourceclaimtemplates", "jobs"],
+                }
+            ],
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+    ],
+}
+"""Nothing answers at its address, so that the API server answers writes of these kinds with 500."""
+QUOTA: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "no-templates", "namespace": WORKLOADS},
+    "spec": {"hard": {"count/resourceclaimtemplates.resource.k8s.io": "0", "count/jobs.batch": "0"}},
+}
+
+THROTTLE: Final = "throttle"
+FAIR: Final = "flowcontrol.apiserver.k8s.io/v1"
+TOO_MANY: Final[tuple[dict[str, Any], ...]] = (
+    {
+        "apiVersion": FAIR,
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": THROTTLE},
+        "spec": {
+            "type": "Limited",
+            "limited": {
+                "nominalConcurrencyShares": 0,
+                "borrowingLimitPercent": 0,
+                "limitResponse": {"type": "Reject"},
+            },
+        },
+    },
+    {
+        "apiVersion": FAIR,
+        "kind": "FlowSchema",
+        "metadata": {"name": THROTTLE},
+        "spec": {
+            "matchingPrecedence": 2,
+            "priorityLevelConfiguration": {"name": THROTTLE},
+            "rules": [
+                {
+                    "subjects": [
+                        {
+                            "kind": "ServiceAccount",
+                            "serviceAccount": {"name": USER, "namespace": SYSTEM_NAMESPACE},
+                        }
+                    ],
+                    "resourceRules": [
+                        {
+                            "verbs": ["*"],
+                            "apiGroups": ["*"],
+                            "resources": ["*"],
+                            "namespaces": ["*"],
+                            "clusterScope": True,
+                        }
+                    ],
+                }
+            ],
+        },
+    },
+)
+"""A level without seats serves one request at a time, and answers others with 429."""
+
+FAULTS: Final = (
+    Fault(name="engine killed", inject=partial(_engine_signalled, number=signal.SIGKILL)),
+    Fault(
+        name="engine killed in a Helm release",
+        inject=partial(_engine_signalled, number=signal.SIGKILL, moment=RELEASE),
+    ),
+    Fault(
+        name="engine killed in a Job",
+        inject=partial(_engine_signalled, number=signal.SIGKILL, moment=JOB),
+    ),
+    Fault(name="engine interrupted", inject=partial(_engine_signalled, number=signal.SIGINT)),
+    Fault(name="engine and command killed", inject=_command_killed, steps=APPLIED),
+    Fault(name="Kubernetes provider killed", inject=partial(_killed, name="pulumi-resource-kubernetes")),
+    Fault(name="program killed", inject=partial(_killed, name="pulumi-language-python-exec")),
+    Fault(name="language host killed", inject=partial(_killed, name="pulumi-language-python ")),
+    Fault(  # a destroy would wait for pods, whose kubelets are part of the simulator
+        name="simulator killed",
+        inject=partial(_component_killed, name="dra_fleet.rehearsal.simulator"),
+        steps=APPLIED,
+    ),
+    *(
+        Fault(name=f"{shown} killed", inject=partial(_component_killed, name=name))
+        for shown, name in (
+            ("API server", "kube-apiserver"),
+            ("etcd", "etcd"),
+            ("scheduler", "kube-scheduler"),
+            ("controller manager", "kube-controller-manager"),
+            ("kwok", "kwok"),
+        )
+    ),
+    *(
+        Fault(
+            name=f"{shown} stops for {seconds:.0f} s",
+            inject=partial(_component_stops, name=name, seconds=seconds),
+        )
+        for shown, name, seconds in (
+            ("API server", "kube-apiserver", SLOW_SECONDS),
+            ("API server", "kube-apiserver", LONG_SECONDS),
+            ("etcd", "etcd", SLOW_SECONDS),
+            ("scheduler", "kube-scheduler", SLOW_SECONDS),
+            ("controller manager", "kube-controller-manager", SLOW_SECONDS),
+        )
+    ),
+    Fault(
+        name="API server answers 500",
+        inject=partial(_refused, objects=(WEBHOOK,), words=("failed calling webhook",)),
+    ),
+    Fault(
+        name="API server answers 429",
+        inject=_throttled,
+    ),
+    Fault(name="etcd out of space", inject=_etcd_full),
+    Fault(
+        name="quota of the namespace used up",
+        inject=partial(_refused, objects=(QUOTA,), words=("exceeded quota",)),
+        steps=("update",),
+    ),
+    Fault(
+        name="another client changed a class",
+        inject=_foreign_writer,
+        steps=DEPLOYED,
+        variables=((FORCE, "true"),),
+    ),
+    Fault(name="Helm release pending", inject=_release_pending, steps=DEPLOYED),
+    Fault(
+        name="chart repository down",
+        inject=lambda lab: _failing(lab, "connection refused", HTTPS_PROXY=NOWHERE, https_proxy=NOWHERE),
+        steps=APPLIED,
+    ),
+    Fault(name="credentials expired", inject=_credentials_expired),
+    Fault(name="nodes disappear", inject=partial(_during, change=_nodes_vanish)),
+    Fault(name="devices disappear", inject=partial(_during, change=_devices_vanish)),
+    Fault(name="devices tainted", inject=partial(_during, change=_devices_tainted), steps=APPLIED),
+    Fault(name="node plugin crashes in a loop", inject=partial(_during, change=_plugin_crashes)),
+    Fault(  # a first deployment can lose the record of a Job that it has created; only a person finds it
+        name="disk full",
+        steps=DEPLOYED,
+        inject=lambda lab: _failing(
+            lab, "file too large", "SIGXFSZ", before=f"ulimit -f {LARGEST_KILOBYTES};"
+        ),
+    ),
+)
+"""A fault at a step is a fault point."""
+POINTS: Final = tuple((fault, step) for fault in FAULTS for step in STEPS if step in fault.steps)
+QUICK: Final = (
+    "engine killed",
+    "Kubernetes provider killed",
+    "program killed",
+    "API server stops for 3 s",
+    "Helm release pending",
+    "credentials expired",
+)
+"""Faults that `make test` injects at an update."""
