@@ -105,7 +105,7 @@ def _plain(value: object, place: str) -> object:
         raise pulumi.InputPropertyError(
             place,
             "is a value of a resource, or a secret; allowed: a plain value, because the fleet is proved at "
-            f"preview; fix: write it out; a kubeconfig goes into {KUBECONFIGS}",
+            f"preview; fix: write the value; pass a kubeconfig as {KUBECONFIGS}",
         )
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, object]", value)

@@ -21,7 +21,7 @@ ALLOWED_SKIPS = frozenset(
 
 
 def in_continuous_integration() -> bool:
-    """Whether skips are held to the list."""
+    """Return True if skips are compared with the list."""
     return os.environ.get("CI") == "true"
 
 

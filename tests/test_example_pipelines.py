@@ -38,7 +38,7 @@ GATES = sorted({*FILES} - {"scheduled.yml"})
 
 
 def lint(name: str, text: str, folder: Path) -> tuple[int, str]:
-    """Judge a pipeline by the public schema of its system."""
+    """Validate a pipeline against the public schema of its system."""
     file = folder / name
     if name.startswith("azure"):  # every value is text to Azure, and to its schema
         shown = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes texts only

@@ -64,7 +64,7 @@ def modules() -> Iterator[tuple[str, str]]:
             yield file.relative_to(PROJECT).as_posix(), file.read_text(encoding="utf-8")
 
 
-def test_what_only_linux_has_is_asked_for_where_another_branch_is_tested() -> None:
+def test_linux_only_features_are_used_only_behind_a_test() -> None:
     asking = {path for path, text in modules() if ONLY_LINUX.search(text) and not path.startswith(OF_A_NODE)}
     assert asking == set(WITH_ANOTHER_BRANCH)
     tests = (PROJECT / "tests" / "rehearsal" / "test_other_systems.py").read_text(encoding="utf-8")

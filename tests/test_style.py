@@ -73,7 +73,7 @@ def counted() -> dict[str, dict[str, int]]:
 
 @pytest.mark.checks
 @pytest.mark.parametrize("kind", ["words", "docstrings"])
-def test_no_room_gains_private_english(kind: str) -> None:
+def test_no_package_gains_private_english(kind: str) -> None:
     allowed = yaml.safe_load(BASELINE.read_text(encoding="utf-8"))[kind]
     grown = {
         name: f"{count}, at most {allowed.get(name, 0)}"

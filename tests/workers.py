@@ -1,7 +1,7 @@
 """How pytest-xdist's workers share out the tests, and how often they look for garbage. A pytest plugin.
 
 A file's tests stay together, because they share rehearsals and clusters. The files that take longest begin
-first, so that no worker comes to one of them when the others are done.
+first, so that no worker starts one of them when the others are done.
 """
 
 from __future__ import annotations

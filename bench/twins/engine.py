@@ -82,7 +82,7 @@ class RehearsedCluster:
         # Elsewhere, because what this process needs at most counts as its children's.
         with ProcessPoolExecutor(1) as elsewhere:
             elsewhere.submit(write_flat, bare, file).result()
-        mine = self.stack(self.folder, f"ours{objects}", ["--config-file", str(file)])
+        mine = self.stack(self.folder, f"fleet{objects}", ["--config-file", str(file)])
         return mine, self.stack(bare, f"flat{objects}", [])
 
     def components(self, objects: int) -> Twin:
@@ -150,8 +150,8 @@ def print_costs(
     for (mine, theirs), goal in goals.items():
         ratio = f"{name}, {mine} / {theirs}"
         print_beside_goal(ratio, medians[mine].wall / medians[theirs].wall, goal)
-        processors = medians[mine].processor / medians[theirs].processor
-        print_beside_goal(f"{ratio}, CPU time", processors, goal)
+        cpu_ratio = medians[mine].processor / medians[theirs].processor
+        print_beside_goal(f"{ratio}, CPU time", cpu_ratio, goal)
 
 
 def print_growth(name: str, walls: Mapping[int, float]) -> None:

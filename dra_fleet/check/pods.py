@@ -126,7 +126,7 @@ def check_claims(pod: Pod, references: References) -> None:
             *pod.path,
             "nodeName",
             rule="node-name",
-            what="goes past the scheduler, which alone allocates claims; the pod would never start",
+            what="bypasses the scheduler, which allocates claims; the pod would never start",
             got=str(pod.spec["nodeName"]),
             fix="use nodeSelector instead",
         )

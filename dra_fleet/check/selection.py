@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers import Driver
     from dra_fleet.kubernetes.cel.program import DeviceCel, Program
 
-    class _Tell(Protocol):
+    class _Report(Protocol):
         def __call__(
             self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
         ) -> None: ...
@@ -314,7 +314,7 @@ class ClassSelection:
         requested = count if isinstance(count, int) and request.value.get("allocationMode") != "All" else 1
         return frozenset(pool for pool, number in _per_pool(checked).items() if number >= requested)
 
-    def _report_unmatched(self, report: _Tell, request: ClassRequest, checked: Sequence[Checked]) -> None:
+    def _report_unmatched(self, report: _Report, request: ClassRequest, checked: Sequence[Checked]) -> None:
         matching = [item.device for item in checked if item.verdict.outcome in ("true", "unknown")]
         if matching:
             report(

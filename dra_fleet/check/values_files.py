@@ -133,8 +133,9 @@ def _check_on(
     if not cluster.plan.settings.drivers:
         subject.warning(
             rule="second-driver",
-            what=f"cluster {cluster.plan.name} brings its own DRA drivers (drivers: {{}}): a second driver "
-            f"of the name {chart.driver.facts.driver} on its nodes would replace the slices of the first",
+            what=f"cluster {cluster.plan.name} already has DRA drivers (drivers: {{}}): a second "
+            f"driver with the name {chart.driver.facts.driver} on its nodes would replace the "
+            "ResourceSlices of the first",
             fix="install nothing there, or name the driver under drivers of the cluster",
         )
     release = Release(
@@ -438,7 +439,7 @@ def check_operator_values(
         subject.error(
             *operator.dra.key.split("."),
             rule="second-driver",
-            what="makes the operator install a DRA driver of its own beside the stack's",
+            what="makes the operator install a second DRA driver beside the stack's",
             got="true",
             allowed="false",
             fix="remove it",

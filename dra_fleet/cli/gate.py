@@ -210,7 +210,9 @@ def _refuse_usage(
     if (stack is None) is (events is None):
         raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
     if check_again and events is None:
-        raise typer.BadParameter("needs the events of a preview: --events FILE", param_hint="--judge-again")
+        raise typer.BadParameter(
+            "requires the events of a preview: --events FILE", param_hint="--judge-again"
+        )
     if write and baseline is None:
         raise typer.BadParameter("needs the file to write: --baseline FILE", param_hint="--write-baseline")
     if events is not None and events.is_dir():

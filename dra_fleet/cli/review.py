@@ -94,11 +94,11 @@ class ClusterHolders:
 
     def _begun(self, plans: tuple[FleetPlan, ...]) -> Future[ClusterAnswers]:
         from dra_fleet.clusters.holders import read_clusters
-        from dra_fleet.clusters.meanwhile import meanwhile
+        from dra_fleet.clusters.meanwhile import in_background
 
         self._asking.close()
         self._plans = plans
-        self._answer = self._asking.enter_context(meanwhile(read_clusters(plans, self._stack)))
+        self._answer = self._asking.enter_context(in_background(read_clusters(plans, self._stack)))
         return self._answer
 
 

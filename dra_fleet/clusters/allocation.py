@@ -97,7 +97,7 @@ class WorkloadAllocation:
 
     name: str
     namespace: str
-    wanted: int
+    requested: int
     pods: tuple[PodDevices, ...]
     reason: WaitingReason | None
 
@@ -134,7 +134,7 @@ class ClusterAllocation:
     @property
     def waiting(self) -> frozenset[str]:
         """The workloads of which some copy holds no devices."""
-        return frozenset(name for name, item in self.workloads.items() if item.allocated < item.wanted)
+        return frozenset(name for name, item in self.workloads.items() if item.allocated < item.requested)
 
     @property
     def queued(self) -> frozenset[str]:
@@ -180,7 +180,7 @@ def allocation_of(
                 pods[namespace, name],
                 name,
                 namespace,
-                wanted=copies,
+                requested=copies,
                 queue=(queues or {}).get(name),
                 explained=explained,
             )
@@ -231,7 +231,7 @@ def _workload(
     name: str,
     namespace: str,
     *,
-    wanted: int,
+    requested: int,
     queue: str | None,
     explained: bool,
 ) -> WorkloadAllocation:
@@ -240,9 +240,9 @@ def _workload(
     return WorkloadAllocation(
         name=name,
         namespace=namespace,
-        wanted=wanted,
+        requested=requested,
         pods=pods,
-        reason=_reason(state, waiting, name, namespace, missing=wanted - len(found), queue=queue)
+        reason=_reason(state, waiting, name, namespace, missing=requested - len(found), queue=queue)
         if explained
         else None,
     )
@@ -333,7 +333,7 @@ def allocation_json(allocation: ClusterAllocation) -> AllocationJson:
 def _workload_json(workload: WorkloadAllocation) -> WorkloadJson:
     return {
         "allocated": workload.allocated,
-        "wanted": workload.wanted,
+        "wanted": workload.requested,
         "pods": [
             {
                 "name": pod.name,

@@ -16,7 +16,7 @@ _INTRODUCTION: Final = """\
 Made by `make generate` from `policies/rules/`; how the gate works is in [gate.md](gate.md).
 Levels are those of the presets `standard` and `production`; in the preset `advisory` no rule stops a run.
 Every rule also takes `acceptUnknown`: values that may stay unknown at preview, each as
-`<resource name>/<property path>`; what one rule accepts holds for all.
+`<resource name>/<property path>`; a value that one rule accepts is accepted by all.
 """
 
 

@@ -76,7 +76,7 @@ def passes(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
             yield f"a program has no resource that it checks; allowed: {rule.types.pattern}"
 
 
-def tells_each_break(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
+def reports_each_break(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
     """Check that the rule reports each break with exactly the messages of the case."""
     for case, broken in _breaks(cases):
         violations = _reported(rule, case, changed(case, broken, broken.value))
@@ -87,7 +87,7 @@ def tells_each_break(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
             yield f"{_named(broken)} stops nothing"
 
 
-def tells_unknown(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
+def reports_unknown(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
     """Check that the rule reports the same property as unknown if preview does not know it."""
     for case, broken in _breaks(cases):
         if broken.unknown is None:
@@ -154,8 +154,8 @@ def sees_through_secrets(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]
 
 CHECKS: Final[tuple[Check, ...]] = (
     passes,
-    tells_each_break,
-    tells_unknown,
+    reports_each_break,
+    reports_unknown,
     accepts_unknown,
     shows_no_secret,
     sees_through_secrets,

@@ -279,7 +279,7 @@ def _why(result: EngineResult) -> str:
 async def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: float) -> StackStatus:
     """Wait until every plugin runs and all copies hold their devices at once, or the time is up."""
     deadline = time.monotonic() + seconds
-    wanted = sum(_least_copies(cluster) for cluster in plan.clusters)
+    requested = sum(_least_copies(cluster) for cluster in plan.clusters)
     with reporter.step("devices") as step:
         async with connected(plan, home) as stack:
             while True:
@@ -287,8 +287,8 @@ async def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seco
                 final = began >= deadline
                 try:
                     ready = await stack.count_ready()
-                    step.update("held by running pods", done=min(ready, wanted), total=wanted)
-                    if final or ready >= wanted:
+                    step.update("allocated to running pods", done=min(ready, requested), total=requested)
+                    if final or ready >= requested:
                         status = await stack.status()
                         if final or status.complete:
                             return status
@@ -305,7 +305,7 @@ def _least_copies(cluster: ClusterPlan) -> int:
     return min(sum(copies[name] for name in end) for end in ends_of(cluster))
 
 
-def bring_down(home: Home, *, remove: bool) -> None:
+def take_down(home: Home, *, remove: bool) -> None:
     """Stop everything of a home; with `remove` delete its clusters, stacks and logs too.
 
     Raises:

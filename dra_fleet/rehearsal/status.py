@@ -106,9 +106,9 @@ class StackStatus:
         return sum(item.allocated for item in self.workloads)
 
     @property
-    def wanted(self) -> int:
+    def requested(self) -> int:
         """Copies that should."""
-        return sum(item.wanted for item in self.workloads)
+        return sum(item.requested for item in self.workloads)
 
     @property
     def all_allocated(self) -> bool:

@@ -46,14 +46,14 @@ def device_kinds(group: NodeGroup) -> tuple[DeviceKind, ...]:
 
 def _kind(kind: str, count: int, device: NodeDevice) -> DeviceKind:
     attributes, capacity = device.seen.get("attributes", {}), device.seen.get("capacity", {})
-    processors = _amount(capacity, "multiprocessors")
+    cores = _amount(capacity, "multiprocessors")
     return DeviceKind(
         kind=kind,
         count=count,
         driver=device.driver,
         product=_text(attributes, "productName"),
         memory=_amount(capacity, "memory"),
-        multiprocessors=int(processors) if processors.isdigit() else device.multiprocessors,
+        multiprocessors=int(cores) if cores.isdigit() else device.multiprocessors,
     )
 
 

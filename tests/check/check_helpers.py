@@ -68,7 +68,7 @@ def cluster(machine: str, kubernetes: str = "1.36", drivers: Any = None, **pool:
 
 
 def nvidia(**values: Any) -> dict[str, Any]:
-    """The newest NVIDIA driver with chart values of one's own."""
+    """The newest NVIDIA driver with custom chart values."""
     return {"nvidia": {"version": "0.5.0", "values": values}}
 
 

@@ -74,7 +74,7 @@ def test_a_template_is_to_be_rendered_first() -> None:
         ("__CLASS__", "put a value in its place"),
     ],
 )
-def test_what_a_template_left_is_reported_once_and_nothing_else_of_that_value(left: str, fix: str) -> None:
+def test_reports_a_placeholder_once_and_nothing_else_about_its_value(left: str, fix: str) -> None:
     [output] = findings(CLAIM % (left, 1))
     assert f"deviceClassName: was not rendered: {left.strip(chr(34))} is no value; fix: " in output
     assert fix in output

@@ -42,7 +42,7 @@ def limited(name: str, count: int) -> str:
     )
 
 
-def test_s3_s_managed_gpus_bring_the_device_plugin_and_are_refused_with_dra() -> None:
+def test_s3_s_managed_gpus_include_the_device_plugin_and_are_rejected_with_dra() -> None:
     settings: dict[str, Any] = dict(read_fleet(EXAMPLES / "s02-aks-mig.yaml"))
     (name,) = settings["clusters"]
     settings["clusters"][name]["pools"]["mig"]["gpuManagement"] = "Managed"
@@ -151,7 +151,7 @@ def test_s9_s_cluster_that_has_slices_gets_no_second_driver() -> None:
     values_with_label = f"{GPUS}kubeletPlugin: {{nodeSelector: {{example.com/pool: l40s}}, affinity: {{}}}}\n"
     [output] = values("s09-existing-cluster", values_with_label)
     assert " warning: " in output
-    assert "cluster edge brings its own DRA drivers (drivers: {})" in output
+    assert "cluster edge already has DRA drivers (drivers: {})" in output
     assert "fix: install nothing there" in output
 
 

@@ -42,7 +42,7 @@ def test_an_empty_file_and_other_kinds_say_nothing() -> None:
     assert findings("---\n---\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n") == []
 
 
-def test_what_cannot_be_read_hides_no_other_document_of_its_file() -> None:
+def test_unreadable_documents_hide_no_other_document_of_their_file() -> None:
     empty = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
     torn, output = findings(f"%YAML 1.2\n---\nkind: [Service\n---\n{empty}")
     assert torn.startswith("4:1: error: is no YAML")

@@ -70,7 +70,7 @@ def test_as_many_pods_as_the_fleet_has_devices_for_pass_and_one_more_is_reported
     )
 
 
-def test_what_stops_the_scheduling_of_a_pod_is_reported_in_the_scheduler_s_words() -> None:
+def test_reports_unschedulable_pods_with_the_scheduler_s_message() -> None:
     text = template("a", 1, "gpu.nvidia.com/parentUUID", "mig.nvidia.com").replace(
         "count: 1", "allocationMode: All"
     )
@@ -122,7 +122,7 @@ spec:
 RESERVED = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"}]
 
 
-def test_where_a_pod_may_run_is_checked_beside_a_claim_that_is_unknown() -> None:
+def test_checks_the_placement_of_a_pod_with_an_unknown_claim() -> None:
     tainted = cluster("hgx-h100-8", taints=RESERVED)
     kept_off, unknown = on(POD % "gpus", lab=tainted)
     assert "is no ResourceClaimTemplate of the stack or of the files checked" in unknown

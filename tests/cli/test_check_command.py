@@ -48,7 +48,7 @@ def test_a_cluster_that_the_stack_lacks_is_reported_with_those_it_has() -> None:
     assert "nowhere is no cluster of this stack" in result.output
 
 
-def test_what_another_command_writes_is_read_from_stdin() -> None:
+def test_reads_the_output_of_another_command_from_stdin() -> None:
     stack = str(RECIPES / "s6" / "stack.yaml")
     text = (RECIPES / "s6" / "published.yaml").read_text("utf-8")
     result = RUNNER.invoke(app, ["check", "-", "--stack", stack], input=text)

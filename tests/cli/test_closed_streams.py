@@ -53,7 +53,7 @@ def test_a_full_disk_behind_stdout_is_reported(options: str, unbuffered: str) ->
 
 
 @pytest.mark.parametrize("line", ["prove dev --all", "prove dev --json", "--help"])
-def test_a_reader_that_goes_away_is_no_error(line: str) -> None:
+def test_a_closed_reader_is_no_error(line: str) -> None:
     assert shell(f"{line} | true")[::2] == (0, "")
 
 

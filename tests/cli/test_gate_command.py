@@ -110,7 +110,7 @@ def test_a_disabled_mandatory_rule_is_named_and_can_be_exempt_by_name(saved: Pat
     assert RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR]).exit_code == 0
 
 
-def test_what_plain_json_prints_is_refused_by_name(saved: Path) -> None:
+def test_rejects_the_output_of_plain_json_by_name(saved: Path) -> None:
     saved.write_text(json.dumps({"steps": [], "duration": 1}, indent=4), encoding="utf-8")
     result = RUNNER.invoke(app, ["gate", "--events", str(saved)])
     assert result.exit_code == 3

@@ -1,4 +1,4 @@
-"""`dra-fleet init`: a project of one's own that proves and checks at once; nothing is ever overwritten."""
+"""`dra-fleet init`: a custom project that proves and checks at once; nothing is ever overwritten."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_a_new_project_is_called_as_its_folder_or_as_was_said(tmp_path: Path) ->
         "name": "own", "description": init.DESCRIPTION,
         "runtime": {"name": "python", "options": {"toolchain": "pip", "virtualenv": ".venv"}},
     }  # fmt: skip
-    assert run("init", "other", "--name", "acme.gpus", "--description", 'ours: "GPUs" #1').exit_code == 0
+    assert run("init", "other", "--name", "acme.gpus", "--description", 'acme: "GPUs" #1').exit_code == 0
     assert project_file(tmp_path / "other")["name"] == "acme.gpus"
-    assert project_file(tmp_path / "other")["description"] == 'ours: "GPUs" #1'
+    assert project_file(tmp_path / "other")["description"] == 'acme: "GPUs" #1'
     assert (tmp_path / "other" / "README.md").read_text().startswith('# acme.gpus\n\nours: "GPUs" #1\n')
 
 

@@ -1,4 +1,4 @@
-"""A catalogue of one's own adds to this program's, and never contradicts it."""
+"""A custom catalogue adds to this program's, and never contradicts it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CACHED: tuple[Any, ...] = (
 
 @pytest.fixture(autouse=True)
 def facts_as_before() -> Iterator[None]:
-    """A process reads its facts once; here each test has a catalogue of its own."""
+    """A process reads its facts once; here each test has a separate catalogue."""
     for cached in CACHED:
         cached.cache_clear()
     yield
@@ -114,7 +114,7 @@ def test_a_chart_version_of_one_s_own_is_checked_as_it_is_reported(catalogue: Ca
     assert nvidia.facts.is_older("0.5.0", "0.6.0")
 
 
-def test_what_no_one_knew_may_be_described(catalogue: Callable[[str], Path]) -> None:
+def test_unknown_machines_can_be_described(catalogue: Callable[[str], Path]) -> None:
     assert nvidia_facts.gpus()["L20"].memory_mib is None
     nvidia_facts.gpus.cache_clear()
     catalogue(f"drivers: {{nvidia: {{gpus: [{{name: L20, memoryMib: 46068, {SOURCE}}}]}}}}")
@@ -123,11 +123,11 @@ def test_what_no_one_knew_may_be_described(catalogue: Callable[[str], Path]) -> 
 
 def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str], Path]) -> None:
     catalogue(
-        f"prices: {{Standard_NC24ads_A100_v4: {{perHour: 1.25, currency: USD, region: ours, {SOURCE}}}}}"
+        f"prices: {{Standard_NC24ads_A100_v4: {{perHour: 1.25, currency: USD, region: acme, {SOURCE}}}}}"
     )
     found = clouds.machines()["Standard_NC24ads_A100_v4"].price
     assert found is not None
-    assert (found.per_hour, found.region) == (1.25, "ours")
+    assert (found.per_hour, found.region) == (1.25, "acme")
 
 
 @pytest.mark.parametrize(

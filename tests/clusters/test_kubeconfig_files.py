@@ -46,7 +46,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("clusters: []\n", "'contexts'"),
     ],
 )
-def test_what_is_no_kubeconfig_is_refused(text: str, why: str) -> None:
+def test_rejects_values_that_are_no_kubeconfig(text: str, why: str) -> None:
     with pytest.raises(KubeconfigError) as refused:
         read_kubeconfig(text)
     assert str(refused.value) == f"kubeconfig (given as text) cannot be used: {why}"

@@ -44,7 +44,7 @@ def test_a_job_names_its_queue_and_its_pods_do_not(made: dict[tuple[str, str], R
     assert "kueue.x-k8s.io/queue-name" not in job["spec"]["template"]["metadata"]["labels"]
 
 
-def test_a_job_goes_before_its_queue_and_a_queue_before_kueue(
+def test_a_job_is_deleted_before_its_queue_and_a_queue_before_kueue(
     made: dict[tuple[str, str], Resource],
 ) -> None:
     job, local = made["Job", "lab-train"], made["LocalQueue", "lab-research"]

@@ -104,7 +104,7 @@ def test_pods_of_a_compute_domain_claim_a_channel_too_and_follow_the_first_one_s
     assert term["labelSelector"] == {"matchLabels": job.inputs["metadata"]["labels"]}
 
 
-def test_it_goes_where_it_is_sent(recorder: Recorder) -> None:
+def test_it_is_placed_by_its_node_selector(recorder: Recorder) -> None:
     tolerations = (Toleration(operator="Exists"), Toleration(key="gpu", value="x", effect="NoSchedule"))
     spec = pod(
         declare(

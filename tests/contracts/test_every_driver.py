@@ -1,4 +1,4 @@
-"""What holds for every driver, whoever writes it."""
+"""The contract of every driver, built in or custom."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_name_of_its_facts_is_one_it_publishes_under(driver: Driver) -> None
     assert {kind.driver for kind in driver.facts.parameters or ()} <= set(driver.publishers)
 
 
-def test_where_its_plugin_is_placed_is_a_value_of_every_version(driver: Driver) -> None:
+def test_the_placement_of_its_plugin_is_a_value_of_every_version(driver: Driver) -> None:
     for version in driver.facts.versions:
         assert driver.plugin_key("tolerations") in version.values
         assert (driver.plugin_key("nodeSelector") in version.values) is version.chooses_nodes
@@ -74,23 +74,23 @@ def test_it_reports_accelerators_of_machines_that_it_serves_alone(driver: Driver
 
 
 def test_the_accelerators_of_a_machine_are_one_driver_s() -> None:
-    held = {
+    found = {
         name: [
             output for driver in drivers.known() if (output := driver.accelerators_of(machine)) is not None
         ]
         for name, machine in clouds.machines().items()
     }
-    assert [name for name, output in held.items() if len(output) > 1] == []
-    assert held["p5.48xlarge"] == [Accelerators(model="H100-SXM5-80GB", count=8)]
-    assert held["ct6e-standard-4t"] == [
+    assert [name for name, output in found.items() if len(output) > 1] == []
+    assert found["p5.48xlarge"] == [Accelerators(model="H100-SXM5-80GB", count=8)]
+    assert found["ct6e-standard-4t"] == [
         Accelerators(model="v6e", count=4, called="tpu-v6e-slice", topology="2x2")
     ]
 
 
-def test_what_a_machine_has_of_one_vendor_is_written_for_a_driver() -> None:
-    held = {vendor for machine in clouds.machines().values() for vendor in machine.vendors}
-    assert held
-    assert held <= set(NAMES)
+def test_each_vendor_s_accelerators_of_a_machine_are_listed_for_a_driver() -> None:
+    found = {vendor for machine in clouds.machines().values() for vendor in machine.vendors}
+    assert found
+    assert found <= set(NAMES)
 
 
 def test_parameters_of_no_kind_that_it_decodes_are_refused_once_where_it_is_known_what_it_reads(
@@ -119,5 +119,5 @@ def test_a_field_that_it_does_not_decode_is_refused_with_those_that_it_does(driv
 
 
 def test_every_driver_of_this_program_says_which_parameters_it_reads(driver: Driver) -> None:
-    is_ours = driver.package.startswith("dra_fleet.")
-    assert is_ours == (driver.facts.parameters is not None)
+    is_built_in = driver.package.startswith("dra_fleet.")
+    assert is_built_in == (driver.facts.parameters is not None)

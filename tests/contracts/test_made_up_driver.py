@@ -75,7 +75,7 @@ def test_its_chart_is_planned_with_its_values_and_its_class_with_its_attributes(
 
 
 @pytest.mark.usefixtures("acme")
-def test_what_its_chart_refuses_is_refused() -> None:
+def test_rejects_values_that_its_chart_rejects() -> None:
     with pytest.raises(SettingsInvalid) as invalid:
         plan_of(stack(1, {"class": "lane"}, {"speed": "double"}))
     assert {error.path: error.what for error in invalid.value.errors} == {
@@ -92,7 +92,7 @@ def test_its_devices_are_proved_as_those_of_any_driver(copies: int, word: str, n
 
 
 @pytest.mark.usefixtures("acme")
-def test_what_is_unknown_of_its_devices_is_never_guessed() -> None:
+def test_unknown_values_of_its_devices_are_never_guessed() -> None:
     request = {"class": "lane", "selectors": ["device.attributes['lanes.acme.example'].serial == '1'"]}
     (found,) = proved(stack(1, request)).workloads
     assert found.word == "unknown"

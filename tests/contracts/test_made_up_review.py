@@ -88,11 +88,11 @@ def asked(folder: Path, operation: str, diff: dict[str, str]) -> list[str]:
         step(POOL, "lab-hens", operation, above, diff),
         {"summaryEvent": {"result": "succeeded", "PolicyPacks": {"dra-fleet": "0.1.0"}}},
     ]
-    file, saved, held = (folder / name for name in ("farm.yaml", "events.jsonl", "running.json"))
+    file, saved, running = (folder / name for name in ("farm.yaml", "events.jsonl", "running.json"))
     file.write_text(json.dumps({"config": {"dra-fleet:fleet": stack()}}), encoding="utf-8")
     saved.write_text("\n".join(json.dumps(event) for event in events), encoding="utf-8")
-    held.write_text(json.dumps(HOLDERS), encoding="utf-8")
-    options = ["--against", file, "--events", saved, "--running", held, "--out", folder / "out", "--json"]
+    running.write_text(json.dumps(HOLDERS), encoding="utf-8")
+    options = ["--against", file, "--events", saved, "--running", running, "--out", folder / "out", "--json"]
     return ["review", str(file), *map(str, options)]
 
 

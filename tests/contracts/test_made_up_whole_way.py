@@ -1,6 +1,6 @@
 """A stack of a made-up cloud and a made-up driver is rehearsed until pods hold its devices, then reviewed.
 
-Command line, program, policy pack, simulator and plugins are processes of their own; each finds by itself
+Command line, program, policy pack, simulator and plugins are separate processes; each finds by itself
 what the made-up package registers.
 """
 

@@ -80,7 +80,7 @@ class Rehearsed:
         return self._shown[key]
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start `dra-fleet` in a process group of its own."""
+        """Start `dra-fleet` in a separate process group."""
         self._shown.clear()
         return subprocess.Popen(
             [str(self.command), *arguments],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-HELD = {
+ALLOCATED = {
     "s02-aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
     "s03-aks-strategies": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),
     "s06-eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
@@ -56,17 +56,17 @@ CHECKED_AT_LENGTH = {
 
 
 def test_no_example_is_omitted() -> None:
-    alone = {name for name in (*HELD, *CHECKED_AT_LENGTH, *STEPS) if "/" not in name}
+    alone = {name for name in (*ALLOCATED, *CHECKED_AT_LENGTH, *STEPS) if "/" not in name}
     assert alone == {file.stem for file in (PROJECT / "examples").glob("*.yaml")}
 
 
 @pytest.mark.parametrize(
-    "example", [*HELD, *(pytest.param(name, marks=pytest.mark.full) for name in CHECKED_AT_LENGTH)]
+    "example", [*ALLOCATED, *(pytest.param(name, marks=pytest.mark.full) for name in CHECKED_AT_LENGTH)]
 )
 def test_an_example_reaches_the_allocation_that_was_proved_and_its_cluster_is_in_order(
     own_rehearsed: Rehearsed, example: str
 ) -> None:
-    cluster, version, workloads = (HELD | CHECKED_AT_LENGTH)[example]
+    cluster, version, workloads = (ALLOCATED | CHECKED_AT_LENGTH)[example]
     file = f"examples/{example}.yaml"
 
     up = own_rehearsed.run("rehearse", "up", file, "--json")

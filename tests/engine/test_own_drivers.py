@@ -1,4 +1,4 @@
-"""Drivers' own programs in a rehearsal: chosen by option, told in the tables, ended with the rehearsal."""
+"""Drivers' own programs in a rehearsal: chosen by option, shown in the tables, ended with the rehearsal."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def not_started(rehearsed: Rehearsed, stack: Path) -> str:
     return " ".join(line for cluster in output.values() for line in cluster["plugins_not_started"])
 
 
-def test_what_a_program_by_path_does_wrong_is_named_and_nothing_of_it_stays(short: Rehearsed) -> None:
+def test_errors_of_a_program_by_path_are_named_and_nothing_of_it_stays(short: Rehearsed) -> None:
     def up(how: str) -> Finished:
         program = made_up(short.files, how)
         return short.run("rehearse", "up", str(FLOOR), "--drivers", f"example={program}", "--wait", "0")
@@ -156,7 +156,7 @@ def survives_a_kill(rehearsed: Rehearsed, stack: Path, hardware: Path, nodes: in
 
     eventually("other processes serve", others_serve)
     asked = ["rehearse", "status", str(stack), "--hardware", str(hardware)]
-    eventually("all is held", lambda: rehearsed.ask(*asked).code == 0)
+    eventually("all devices are in use", lambda: rehearsed.ask(*asked).code == 0)
     assert claim_files(rehearsed.home) == files
 
 

@@ -266,7 +266,7 @@ def test_s2_s_operator_makes_no_partitions_and_the_job_holds_a_whole_gpu(on: Cal
     assert node["metadata"]["labels"]["nvidia.com/mig.config"] == "all-disabled"
 
 
-def test_s2_s_operator_tolerates_no_taint_of_its_own_pool(on: Callable[..., Recipe]) -> None:
+def test_s2_s_operator_tolerates_no_taint_of_its_pool(on: Callable[..., Recipe]) -> None:
     recipe = on(**DRIVERLESS, taints=[SKU])
     assert recipe.install(OPERATOR, "s2").returncode == 0
     assert recipe.install(OLD, "s2").returncode == 0

@@ -1,7 +1,7 @@
 """The whole way of a pull request, by the pipelines' scripts as they stand and the code hosts' variables.
 
 A push is reviewed, the review is the pull request's comment, someone approves, and `pulumi up --plan`
-applies exactly what was reviewed, on a checkout of its own to which only the run's artifacts were brought.
+applies exactly what was reviewed, on a separate checkout to which only the run's artifacts were brought.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Repository:
         return Reviewed(commit=commit, artifact=kept, variables=variables)
 
     def apply(self, scripts: Scripts, reviewed: Reviewed) -> Finished:
-        """Run the job that updates, on a checkout of its own that gets the artifact."""
+        """Run the job that updates, on a separate checkout that gets the artifact."""
         folder = self.checkout(reviewed.commit)
         shutil.copytree(reviewed.artifact, folder / scripts.given)
         return self._play(scripts.update, folder, scripts, reviewed.variables)
@@ -216,7 +216,7 @@ def take_rehearsed(folder: Path, rehearsed: Rehearsed) -> None:
 @pytest.fixture(scope="module")
 def repository(rehearsed: Rehearsed) -> Repository:
     folder = rehearsed.files / "fleet"
-    made = rehearsed.run("init", str(folder), "--description", "ours")
+    made = rehearsed.run("init", str(folder), "--description", "GPUs")
     assert made.code == 0, made.err
     found = Repository(folder=folder, rehearsed=replace(rehearsed, project=folder))
     settle(folder)
@@ -237,7 +237,7 @@ def repository(rehearsed: Rehearsed) -> Repository:
         pytest.param(azure_scripts, (2,), id="azure"),
     ],
 )
-def test_what_was_reviewed_and_approved_is_applied_and_nothing_else(
+def test_applies_only_reviewed_and_approved_changes(
     pipeline: Callable[[], Scripts], pushes: tuple[int, ...], repository: Repository, tmp_path: Path
 ) -> None:
     scripts, before = pipeline(), repository.copies

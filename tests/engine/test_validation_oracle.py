@@ -1,6 +1,6 @@
-"""The typed models against their oracle: the API server of each minor, asked about the same objects.
+"""The typed models against the API server of each minor, which gets the same objects.
 
-Selectors are not checked here beyond their length: that is the CEL checker's, which has an oracle of its own.
+Selectors are not checked here beyond their length: the CEL checker has a separate reference.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_verdicts_and_stored_objects_equal_the_api_servers(cluster: SimulatedClu
     assert OBJECTS / 10 < accepted < OBJECTS * 9 / 10
 
 
-def test_what_is_read_back_is_what_was_sent(cluster: SimulatedCluster) -> None:
+def test_objects_are_read_back_as_they_were_sent(cluster: SimulatedCluster) -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
     maker = ObjectMaker(random.Random(seed), 0)

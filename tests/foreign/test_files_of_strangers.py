@@ -64,7 +64,7 @@ ODD: Final = (
     b"[]\n[]",
 )
 BYTES = st.binary(max_size=200) | st.sampled_from(ODD)
-"""What may stand in place of a whole file, or of a line of it."""
+"""Replacements of a whole file, or of a line of it."""
 
 
 def changed(chosen: st.DataObject, content: Any) -> Any:

@@ -1,7 +1,7 @@
 """A program that breaks every rule of the pack, put together from the cases of the rules.
 
-It grows by itself with the pack. Some rules look at a whole cluster, so each rule's resources are in a place
-of their own, and each rule takes its first break that is still told beside all the others.
+It grows by itself with the pack. Some rules check a whole cluster, so each rule's resources are in a separate
+place, and each rule uses its first break that is still reported beside all the others.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule, Settings
     from dra_fleet.policy.rule_cases import Break, RuleCase
 
-JUDGING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
-BESIDE_OTHERS = [rule for rule in JUDGING if rule.name != "mig-require-layout"]
+CHECKING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
+BESIDE_OTHERS = [rule for rule in CHECKING if rule.name != "mig-require-layout"]
 """Rules that find their break in any program; a MIG layout of another rule silences mig-require-layout."""
 
 

@@ -53,9 +53,9 @@ def on_hosts(known: KnownDevice, read: Collection[str]) -> Iterator[dict[str, An
         }
 
 
-def said(held: Mapping[str, object], says: Mapping[str, Any]) -> dict[str, Any]:
+def said(published: Mapping[str, object], says: Mapping[str, Any]) -> dict[str, Any]:
     """What is known, and what this host says of the rest."""
-    given = {name: says.get(name) if value is UNKNOWN else value for name, value in held.items()}
+    given = {name: says.get(name) if value is UNKNOWN else value for name, value in published.items()}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""The version floor: what is a version, whose types are checked, and where the floor comes from."""
+"""The version floor: valid versions, checked types, and the source of the floor."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_clouds_grammar_is_read(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["latest", "", "-", "1", "1.34; rm", 1.34, True, {"a": "b"}])
-def test_what_is_no_version_is_refused(version: object) -> None:
+def test_rejects_values_that_are_no_version(version: object) -> None:
     (message,) = output("aws:eks/cluster:Cluster", {"version": version})
     assert f"is {version!r}, no Kubernetes version" in message
     assert message.endswith('fix: write it as text, such as "1.34"')

@@ -28,7 +28,7 @@ STACK_FILE = "config:\n  dra-fleet:policies: {rules: ./rules, exemptions: exempt
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with rules of its own, and no exemption yet."""
+    """A project with custom rules, and no exemption yet."""
     (tmp_path / "Pulumi.yaml").write_text("name: other\nruntime: python\n", encoding="utf-8")
     write_rules(tmp_path / "rules")
     write_exemptions(tmp_path / "exemptions.yaml")

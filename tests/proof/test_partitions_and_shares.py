@@ -41,7 +41,7 @@ def workloads(
     pod: dict[str, Any] | None = None,
     **requested: tuple[Any, int],
 ) -> dict[str, WorkloadProof]:
-    """Proofs by name; what is wanted is a request and how many copies, of pods that may ask for more."""
+    """Return proofs by name. A workload is a request, a number of copies, and pods that may request more."""
     settings = fleet(
         {"gpus": pool(machine, "gpus", (nodes, nodes))},
         drivers={"nvidia": {"version": "0.5.0", "values": values}},

@@ -201,7 +201,7 @@ def test_an_expression_that_does_not_compile_is_refused_in_the_server_s_words() 
     assert "found no matching overload for '_==_' applied to '(string, int)'" in failure
 
 
-def test_what_fits_only_above_the_least_nodes_is_a_warning() -> None:
+def test_warns_about_workloads_that_fit_only_above_the_least_nodes() -> None:
     proof = proved(
         fleet({"a": pool(gpus(4), "a", (0, 2))}, claims=ANY_GPU, workloads={"train": ("whole", 8)})
     )
@@ -238,7 +238,7 @@ WHERE = "on cluster lab, never: pool a: "
     ],
 )
 @pytest.mark.parametrize("expression", ["device.driver == 1", "device.driver == 'strange.example.com'"])
-def test_where_a_pod_may_go_is_checked_whatever_its_claim_comes_to(
+def test_the_placement_of_a_pod_is_checked_with_every_verdict_of_its_claim(
     expression: str, placed: dict[str, Any], reason: str
 ) -> None:
     taints = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"}]
@@ -283,4 +283,4 @@ def test_nodes_that_a_workload_may_not_go_to_do_not_count_for_it() -> None:
     pools = {name: pool(gpus(3), name, (2, 2)) for name in ("a", "b")}
     proof = proved(fleet(pools, claims=PAIR, workloads={"pairs": here}))
     assert proof.workloads[0].word == "never"
-    assert "3 are requested, and the nodes have room for 2" in proof.workloads[0].reason
+    assert "3 are requested, and the nodes can run 2" in proof.workloads[0].reason

@@ -58,7 +58,7 @@ def sliced(name: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def split(where: str, gpus: int = 2) -> list[dict[str, Any]]:
-    """As from 1.35: the counters in a slice of their own."""
+    """As from 1.35: the counters in a separate slice."""
     made = [cut(number) for number in range(gpus)]
     counters = spec(where, gpus + 1, sharedCounters=[entry for _, entry in made])
     bodies = [counters, *(spec(where, gpus + 1, devices=devices) for devices, _ in made)]

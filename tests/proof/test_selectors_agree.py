@@ -191,7 +191,7 @@ def test_every_listed_upstream_bug_is_still_there(bug: UpstreamBug) -> None:
         assert known(bug.example, theirs, minor, BUGS.selectors) == bug
 
 
-def test_the_versions_of_the_list_are_those_of_the_oracles() -> None:
+def test_the_list_has_the_versions_of_the_upstream_references() -> None:
     pinned = {minor: recipes.reference(f"1.{minor}").version for minor in MINORS}
     assert pinned == {minor: f"v{version}" for minor, version in BUGS.libraries.items()}
 

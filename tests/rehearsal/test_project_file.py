@@ -40,7 +40,7 @@ def test_a_project_s_file_is_read_whole(tmp_path: Path) -> None:
         (b"name: acme\nruntime: 3\n", NO_RUNTIME),
     ],
 )
-def test_what_the_engine_could_not_take_is_named(text: bytes, output: str, tmp_path: Path) -> None:
+def test_names_values_that_the_engine_rejected(text: bytes, output: str, tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.yaml"
     file.write_bytes(text)
     with pytest.raises(ProjectFileError) as refused:

@@ -81,7 +81,7 @@ def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(
     assert home.passphrase_file.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_engine_finds_no_place_for_logs_of_its_own_run_after_run(home: Home, toolset: Toolset) -> None:
+def test_the_engine_writes_no_logs_run_after_run(home: Home, toolset: Toolset) -> None:
     for _ in range(2):
         prepare_engine(home, toolset)
         assert home.engine_logs.is_file()

@@ -55,7 +55,7 @@ def test_a_policy_violation_is_kept_with_its_severity() -> None:
         ('{\n  "steps": []\n}', "x is what plain `pulumi preview --json` prints: "),
     ],
 )
-def test_what_is_no_stream_of_events_is_refused_with_the_fix(text: str, message: str) -> None:
+def test_rejects_files_without_a_stream_of_events_with_the_fix(text: str, message: str) -> None:
     with pytest.raises(ReviewError) as refused:
         read_events(text.splitlines(), "x")
     assert str(refused.value).startswith(message)

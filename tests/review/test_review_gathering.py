@@ -35,7 +35,7 @@ if (here / "broken").exists():
     sys.exit("the backend does not answer")
 print((here / "events.jsonl").read_text())
 """
-"""It goes on when the clusters were asked."""
+"""Continue when the clusters were asked."""
 
 
 PERSON: Final = 10

@@ -44,7 +44,7 @@ class EfaDriver(Entry):
 
     machines: str
     broken_from: int
-    held: str
+    working: str
 
 
 class ImageSince(Entry):

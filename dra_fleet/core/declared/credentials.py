@@ -303,7 +303,7 @@ def _in_text(text: str, name: str, layer: int) -> Iterator[str]:
         return
     opened = _opened(text)
     if opened is not None:
-        yield from (held.what for held in _found(Value(opened, (), {}), name, layer + 1))
+        yield from (found.what for found in _found(Value(opened, (), {}), name, layer + 1))
         return
     kind = named_kind(name)
     if kind is not None and can_be(kind, text):

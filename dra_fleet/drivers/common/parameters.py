@@ -47,9 +47,9 @@ class ParameterField(Fact):
     """A field of a driver's opaque parameters, by its dotted path, such as `routes[].gateway`.
 
     `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a
-    number or quantity. `goes_with`: `field=value` that is required with it; `not_with`: a field that is not
-    allowed with it. `unless`: `field=value` of its section with which it is not required. `since`: the first
-    chart version.
+    number or quantity. `requires_field`: `field=value` that is required with it; `not_with`: a field that is
+    not allowed with it. `unless`: `field=value` of its section with which it is not required. `since`: the
+    first chart version.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ParameterField(Fact):
     gates: Mapping[str, str] = Field(default_factory=dict)
     least: str | None = None
     most: str | None = None
-    goes_with: str | None = None
+    requires_field: str | None = None
     not_with: str | None = None
     since: str | None = None
 
@@ -344,7 +344,7 @@ def _problem(
 
 def _misplaced(field: ParameterField, parameters: Mapping[str, Any]) -> str:
     """Return the `field=value` that a field requires and lacks; empty if nothing is missing."""
-    needed = field.goes_with or ""
+    needed = field.requires_field or ""
     other, _, requested = needed.partition("=")
     return needed if needed and _at(parameters, other) != requested else ""
 

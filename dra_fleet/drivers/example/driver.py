@@ -194,7 +194,7 @@ def _devices(driver: Installed, minor: str) -> tuple[list[NodeDevice], str, tupl
     if parts > 0 and count * (parts + 1) > MOST_WITH_COUNTERS:
         which, devices_made = " that share counters", count * (parts + 1)
         return [], _TOO_MANY.format(count=devices_made, which=which, most=MOST_WITH_COUNTERS), ()
-    made = example_devices("stand-in", options)
+    made = example_devices("example", options)
     devices = [known_device(options.driver, device, _PER_HOST) for device in made]
     return devices, "", tuple(example_counters(options)) if is_on(PARTITIONS, minor) else ()
 

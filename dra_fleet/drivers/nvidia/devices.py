@@ -145,7 +145,7 @@ def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[PartitionP
     found = _place_all(requested, frozenset(), model.mig.compute_slices)
     if found is None:
         text = ", ".join(f"{count} x {name}" for name, count in layout)
-        raise MigLayoutImpossible(f"{model.name} has no room for {text} at the same time")
+        raise MigLayoutImpossible(f"{model.name} cannot fit {text} at the same time")
     return found
 
 

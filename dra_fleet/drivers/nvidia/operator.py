@@ -241,7 +241,7 @@ def _check(
             *at,
             "values",
             "gpuCluster.deployCR",
-            what="makes the operator install a DRA driver of its own beside this program's",
+            what="makes the operator install a second DRA driver beside this program's",
             got="true",
             allowed="false",
             fix="remove it from values",

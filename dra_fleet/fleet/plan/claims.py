@@ -203,7 +203,7 @@ def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], f
 
 
 def _publishers(settings: FleetSettings) -> frozenset[str]:
-    """Return the driver names in ResourceSlices; empty if a cluster has unnamed drivers of its own."""
+    """Return the driver names in ResourceSlices; empty if a cluster has unnamed drivers."""
     found: set[str] = set()
     for cluster in settings.clusters.values():
         if not cluster.drivers:

@@ -63,7 +63,7 @@ def plan_classes(
     planned = [
         DeviceClassPlan(name=name, spec=spec)
         for name, spec in specs.items()
-        if is_wanted(settings.classes[name], has)
+        if is_installed(settings.classes[name], has)
     ]
     for item in planned:
         for problem in check_minor("DeviceClass", {"spec": item.spec.to_object()}, minor):
@@ -74,7 +74,7 @@ def plan_classes(
     return tuple(planned)
 
 
-def is_wanted(requested: ClassSettings, cluster: ClusterSettings) -> bool:
+def is_installed(requested: ClassSettings, cluster: ClusterSettings) -> bool:
     """Return True if a cluster gets a class: CEL may select any driver, and existing drivers are unknown."""
     return (
         isinstance(requested, CelClass)
@@ -112,7 +112,7 @@ def classes_there(settings: FleetSettings) -> dict[str, frozenset[str]]:
 
 def classes_on(cluster: ClusterSettings, settings: FleetSettings) -> frozenset[str]:
     """Return the classes of a cluster: the stack's, its charts' and its cloud's."""
-    own = (name for name, requested in settings.classes.items() if is_wanted(requested, cluster))
+    own = (name for name, requested in settings.classes.items() if is_installed(requested, cluster))
     return chart_classes(cluster).union(own)
 
 
@@ -132,7 +132,7 @@ def _expressions(
             known=drivers.names(),
         )
         return None
-    if not any(is_wanted(requested, cluster) for cluster in settings.clusters.values()):
+    if not any(is_installed(requested, cluster) for cluster in settings.clusters.values()):
         findings.error(
             *at,
             "driver",

@@ -248,7 +248,7 @@ def _not_here(*_: object) -> NoReturn:
 
 
 def answer() -> NoReturn:
-    """Answer the question on stdin, and end this process. What rules print goes to stderr."""
+    """Answer the question on stdin, and end this process. Rules print to stderr."""
     faulthandler.cancel_dump_traceback_later()  # the gate has the limit, and names what hangs
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as said:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -55,9 +55,9 @@ class Record:
         untold: steps that the summary counts and no event reports.
         odd: what no preview of a whole program says.
         without_engine: the rules ran on these events alone, not within the engine.
-        left_out: URNs of resources that a step says are the same, although no state holds them.
+        unlisted: URNs of resources that a step says are the same, although no state holds them.
         changed_files: files of the pack that are not as they were before the run.
-        not_judged: by rule what it found, although the events report too little for it to be sure.
+        uncertain: by rule what it found, although the events report too little for it to be sure.
     """
 
     stack: str = ""

@@ -81,7 +81,7 @@ class GateVerdict:
     Attributes:
         findings: violations, gravest first.
         problems: why the absence of findings proves nothing; any of them fails the gate.
-        let_off: rules that would have been mandatory and were exempt by name.
+        exempted: rules that would have been mandatory and were exempt by name.
         remediated: corrections that the pack made to resources.
         resources: how many resources were checked.
         ran: the rules that checked.

@@ -112,7 +112,7 @@ def report(
     classes: frozenset[str],
     findings: ProofFindings,
 ) -> None:
-    """Say what a workload's verdict comes to.
+    """Report a workload's verdict.
 
     Args:
         proof: The verdict.

@@ -112,7 +112,7 @@ def cost(review: Review, rows: int) -> str:
             (
                 item.pool,
                 item.cluster,
-                item.machine or f"{item.machine_before} (goes)",
+                item.machine or f"{item.machine_before} (deleted)",
                 _price(item),
                 *(_money(one) for one in (item.now, item.after, item.at_max)),
             )
@@ -371,8 +371,8 @@ def _reasons(rows: tuple[Row, ...], columns: tuple[Column, ...]) -> list[str]:
 
 
 def _amounts(amounts: Amounts) -> str:
-    processors = "-" if amounts.multiprocessors is None else str(amounts.multiprocessors)
-    return f"{amounts.memory or '-'}, {processors} SM"
+    cores = "-" if amounts.multiprocessors is None else str(amounts.multiprocessors)
+    return f"{amounts.memory or '-'}, {cores} SM"
 
 
 def inline(text: str) -> str:

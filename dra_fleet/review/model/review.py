@@ -292,9 +292,10 @@ class Pool(ReviewModel):
     """A pool as it will be, and what is known of it as it was.
 
     `nodes_now`: nodes that run, None where the clusters were not asked. `kinds`: devices of one node.
-    `devices_min`, `devices_max`: on the least and most nodes. `held` of `placed_devices` on the map are held.
-    `unpredictable`: why what a driver publishes is unknown. `change`: what becomes of it; `before` in
-    words, empty without change. `strategy` is `exclusive`, `mig` and so on, `layout` such as `1g.5gb x 7`.
+    `devices_min`, `devices_max`: on the least and most nodes. `held`: devices in use, of `placed_devices`
+    on the map. `unpredictable`: reasons why the published devices are unknown. `change`: the planned
+    action; `before`: the old state as text, empty without change. `strategy` is `exclusive`, `mig` and so
+    on, `layout` such as `1g.5gb x 7`.
     """
 
     cluster: str

@@ -189,7 +189,7 @@ def test_a_minor_without_support_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
-def test_the_end_of_support_is_reported_before_it_comes() -> None:
+def test_the_end_of_support_is_reported_in_advance() -> None:
     assert warnings(old())[-1] == (
         "cluster train: EKS supports Kubernetes 1.34 without extended support until 2026-12-02; "
         "plan the upgrade, or set support: EXTENDED"

@@ -1,4 +1,4 @@
-"""What a GKE cluster of the stack file comes to: labels, taints, names, driver values."""
+"""The plan of a GKE cluster of the stack file: labels, taints, names, driver values."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_driver_pods_are_not_critical_and_bear_every_taint(version: str) -> None
     assert values["nvidiaDriverRoot"] == "/home/kubernetes/bin/nvidia"
 
 
-def test_what_cannot_change_in_place_gets_a_new_pool() -> None:
+def test_changes_that_need_a_new_pool_replace_the_pool() -> None:
     changes: list[dict[str, Any]] = [
         {},
         {"machine": "g2-standard-12"},
@@ -211,7 +211,7 @@ def test_what_cannot_change_in_place_gets_a_new_pool() -> None:
     assert len(names) == len(changes)
 
 
-def test_what_can_change_in_place_keeps_the_pool() -> None:
+def test_changes_in_place_keep_the_pool() -> None:
     fleet = l4()
     pool(fleet).update(nodes={"min": 2, "max": 9}, labels={"a": "b"}, upgrade={"surge": 1})
     assert physical(fleet) == physical(l4())

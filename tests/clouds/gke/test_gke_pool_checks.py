@@ -77,7 +77,7 @@ def test_critical_pods_are_not_admitted_in_a_driver_s_namespace(
         ("webhook", {"webhook": {"enabled": True}}),
     ],
 )
-def test_what_runs_beside_the_plugin_is_not_critical_either(part: str, switch: dict[str, Any]) -> None:
+def test_pods_beside_the_plugin_are_not_critical_either(part: str, switch: dict[str, Any]) -> None:
     fleet = l4()
     values(fleet, merged(switch, {part: {"priorityClassName": "system-cluster-critical"}}))
     assert refused(fleet) == {

@@ -52,7 +52,7 @@ def output(
 
 
 @pytest.mark.parametrize("driver", list(drivers.known()), ids=lambda driver: driver.name)
-def test_what_a_class_may_ask_is_published(driver: Driver) -> None:
+def test_publishes_the_attributes_that_a_class_may_request(driver: Driver) -> None:
     facts = driver.facts
     published = {item.name for item in (*facts.attributes, *facts.capacities)}
     assert set(driver.intents.values()) <= published
@@ -170,7 +170,7 @@ def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, wh
         {"webhook": {"enabled": False, "tls": None}},
     ],
 )
-def test_what_the_chart_does_not_read_is_not_refused(values: dict[str, Any]) -> None:
+def test_accepts_values_that_the_chart_does_not_read(values: dict[str, Any]) -> None:
     assert output(values) == {}
 
 

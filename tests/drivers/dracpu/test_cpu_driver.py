@@ -106,7 +106,7 @@ def test_below_1_36_it_publishes_single_cpus_by_default() -> None:
         ),
     ],
 )
-def test_what_the_driver_would_not_publish_or_start_with_is_refused(
+def test_rejects_values_that_the_driver_cannot_publish_or_start_with(
     devices: list[dict[str, Any]], values: dict[str, Any], path: str, what: str
 ) -> None:
     assert refused(stack(*devices, **values))[path] == what

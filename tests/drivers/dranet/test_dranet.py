@@ -36,7 +36,7 @@ def output(parameters: dict[str, Any]) -> list[tuple[str, str]]:
     return [(refusal.path, refusal.what) for refusal in check_parameters("dra.net", parameters, running)]
 
 
-def test_one_driver_publishes_network_cards_whoever_built_it() -> None:
+def test_one_driver_publishes_network_cards_of_every_vendor() -> None:
     assert drivers.publishing("dra.net") is drivers.of_class("efa.networking.k8s.aws") is DRIVER
     assert [version.chart for version in DRIVER.facts.versions] == [
         "aws-dranet",
@@ -45,14 +45,12 @@ def test_one_driver_publishes_network_cards_whoever_built_it() -> None:
 
 
 @pytest.mark.parametrize(("copies", "word"), [(2, "guaranteed"), (3, "never")])
-def test_cards_that_are_described_are_proved_and_its_plugin_comes_to_no_other_pool(
-    copies: int, word: str
-) -> None:
+def test_described_cards_are_proved_and_the_plugin_runs_on_no_other_pool(copies: int, word: str) -> None:
     (found,) = proved(stack(CARD, copies=copies)).workloads
     assert found.word == word
 
 
-def test_its_plugin_goes_to_the_pools_whose_cards_are_described() -> None:
+def test_its_plugin_runs_on_the_pools_whose_cards_are_described() -> None:
     (release,) = plan_of(stack(CARD)).clusters[0].releases
     terms = release.values["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert terms["nodeSelectorTerms"] == [
@@ -118,7 +116,7 @@ STRICT = "is no field of NetworkConfig; the driver would refuse to prepare the d
         ({"ethtool": {"features": "on"}}, "ethtool.features", "must be a mapping of names to true or false"),
     ],
 )
-def test_what_it_would_refuse_of_its_parameters_is_reported_by_place(
+def test_reports_parameters_that_it_rejects_by_place(
     parameters: dict[str, Any], path: str, what: str
 ) -> None:
     assert (path, what) in output(parameters)

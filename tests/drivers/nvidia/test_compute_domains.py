@@ -39,13 +39,13 @@ def test_a_domain_lets_nodes_join_as_their_pods_come() -> None:
     assert plan.warnings == ()
 
 
-def test_its_workload_goes_to_the_one_fabric_there_is() -> None:
+def test_its_workload_is_placed_on_the_only_fabric() -> None:
     (workload,) = planned(domain()).clusters[0].workloads
     assert workload.compute_domain == "pretrain"
     assert workload.node_selector == {"dra-fleet/pool": "gpu"}
 
 
-def test_a_workload_outside_the_domain_goes_anywhere() -> None:
+def test_a_workload_outside_the_domain_can_be_placed_on_any_pool() -> None:
     fleet = domain()
     del fleet["workloads"]["job"]["computeDomain"]
     (workload,) = planned(fleet).clusters[0].workloads
@@ -121,7 +121,7 @@ def test_pods_that_share_a_claim_are_on_one_node_with_one_channel() -> None:
     assert refused(fleet) == {
         "workloads.job.computeDomain": "does not go with the shared claim node: its pods are all on one "
         "node, which has one channel\n  got: pretrain\n"
-        "  fix: remove shared from the claim, so that each pod gets GPUs of its own node"
+        "  fix: remove shared from the claim, so that each pod gets GPUs on its node"
     }
 
 
@@ -193,8 +193,8 @@ def test_some_machine_is_on_such_a_fabric() -> None:
 def test_two_pools_are_two_fabrics() -> None:
     fleet = second_pool(domain())
     assert refused(fleet) == {
-        "workloads.job.nodeSelector": "leaves several pools, each an NVLink fabric of its own; where the "
-        "first pod goes, all others must find room\n  got: gpu, more\n  allowed: one of them\n"
+        "workloads.job.nodeSelector": "leaves several pools, each with a separate NVLink fabric; all pods "
+        "must fit in the pool of the first pod\n  got: gpu, more\n  allowed: one of them\n"
         "  fix: set nodeSelector: {dra-fleet/pool: gpu}"
     }
     fleet["workloads"]["job"]["nodeSelector"] = {"dra-fleet/pool": "more"}

@@ -44,7 +44,7 @@ def test_its_release_has_its_chart_and_tolerates_the_taints_of_the_pools_that_ha
     assert release.values == {"kubeletPlugin": {"tolerations": [tolerated]}, "logLevel": 4}
 
 
-def test_placement_that_stands_at_the_top_of_the_values_is_written_there(fleet: dict[str, Any]) -> None:
+def test_placement_at_the_top_level_of_the_values_is_written_there(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"]["fpga"]["described"]["plugin"] = ""
     (release,) = planned(fleet).clusters[0].releases
     assert set(release.values) == {"tolerations"}
@@ -72,7 +72,7 @@ def test_values_that_keep_the_plugin_from_the_pool_leave_it_without_devices(flee
     assert set(words(fleet).values()) == {"never"}
 
 
-def test_devices_of_a_driver_that_the_cluster_brings_itself_are_proved_too(fleet: dict[str, Any]) -> None:
+def test_devices_of_a_driver_that_the_cluster_already_has_are_proved_too(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"] = {}
     fleet["classes"].pop("fpga")
     fleet["claims"].pop("small")
@@ -106,7 +106,7 @@ def test_a_driver_that_is_not_known_and_not_described_says_how_to_describe_it(fl
         ),
     ],
 )
-def test_what_is_known_cannot_be_described(
+def test_known_devices_cannot_be_described(
     fleet: dict[str, Any], name: str, changed: dict[str, str], path: str, what: str
 ) -> None:
     found = lab(fleet)["drivers"].pop("fpga")

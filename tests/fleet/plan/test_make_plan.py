@@ -23,12 +23,12 @@ def lab(fleet: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.name)
 def test_every_example_is_planned(path: Any) -> None:
     plan = make_plan(read_stack_file(path).settings)
-    # Nobody claims devices where device plugins give all of them out.
+    # No claim uses devices if device plugins advertise all of them.
     claiming = [cluster for cluster in plan.clusters if any(pool.by_dra for pool in cluster.pools)]
     assert all(cluster.workloads for cluster in claiming)
 
 
-def test_a_pair_finds_devices_in_the_lab_stack_whoever_has_the_others(fleet: dict[str, Any]) -> None:
+def test_a_pair_finds_devices_in_the_lab_stack_with_every_use_of_the_others(fleet: dict[str, Any]) -> None:
     [cluster] = planned(fleet).clusters
     copies = {workload.name: workload.copies for workload in cluster.workloads}
     assert copies["train"] + (copies["train-pair"] - 1) < 4  # roots of which one device may be taken

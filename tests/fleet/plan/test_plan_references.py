@@ -92,7 +92,7 @@ def test_a_driver_that_is_there_already_is_not_installed_again(
     assert [namespace.name for namespace in cluster.namespaces] == ["gpu-workloads"]
 
 
-def test_a_used_claim_goes_where_it_is_used_and_an_unused_one_wherever_its_classes_are(
+def test_a_used_claim_is_planned_where_it_is_used_and_an_unused_one_wherever_its_classes_are(
     fleet: dict[str, Any],
 ) -> None:
     second_cluster(fleet, {"nvidia": {"version": "0.5.0"}})
@@ -159,7 +159,7 @@ def test_a_field_that_the_minor_drops_is_an_error_at_its_own_path(fleet: dict[st
         ),
     ],
 )
-def test_what_a_claim_s_parts_say_together_is_checked(
+def test_the_parts_of_a_claim_are_checked_together(
     fleet: dict[str, Any], change: dict[str, Any], path: str, what: str
 ) -> None:
     fleet["claims"]["gpu-pair"] |= change

@@ -179,7 +179,7 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
 @pytest.mark.parametrize(
     ("keys", "value", "path", "start"), WRONG, ids=[f"{item[2]}-{place}" for place, item in enumerate(WRONG)]
 )
-def test_what_a_queue_would_never_start_is_reported_once(
+def test_reports_once_a_workload_that_a_queue_never_starts(
     fleet: dict[str, Any], keys: list[str], value: Any, path: str, start: str
 ) -> None:
     *outer, last = keys

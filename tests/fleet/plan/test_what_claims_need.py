@@ -1,4 +1,4 @@
-"""What a claim names that no one brings: a class of a driver that is not there, parameters no one reads."""
+"""Claims that name a class of a missing driver, or parameters that no driver reads."""
 
 from __future__ import annotations
 

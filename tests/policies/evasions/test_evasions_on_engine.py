@@ -175,7 +175,9 @@ WAYS = {
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_what_no_preview_shows_is_checked_before_it_is_made(how: str, tmp_path: Path, tools: Toolset) -> None:
+def test_values_that_no_preview_shows_are_checked_before_creation(
+    how: str, tmp_path: Path, tools: Toolset
+) -> None:
     project = OtherProject(tmp_path, tools, HIDDEN + WAYS[how])
     assert gate(project)["exitCode"] == 0
     done = project.run("up", "--yes", "--policy-pack", str(running.RUN_PACK))

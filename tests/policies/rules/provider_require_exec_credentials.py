@@ -18,7 +18,7 @@ PLACES = Declared(
 
 
 def refused(text: str, problem: str) -> Break:
-    # Unknown is listed only: nearly every kubeconfig comes from a cluster of the same program.
+    # Unknown is listed only: nearly every kubeconfig is an output of a cluster of the same program.
     return Break(
         resource="p",
         path=("kubeconfig",),

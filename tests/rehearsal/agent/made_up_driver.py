@@ -52,7 +52,7 @@ class MadeUp:
 
 
 def say(line: str) -> None:
-    """Tell who started the program."""
+    """Print the parent of the program."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -74,7 +74,7 @@ def test_one_copy_more_than_devices_leaves_exactly_one_pending(agent_cluster: Ag
     (waiting,) = set(names) - set(running)
     reason = agent_cluster.reason(namespace, waiting)
     assert reason.cause == Cause.NO_FREE_DEVICE
-    assert "7 of 7 matching devices are held by" in reason.sentence
+    assert "7 of 7 matching devices are in use by" in reason.sentence
 
 
 def test_a_pod_whose_claims_its_controller_names_in_turn_gets_all_names_and_runs(

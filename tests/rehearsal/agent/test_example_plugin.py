@@ -69,7 +69,7 @@ def test_network_cards_are_published_under_the_profile_s_name() -> None:
     }
 
 
-def test_processors_are_published_by_numa_node() -> None:
+def test_cpus_are_published_by_numa_node() -> None:
     made = plugin(DEVICE_PROFILE="cpu", CPU_NUMA_NODES="2", CPUS_PER_NUMA_NODE="16")
     first, _ = made.devices(HOST)
     assert first == {

@@ -55,7 +55,7 @@ def test_a_claim_is_prepared_or_refused_in_the_words_of_the_driver(
 
 @pytest.mark.parametrize("gates", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_the_driver_decodes_and_applies_is_what_the_proof_lets_pass(version: str, gates: bool) -> None:
+def test_the_proof_accepts_exactly_the_parameters_that_the_driver_applies(version: str, gates: bool) -> None:
     """Whether parameters are for the device that is allocated is checked where devices are known."""
     chart = DRIVER.facts.version(version)
     assert chart is not None

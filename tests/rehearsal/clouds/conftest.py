@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True, scope="package")
 def unsynced() -> Iterator[None]:
-    """Nobody waits for the disk."""
+    """Do not wait for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "DURABLE", "OFF")
         yield

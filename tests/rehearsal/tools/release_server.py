@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReleaseServer:
-    """What is served, what goes wrong with it, and what was asked for."""
+    """The served files, their faults, and the requests."""
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])

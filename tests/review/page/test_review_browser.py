@@ -147,7 +147,7 @@ def grave(page: Page) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("opened", [at(name) for name in PAGES], indirect=True)
-def test_what_a_page_shows_at_first_is_nowhere_cut_on_a_wide_screen(opened: Opened) -> None:
+def test_nothing_is_cut_at_first_on_a_wide_screen(opened: Opened) -> None:
     wider = """boxes => boxes.filter(box => box.checkVisibility() && box.scrollWidth > box.clientWidth)
         .map(box => box.getAttribute("aria-label"))"""
     assert opened.page.locator(".scroll").evaluate_all(wider) == []

@@ -120,4 +120,4 @@ def _metadata(name: str, version: str, reported: dict[str, str]) -> str:
     """JSON is YAML."""
     annotations = {f"dra-fleet/{key}": value for key, value in reported.items()}
     body = {"apiVersion": "v2", "name": name, "version": version, "annotations": annotations}
-    return json.dumps({**body, "description": "Stand-in for a driver's chart that is not known."})
+    return json.dumps({**body, "description": "Placeholder for the chart of an unknown driver."})

@@ -204,7 +204,7 @@ def test_ack_s_own_device_plugin_is_kept_away_from_gpus_and_reported_which_drive
 def test_spot_and_reservations_are_asked_for_by_the_pool(alibaba: Recorder) -> None:
     fleet = a10()
     pool(fleet)["spot"] = True
-    cluster(fleet)["pools"]["held"] = {
+    cluster(fleet)["pools"]["reserved"] = {
         "machine": "ecs.gn7e-c16g1.4xlarge",
         "nodes": {"min": 1, "max": 1},
         "reservation": "eap-1a2b",
@@ -212,15 +212,15 @@ def test_spot_and_reservations_are_asked_for_by_the_pool(alibaba: Recorder) -> N
     declare(alibaba, fleet_plan(fleet))
     assert gpu_pool(alibaba).inputs["spotStrategy"] == "SpotAsPriceGo"
     assert gpu_pool(alibaba).inputs["scalingConfig"]["type"] == "spot"
-    held = alibaba.only(POOL, "asia-held").inputs
-    assert held["spotStrategy"] == "NoSpot"
-    assert held["privatePoolOptions"] == {
+    reserved = alibaba.only(POOL, "asia-reserved").inputs
+    assert reserved["spotStrategy"] == "NoSpot"
+    assert reserved["privatePoolOptions"] == {
         "privatePoolOptionsMatchCriteria": "Target",
         "privatePoolOptionsId": "eap-1a2b",
     }
 
 
-def test_what_nodes_do_not_take_over_gets_a_new_pool(alibaba: Recorder) -> None:
+def test_changes_that_nodes_do_not_apply_replace_the_pool(alibaba: Recorder) -> None:
     names: set[str] = set()
     changes: list[dict[str, Any]] = [
         {},
@@ -284,7 +284,7 @@ def test_a_production_cluster_is_protected_and_its_pools_may_change(
     assert gpu_pool(alibaba).protect is False
 
 
-def test_what_lives_in_the_cluster_goes_before_its_nodes(alibaba: Recorder) -> None:
+def test_objects_in_the_cluster_are_deleted_before_its_nodes(alibaba: Recorder) -> None:
     declare(alibaba, fleet_plan(a10()))
     assert {gpu_pool(alibaba).urn, alibaba.only(CLUSTER).urn} <= alibaba.only(KUBERNETES).dependencies
 

@@ -124,7 +124,7 @@ def test_a_kubeconfig_with_a_credential_is_refused_without_showing_it(user: dict
 
 
 @pytest.mark.parametrize("encoded", ["", "%%%", base64.b64encode(b"[1]").decode()])
-def test_what_is_no_kubeconfig_is_refused(encoded: str) -> None:
+def test_rejects_values_that_are_no_kubeconfig(encoded: str) -> None:
     with pytest.raises(pulumi.RunError, match="cluster studio: Azure returned no kubeconfig"):
         login_kubeconfig("studio", encoded, "azurecli")
 
@@ -178,7 +178,7 @@ def test_upgrades_surge_or_make_do_with_fewer(
     assert settings["drainTimeoutInMinutes"] == 60
 
 
-def test_what_cannot_change_in_place_gets_a_new_pool(azure: Recorder) -> None:
+def test_changes_that_need_a_new_pool_replace_the_pool(azure: Recorder) -> None:
     names: set[str] = set()
     for change in ({}, {"zones": ["1"]}, {"machine": "Standard_NV12ads_A10_v5"}, {"osSku": "AzureLinux3"}):
         fleet = vgpu()
@@ -219,7 +219,7 @@ def test_a_production_cluster_is_protected_and_its_pools_may_change(
     assert bool(azure.only(CLUSTER).protect) is protected
 
 
-def test_what_lives_in_the_cluster_goes_before_its_pools(azure: Recorder) -> None:
+def test_objects_in_the_cluster_are_deleted_before_its_pools(azure: Recorder) -> None:
     declare(azure, fleet_plan(mig()))
     provider = azure.only("pulumi:providers:kubernetes")
     assert {azure.only(POOL).urn, azure.only(CLUSTER).urn} <= provider.dependencies

@@ -54,7 +54,7 @@ class Acme(Driver):
         devices = [
             PublishedDevice(
                 name=f"lane-{number}",
-                attributes={"model": "Lane 3", "serial": f"stand-in-{number}"},
+                attributes={"model": "Lane 3", "serial": f"lane-{number}"},
                 capacity={"memory": "4Gi"},
             )
             for number in range(pool.machine.cpus // _CPUS)
