@@ -54,7 +54,7 @@ EXAMPLES = examples(
 def gate(  # noqa: PLR0917 - Typer names them
     stack: Annotated[
         str | None,
-        typer.Argument(metavar="STACK", help="Stack name; omit it with --events.", show_default=False),
+        typer.Argument(metavar="STACK", help="Stack name (omit it with --events).", show_default=False),
     ] = None,
     events: Annotated[
         Path | None,
@@ -87,7 +87,7 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--without",
             metavar="RULE",
-            help="Report the findings of a rule without failing; can be repeated.",
+            help="Report the findings of a rule without failing (can be repeated).",
             show_default=False,
         ),
     ] = None,
@@ -99,7 +99,7 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--baseline",
             metavar="FILE",
-            help="Report findings listed in FILE without failing; fail on new ones.",
+            help="Report findings listed in FILE without failing, but fail on new ones.",
             show_default=False,
         ),
     ] = None,
@@ -121,7 +121,7 @@ def gate(  # noqa: PLR0917 - Typer names them
     timeout: Annotated[
         float,
         typer.Option(
-            "--timeout", metavar="SECONDS", min=1, help="Stop without a verdict after SECONDS; default 1800."
+            "--timeout", metavar="SECONDS", min=1, help="Stop without a verdict after SECONDS. Default: 1800."
         ),
     ] = 1800,
     save_events: Annotated[
@@ -138,7 +138,7 @@ def gate(  # noqa: PLR0917 - Typer names them
     ] = None,
     json: Json = False,
 ) -> None:
-    """Preview a stack with the policy pack; fail unless every mandatory rule checked every resource.
+    """Preview a stack with the policy pack, and fail unless every mandatory rule checked every resource.
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """

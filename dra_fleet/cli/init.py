@@ -49,16 +49,16 @@ class CannotStartError(ExpectedError):
 
 def init(  # noqa: PLR0917 - Typer names them
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="New or empty folder; default: the current one.")
+        Path, typer.Argument(metavar="DIR", help="New or empty folder. Default: the current one.")
     ] = Path(),
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Project name; default: the folder's name.")
+        str | None, typer.Option(metavar="NAME", help="Project name. Default: the folder's name.")
     ] = None,
     description: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Project description, one line.")
     ] = None,
     cloud: Annotated[
-        Cloud, typer.Option("--cloud", help="Cloud of the cluster; default: a cluster that exists.")
+        Cloud, typer.Option("--cloud", help="Cloud of the cluster. Default: a cluster that exists.")
     ] = "existing",
     program: Annotated[
         bool, typer.Option("--program", help="Create a Python program with the components, and its test.")

@@ -46,7 +46,7 @@ HardwareFile = Annotated[
     typer.Option(
         "--hardware",
         metavar="FILE",
-        help="Simulated hardware; default: hardware/STACK.yaml next to the stack file.",
+        help="Simulated hardware. Default: hardware/STACK.yaml next to the stack file.",
     ),
 ]
 
@@ -71,7 +71,7 @@ def up(
         bool,
         typer.Option(
             "--own-schedulers",
-            help="Build the schedulers of older Kubernetes versions; default: emulate them.",
+            help="Build the schedulers of older Kubernetes versions. Default: emulate them.",
         ),
     ] = False,
     drivers: Annotated[
@@ -171,7 +171,7 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 def env(
     stack: Annotated[
         str | None,
-        typer.Argument(metavar="STACK", help="Rehearsed stack; default: the only one, or dev."),
+        typer.Argument(metavar="STACK", help="Rehearsed stack. Default: the only one, or dev."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -214,17 +214,17 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
         typer.Option(metavar="clusters|FILE", help="Read the devices in use from the clusters or from FILE."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Output folder; default: build/review/STACK.")
+        Path | None, typer.Option(metavar="DIR", help="Output folder. Default: build/review/STACK.")
     ] = None,
     cwd: Annotated[
         Path | None,
         typer.Option(
-            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="Pulumi project; default: the current one."
+            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="Pulumi project. Default: the current one."
         ),
     ] = None,
     policy_pack: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="Policy pack to run; default: the project's own."),
+        typer.Option(metavar="PATH", help="Policy pack to run. Default: the project's own."),
     ] = None,
     post: Annotated[
         bool,

@@ -63,7 +63,7 @@ RULE = StackRule(
         "CEL expressions compile in the Kubernetes version of their cluster, because the API server "
         "otherwise rejects them in the middle of an update."
     ),
-    fix="Correct the expression; the message names the position.",
+    fix="Correct the expression. The message names the position.",
     link="https://kubernetes.io/docs/reference/using-api/cel/",
     severity="high",
     parameters=(KUBERNETES,),
