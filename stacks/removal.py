@@ -25,8 +25,11 @@ HOOK: Final = "dra-fleet: wait for pods with devices"
 """The name in the state. It stays, because the engine finds the hook of a deleted release by it."""
 WAIT_SECONDS: Final = 60.0
 KUBECONFIG_SECONDS: Final = 5.0
-"""How long to wait for the kubeconfig of a cluster. It has no value until the cluster is replaced, and the
-engine replaces the cluster only after it has deleted the cluster's releases."""
+"""Seconds to wait for the kubeconfig of a cluster.
+
+It has no value until the cluster is replaced, and the engine replaces the cluster only after it has deleted
+the cluster's releases.
+"""
 _DESTROY: Final = {"destroy", "down", "dn"}
 _SWITCHES: Final = {"--non-interactive", "--emoji", "-e", "--logtostderr", "--logflow"}
 _WITH_VALUE: Final = {"--cwd", "-C", "--color", "--verbose", "-v"}

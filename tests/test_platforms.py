@@ -31,7 +31,7 @@ WITH_ANOTHER_BRANCH = {
     "dra_fleet/rehearsal/agent/own/programs.py": "without_mount_namespaces_a_driver_runs_as_it_is",
     "dra_fleet/rehearsal/agent/own/sockets.py": "without_proc_a_socket_is_reached_by_its_own_path",
 }
-"""What this machine is asked for where it has it, and the test of what happens where it has not."""
+"""Features of this machine that are used if present, and the test of the branch without them."""
 SYSTEM = re.compile(
     r"^ *(?:import|from) (?:asyncio|fcntl|mmap|multiprocessing|os|psutil|resource|select|signal|socket|"
     r"subprocess|time)\b",

@@ -135,7 +135,7 @@ LOGINS = {
         "GOOGLE_APPLICATION_CREDENTIALS", "ALIBABA_CLOUD_OIDC_TOKEN_FILE",
     ),
 }  # fmt: skip
-"""How each pipeline logs in to Azure (az, and the engine), AWS, Google Cloud and Alibaba Cloud."""
+"""Login of each pipeline to Azure (az, and the engine), AWS, Google Cloud and Alibaba Cloud."""
 
 
 @pytest.mark.parametrize("name", FILES)

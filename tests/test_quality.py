@@ -26,7 +26,7 @@ def program(name: str) -> str:
 
 
 def files(*patterns: str) -> list[Path]:
-    """What is committed or would be."""
+    """Return the files that are or would be committed."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listed = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
     return [path for name in listed.split("\0") if name and (path := PROJECT / name).is_file()]

@@ -1,4 +1,4 @@
-"""What someone decided to omit is not reported; a rule that does not exist is."""
+"""Ignored rules are not reported. Unknown ignored rules are."""
 
 from __future__ import annotations
 

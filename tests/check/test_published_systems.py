@@ -34,7 +34,7 @@ def pod(template_name: str, container: str = "") -> str:
 
 
 def operator(text: str, version: str = "v25.10.0", **pool: str) -> list[str]:
-    """What is found in values of the GPU Operator."""
+    """Return the findings in values of the GPU Operator."""
     plan = plan_on(lab=cluster("dgx-a100-80-8", **pool))
     return [
         str(item)

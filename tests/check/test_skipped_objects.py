@@ -1,4 +1,4 @@
-"""What is checked is counted, and why the rest is not."""
+"""Checked objects are counted, and the reasons for skipped ones."""
 
 from __future__ import annotations
 

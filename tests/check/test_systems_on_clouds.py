@@ -23,14 +23,14 @@ GKE_PLUGIN = f'kubeletPlugin: {{priorityClassName: "", {TOLERATIONS}}}\n'
 
 
 def values(example: str, text: str, chart: str = "dra-driver-nvidia-gpu@0.5.0") -> list[str]:
-    """What is found in a values file for an example's stack."""
+    """Return the findings in a values file for an example's stack."""
     name, version = chart.split("@")
     file = ValuesFile(chart=name, version=version, name="v", data=text.encode())
     return [str(item) for item in check(plan_of(EXAMPLES / f"{example}.yaml"), [], [file])]
 
 
 def manifest(example: str, text: str) -> list[str]:
-    """What is found in a file of objects for an example's stack."""
+    """Return the findings in a file of objects for an example's stack."""
     file = ManifestFile(name="m", data=text.encode())
     return [str(item) for item in check(plan_of(EXAMPLES / f"{example}.yaml"), [file])]
 

@@ -1,4 +1,4 @@
-"""What `dra-fleet gate` prints and how it ends, without an engine."""
+"""Output and exit codes of `dra-fleet gate`, without an engine."""
 
 from __future__ import annotations
 

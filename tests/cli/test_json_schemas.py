@@ -1,4 +1,4 @@
-"""What the commands print with `--json` keeps to the published schemas."""
+"""The output of commands with `--json` matches the published schemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VERDICTS = ["error", "guaranteed", "never", "possible", "unknown"]
 
 
 def problems(name: str, content: Any) -> list[str]:
-    """What the committed schema finds in an output; the validator's types are incomplete."""
+    """Return the errors of the committed schema in an output; the validator's types are incomplete."""
     schema = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text(encoding="utf-8"))
     validator: Any = jsonschema.Draft202012Validator(schema)
     return [error.message for error in validator.iter_errors(content)]

@@ -37,7 +37,7 @@ def output(name: str, columns: int) -> tuple[str, str]:
 
 
 def wanting(name: str, columns: int) -> list[str]:
-    """What is wrong with the help of a command on a terminal of so many columns."""
+    """Return the problems of a command's help on a terminal of so many columns."""
     text, examples = output(name, columns)
     whole, copied = output(name, WIDE)
     words = set(whole.split())

@@ -1,4 +1,4 @@
-"""What long work reports where there is no terminal."""
+"""Progress of long work without a terminal."""
 
 from __future__ import annotations
 

@@ -19,8 +19,6 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Ended(NamedTuple):
-    """How a command ended and what it said."""
-
     returncode: int
     stdout: str
     stderr: str

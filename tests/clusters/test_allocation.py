@@ -1,4 +1,4 @@
-"""What workloads hold and pools offer, read from objects."""
+"""Devices of workloads and pools, read from objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack's plan expects of the cluster it meets."""
+"""Expectations of a stack's plan of a running cluster."""
 
 from __future__ import annotations
 

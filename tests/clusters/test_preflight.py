@@ -1,4 +1,4 @@
-"""What `doctor` finds on a cluster, from answers as API servers give them."""
+"""Findings of `doctor` on a cluster, from answers of API servers."""
 
 from __future__ import annotations
 

@@ -71,7 +71,6 @@ class YamlProgram:
         )
 
     def output(self, *arguments: str) -> dict[str, Any]:
-        """What the engine prints as JSON."""
         done = self.run(*arguments, stderr=subprocess.PIPE)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

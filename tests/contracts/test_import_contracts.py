@@ -76,7 +76,7 @@ BREAKING = {
 
 @pytest.fixture(scope="module")
 def sections(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What import-linter says of each contract in a copy of the project that holds all breaking files."""
+    """Return import-linter's text for each contract, in a copy of the project with all breaking files."""
     copy = tmp_path_factory.mktemp("broken")
     for folder in ("dra_fleet", "components", "stacks", "policies"):
         shutil.copytree(

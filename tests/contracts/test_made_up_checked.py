@@ -47,7 +47,7 @@ def environment_with(folder: Path, *packages: Path) -> Path:
 
 
 def gate(folder: Path, *program: Declared, packages: tuple[Path, ...] = (MADE_UP,)) -> dict[str, Any]:
-    """What the gate says of a preview, in its own process: rules ask once which clouds are registered."""
+    """Return the gate's answer for a preview, from a process that has the made-up packages."""
     events = folder / "events.jsonl"
     events.write_text("\n".join(lines(ROOT, *program)), encoding="utf-8")
     python = environment_with(folder / "environment", *packages)

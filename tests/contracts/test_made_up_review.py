@@ -40,7 +40,7 @@ HOLDERS = {
         }
     }
 }
-"""What the cluster answers: two pods, each with a lane of the pool's only node."""
+"""Answer of the cluster: two pods, each with a lane of the pool's only node."""
 
 
 CHANGES: dict[str, tuple[str, dict[str, str]]] = {
@@ -98,7 +98,7 @@ def asked(folder: Path, operation: str, diff: dict[str, str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What the command says of each change, in one process that has the made-up packages."""
+    """Return the command's review of each change, from one process that has the made-up packages."""
     commands = {name: asked(tmp_path_factory.mktemp("farm"), *change) for name, change in CHANGES.items()}
     done = subprocess.run(
         [sys.executable, "-c", EACH, json.dumps(commands)],

@@ -48,7 +48,7 @@ def stack_file(folder: Path, *, nodes: int, copies: int) -> Path:
 
 
 def brought_up(rehearsed: Rehearsed) -> dict[str, Any]:
-    """What is shown of the stack with two nodes and a copy for each of their lanes."""
+    """Return the status of the stack with two nodes and a copy for each of their lanes."""
     return rehearsed.up(stack_file(rehearsed.files, nodes=2, copies=4))
 
 

@@ -1,4 +1,4 @@
-"""What a Kubernetes minor changes is reported on one page; the page names every file that knows one."""
+"""One page lists the changes for a new Kubernetes minor and names every file that knows a minor."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ _GATES_OF_FEATURES = {
     "ListTypeAttributes": ("DRAListTypeAttributes",),
     "PartitionableDevices": ("DRAPartitionableDevices",),
 }
-"""What the scheduler asks of the allocator, and the gates that it does so for: `AllocatorFeatures` of
-https://github.com/kubernetes/kubernetes, pkg/scheduler/framework/plugins/dynamicresources."""
+"""Features that the scheduler requests of the allocator, and their gates: `AllocatorFeatures` of
+https://github.com/kubernetes/kubernetes, pkg/scheduler/framework/plugins/dynamicresources.
+"""
 _FOLDERS = ("dra_fleet", "components", "stacks", "policies")
 
 

@@ -1,4 +1,4 @@
-"""What happens to a cluster of AKS: refusals, kills, upgrades; and its state holds nothing secret."""
+"""Situations of an AKS cluster: refusals, kills, upgrades, and a state without secrets."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def all_allocated(fleet: Settings) -> None:
 
 
 def declared(rehearsed: Rehearsed) -> dict[str, Any]:
-    """What the state holds of each resource."""
+    """Return the resources in the state."""
     latest = json.loads(rehearsed.state("variation"))["checkpoint"]["latest"]
     return {item["urn"]: (item.get("id"), item.get("inputs")) for item in latest["resources"]}
 

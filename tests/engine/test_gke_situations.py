@@ -1,4 +1,4 @@
-"""What happens to a cluster of GKE: refused, made, its machines changed, adopted by another stack."""
+"""Situations of a GKE cluster: refused, created, changed machines, adopted by another stack."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ async def _taken(rehearsed: Rehearsed, step: str) -> tuple[Finished, int]:
 
 
 def runs(pod: Object) -> bool:
-    """Whether a pod runs and is not about to go."""
+    """Return True if a pod runs and is not being deleted."""
     return pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
 
 

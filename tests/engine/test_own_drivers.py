@@ -67,7 +67,7 @@ def working_in(home: Path) -> list[str]:
 
 
 def is_in(process: psutil.Process, home: Path) -> bool:
-    """Whether a process works in a home, or speaks to a cluster of it."""
+    """Return True if a process works in a home, or connects to a cluster of it."""
     try:
         return str(home) in f"{process.cwd()} {process.environ().get('KUBECONFIG')}"
     except psutil.Error:
@@ -130,7 +130,7 @@ def test_the_example_drivers_own_program_by_path_serves_all_claims(short: Rehear
 
 
 def claim_files(home: Path) -> list[Path]:
-    """What drivers report container runtimes of claims that they prepared."""
+    """Return the CDI files of claims that drivers prepared."""
     return sorted(home.glob("clusters/*/nodes/*/cdi/*claim_*.yaml"))
 
 

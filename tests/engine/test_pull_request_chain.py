@@ -34,13 +34,13 @@ PIPELINES = ROOT / "examples" / "pull-requests"
 STACK = "dev"
 BRANCH = "more-gpus"
 INSTALLS = re.compile(r'^(python -m venv|\S*pip"? install|pulumi install)\b.*\n', re.MULTILINE)
-"""What the machine of this test has already."""
+"""Installations that the machine of this test already has."""
 FILES = {"index.html", "plan.json", "review.json", "review.md", "review.sarif"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scripts:
-    """What a pipeline runs.
+    """Scripts of a pipeline.
 
     Attributes:
         review, update: of its two jobs; `kept`: where the first leaves what the second gets as `given`.
@@ -140,7 +140,6 @@ class Repository:
     rehearsed: Rehearsed
 
     def git(self, *words: str, folder: Path | None = None) -> str:
-        """What git says."""
         user = ("-c", "user.name=ada", "-c", "user.email=ada@acme.example")
         command = ["git", *user, "-C", str(folder or self.folder), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
@@ -189,7 +188,7 @@ class Repository:
 
     @property
     def copies(self) -> int:
-        """How many the stack has, by what it exports."""
+        """Return the number of copies, from the stack's outputs."""
         shown = self.rehearsed.shell(f"pulumi stack output --json --stack {STACK}", self.folder)
         return shown.json["clusters"]["gpu"]["workloads"]["train"]["copies"]
 

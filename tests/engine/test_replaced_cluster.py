@@ -46,7 +46,7 @@ def test_objects_of_a_cluster_are_deleted_before_it_and_created_again_in_its_rep
 
 
 def devices_in_use(shown: dict[str, Any]) -> dict[str, int]:
-    """How many devices the pods of each workload hold."""
+    """Return the number of devices in use by the pods of each workload."""
     return {
         name: sum(len(pod["devices"]) for pod in workload["pods"])
         for cluster in shown["clusters"].values()

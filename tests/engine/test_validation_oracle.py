@@ -193,7 +193,7 @@ def _slim(item: object) -> object:
 
 
 async def _ask(cluster: SimulatedCluster, objects: Iterable[Object]) -> list[Object | ApiError]:
-    """What the server would store, or why it refuses, for each object."""
+    """Return the stored object or the server's refusal, for each object."""
     async with cluster.admin() as api:
         strictly = {"dryRun": "All", "fieldValidation": "Strict"}
         return await _bounded(_answer(api, value, strictly) for value in objects)

@@ -61,7 +61,6 @@ def check(fleet: dict[str, Any], place: Place, value: object) -> None:
 
 
 def refusals(fleet: dict[str, Any]) -> tuple[SettingsError, ...]:
-    """What is wrong with a fleet."""
     try:
         prove(make_plan(parse(fleet)))
     except SettingsInvalid as invalid:

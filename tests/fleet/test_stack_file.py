@@ -20,7 +20,7 @@ FLEET = "config:\n  dra-fleet:fleet:\n"
 
 @cache
 def validator() -> Any:
-    """What holds a file to the schema; its types are incomplete."""
+    """Return the validator of the schema; its types are incomplete."""
     return jsonschema.Draft202012Validator(stack_schema())
 
 

@@ -1,4 +1,4 @@
-"""Whatever a file holds that someone gave us, it is taken or refused in one sentence; nothing breaks."""
+"""Files with any content are accepted, or rejected with one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where kinds hold their pod templates."""
+"""Places of pod templates by kind."""
 
 from typing import Any
 

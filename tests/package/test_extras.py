@@ -1,4 +1,4 @@
-"""What an extra installs is what the folders that it is for import."""
+"""An extra installs the packages that its folders import."""
 
 from __future__ import annotations
 

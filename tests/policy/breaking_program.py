@@ -28,12 +28,6 @@ BESIDE_OTHERS = [rule for rule in CHECKING if rule.name != "mig-require-layout"]
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """How a rule is broken.
-
-    Attributes:
-        output: what the rule then says, without what it allows, which depends on the whole program.
-    """
-
     rule: Rule
     settings: dict[str, object]
     resources: tuple[Declared, ...]
@@ -61,7 +55,6 @@ def unknown_program() -> Program:
 
 
 def resources_of(program: Program) -> list[Declared]:
-    """What a program declares."""
     return [declared for chosen in program for declared in chosen.resources]
 
 
@@ -115,7 +108,7 @@ def _output_together(candidates: dict[str, list[Chosen]]) -> Program:
 
 
 def is_reported(one: Chosen, program: Program) -> bool:
-    """Whether the rule says what it says alone also in the whole program."""
+    """Return True if the rule reports the same in the whole program as alone."""
     messages = _messages(one.rule, resources_of(program), one.rule.settings(one.settings))
     return bool(one.output) and set(one.output) <= set(messages)
 

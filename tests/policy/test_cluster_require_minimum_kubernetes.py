@@ -29,7 +29,7 @@ TOKENS = {
     "pulumi_alicloud/cs/edge_kubernetes.py": "alicloud:cs/edgeKubernetes:EdgeKubernetes",
     "pulumi_alicloud/cs/kubernetes.py": "alicloud:cs/kubernetes:Kubernetes",
 }
-"""Where each SDK writes the token of a type that the floor checks."""
+"""Files in which each SDK writes the token of a type that the floor checks."""
 
 
 def output(token: str, properties: dict[str, object]) -> list[str]:
@@ -106,7 +106,7 @@ ABSENT = replace(OLD, properties={})
 
 
 def advised(*program: Declared, **settings: object) -> set[bool]:
-    """Whether what is found is advice, of all findings of a program."""
+    """Return True for each finding of a program that is advice."""
     given = {RULE.name: RULE.settings(settings)}
     found = check_all([RULE], [declared.resource() for declared in program], given)
     assert found

@@ -60,12 +60,12 @@ def config_of(program: Program) -> dict[str, dict[str, object]]:
 
 
 def known_by(record: Record) -> set[tuple[str, str]]:
-    """What the rules of this pack say, each with its rule."""
+    """Return the messages of this pack's rules, each with its rule."""
     return {(found.rule, problem_of(found.message)) for found in record.violations if found.pack == pack.NAME}
 
 
 def rules_by_case(record: Record) -> set[tuple[str, str]]:
-    """Which rules report the resources of which rule's case."""
+    """Return the rules that report the resources of each rule's case."""
     names = [(found.rule, found.urn.rpartition("::")[2]) for found in record.violations]
     return {
         (output, next((rule.name for rule in CHECKING if name.startswith(f"{rule.name}-")), ""))

@@ -1,4 +1,4 @@
-"""Which files the gate holds the pack to."""
+"""Files that the gate compares before and after a run."""
 
 from __future__ import annotations
 

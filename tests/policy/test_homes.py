@@ -1,4 +1,4 @@
-"""Which resources of a program may be on one cluster."""
+"""Resources of a program that may be on one cluster."""
 
 from __future__ import annotations
 

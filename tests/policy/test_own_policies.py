@@ -1,4 +1,4 @@
-"""What a stack asks for beside this pack's rules: where that stands, and what pack and gate make of it."""
+"""Custom rules and exemptions of a stack: their place, and their effect on pack and gate."""
 
 from __future__ import annotations
 

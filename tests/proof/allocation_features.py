@@ -1,4 +1,4 @@
-"""What a random allocation case contains, by name, so that every pair of features is seen to occur."""
+"""Names of the features of a random allocation case, so that tests can require every pair."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ MACHINES: list[Callable[[int], Part]] = [
         "devices": [{"driver": FPGA, "name": "f", "count": 128, "attributes": {"a": number % 97}}],
     },
 ]
-"""What a pool may be, by its number."""
+"""Variants of a pool, by number."""
 SELECTORS = [
     "device.attributes['gpu.nvidia.com'].architecture != 'x{}'",
     "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('{}Mi')) >= 0",

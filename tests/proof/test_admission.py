@@ -1,4 +1,4 @@
-"""What queues start of all workloads of a stack: in every order of arrival, in some, in none."""
+"""Workloads that queues start: in every order of arrival, in some, in none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a copy asks for, gets and strands: whole GPUs, partitions, vGPUs and parts of shared GPUs."""
+"""Requested, allocated and stranded amounts of a copy: whole GPUs, partitions, vGPUs and shared GPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def amounts(memory: str | None, multiprocessors: int | None) -> DeviceAmounts:
 
 
 def costs(machine: str, requested: dict[str, Any], request: dict[str, Any], **more: Any) -> CopyCost:
-    """What one copy of a claim of a class costs on a node of a machine."""
+    """Return the cost of one copy of a claim of a class on a node of a machine."""
     values = more.pop("values", {})
     settings = fleet(
         {"gpus": pool(machine, "gpus", **more)},

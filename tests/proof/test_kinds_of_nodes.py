@@ -40,7 +40,7 @@ def alike(pools: int, claims: int = 5) -> dict[str, Any]:
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, stack: dict[str, Any]) -> int:
-    """How often a proof asks what nodes mean to pods."""
+    """Count how often a proof compares nodes with pods."""
     count = 0
     answer = contention.suitability_of
 

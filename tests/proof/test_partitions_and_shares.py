@@ -130,7 +130,7 @@ def test_a_layout_and_partitions_on_demand_is_unknown() -> None:
 
 
 def early(values: dict[str, Any], minor: str = "1.35") -> tuple[list[NodeDevice], str, tuple[Any, ...]]:
-    """What the driver publishes on a cluster of an earlier minor, whose gates are off."""
+    """Return the driver's devices on a cluster of an earlier minor, whose gates are off."""
     cluster = plan("hgx-h100-8", values).clusters[0]
     (driver,) = drivers_of(cluster)
     found = driver.driver.publishes(cluster.pools[0], driver, minor)

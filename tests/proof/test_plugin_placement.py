@@ -1,4 +1,4 @@
-"""Where a driver's plugin lands is checked with the values as given: elsewhere nothing is published."""
+"""The placement of a driver's plugin follows its values. Without a plugin, a node publishes nothing."""
 
 from __future__ import annotations
 

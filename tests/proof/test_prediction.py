@@ -1,4 +1,4 @@
-"""What nodes will publish, as predicted and as recorded."""
+"""Devices that nodes will publish, as predicted and as recorded."""
 
 from __future__ import annotations
 

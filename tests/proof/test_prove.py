@@ -1,4 +1,4 @@
-"""What the proof says about whole stacks."""
+"""The proof of whole stacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WARNED = {
         ),
     )
 }
-"""What the example shows of queues: a workload that waits for as long as the others run."""
+"""Warnings of the example about queues: a workload that waits for as long as the others run."""
 
 
 @pytest.mark.parametrize("file", STACKS, ids=lambda file: file.stem)

@@ -1,4 +1,4 @@
-"""Which program serves as a driver's node plugin: what may be said, and what is wrong with a path."""
+"""The program that serves as a driver's node plugin: valid options, and errors of a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of the engine started is found again and stopped, and nothing else is."""
+"""Processes of an engine's run are found again and stopped, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rehearsal needs of its stack before it starts anything."""
+"""Requirements of a rehearsal on its stack before it starts."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_the_nodes_of_system_pods_have_no_devices_to_lose(cloud: str) -> None:
 
 
 def reached(fleet: dict[str, Any], **access: object) -> tuple[str, str]:
-    """How the API server of a fleet's only cluster is reached, and how grave that is."""
+    """Return the access to the API server of a fleet's only cluster, with its severity."""
     (cluster,) = fleet["clusters"].values()
     cluster["access"] = access
     facts = exposure(make_plan(parse(fleet)), ())

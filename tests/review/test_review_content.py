@@ -1,4 +1,4 @@
-"""What a review says of the dev stack: verdict, changes, whom they hit, and what is not known."""
+"""Content of the dev stack's review: verdict, changes, affected pods, and unknown values."""
 
 from __future__ import annotations
 

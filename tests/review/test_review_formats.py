@@ -36,7 +36,7 @@ KEY = f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----"
 
 
 def problems(validator: Any, content: Any) -> list[str]:
-    """What a validator, whose types are incomplete, finds."""
+    """Return the problems that a validator finds; its types are incomplete."""
     return [error.message for error in validator.iter_errors(content)]
 
 

@@ -1,4 +1,4 @@
-"""What a review does while the engine works, and what it does where that fails."""
+"""Work of a review while the engine runs, and after it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a DeviceClass matches before and after a change of its selectors."""
+"""Matches of a DeviceClass before and after a change of its selectors."""
 
 from __future__ import annotations
 

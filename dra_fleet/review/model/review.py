@@ -64,7 +64,7 @@ class Matrix(ReviewModel):
 
 
 class Workload(ReviewModel):
-    """Whether all copies of a workload find devices. `before`: the verdict as it was, None if unknown."""
+    """Workload with its verdict. `before`: the earlier verdict, None if unknown."""
 
     cluster: str
     namespace: str

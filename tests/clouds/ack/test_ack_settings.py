@@ -1,4 +1,4 @@
-"""What a stack file may say of a cluster on ACK."""
+"""Settings of a cluster on ACK in a stack file."""
 
 from __future__ import annotations
 

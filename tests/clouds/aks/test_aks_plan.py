@@ -1,4 +1,4 @@
-"""What pools and releases on AKS come to."""
+"""Plans of pools and releases on AKS."""
 
 from __future__ import annotations
 

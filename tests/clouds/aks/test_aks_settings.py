@@ -1,4 +1,4 @@
-"""What the stack file alone knows of a cluster on AKS."""
+"""Checks of an AKS cluster that need only the stack file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stack file alone knows of a cluster on EKS."""
+"""Checks of an EKS cluster that need only the stack file."""
 
 from __future__ import annotations
 

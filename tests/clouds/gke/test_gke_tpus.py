@@ -1,4 +1,4 @@
-"""What is published of TPU chips, by the tag of the driver: who asks for more finds nothing.
+"""Published attributes of TPU chips by version of the driver. Requests for others match nothing.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu/tree/v0.1.0,
 cmd/tpu-dra-kubeletplugin/manager.go.

@@ -1,4 +1,4 @@
-"""Where the pods of a DRA driver's plugin run, by the values of its chart."""
+"""Placement of a DRA driver's plugin pods, by the values of its chart."""
 
 from __future__ import annotations
 

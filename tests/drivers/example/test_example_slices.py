@@ -1,4 +1,4 @@
-"""What the example driver's values make of its devices, and how many claims these are enough for."""
+"""Devices of the example driver by its values, and the number of claims that they serve."""
 
 from __future__ import annotations
 

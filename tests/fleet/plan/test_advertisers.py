@@ -1,4 +1,4 @@
-"""Who advertises the devices of a pool: labels, chart values and devices follow; two of them are refused."""
+"""The advertiser of a pool decides labels, chart values and devices. Two advertisers are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an expression asks of a device is read from its syntax tree, however it is written."""
+"""The requests of an expression are read from its syntax tree, in every way of writing."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ OLD = Declared(type=KIND, name="old", properties={"kubernetes": "1.33"})
 NEW = Declared(type=KIND, name="new", properties={"kubernetes": "1.35"})
 SHADOW = "raise SystemExit(0)  # in the place of what the pack imports\n"
 BESIDE = ("policies", "fleet", "dra_fleet", "sitecustomize")
-"""What a program may have in its own folder; the names of its requirements would end the program itself."""
+"""Modules in a program's own folder; the names of its requirements would end the program itself."""
 ON_THE_PATH = ("policies", "fleet", "yaml", "grpc", "google", "pulumi", "pydantic")
 
 KILLS = """
@@ -55,7 +55,7 @@ def project(tmp_path: Path, tools: Toolset) -> OtherProject:
 
 
 def gate(project: OtherProject, **variables: str) -> dict[str, Any]:
-    """What `dra-fleet gate --json` says, started as people start it."""
+    """Return the output of `dra-fleet gate --json`, started as by a user."""
     done = subprocess.run(
         [str(Path(sys.executable).with_name("dra-fleet")), "gate", "dev", "--json"],
         cwd=project.folder,

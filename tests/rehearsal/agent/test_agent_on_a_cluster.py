@@ -303,7 +303,7 @@ def test_a_driver_whose_slices_are_refused_runs_on_and_tries_again(agent_cluster
 
 
 def refused_driver(cluster: AgentCluster) -> str:
-    """What a pod that is ready logs of its slices."""
+    """Return the log of a ready pod about its slices."""
     pods = cluster.items("v1", "Pod", "example-driver")
     return "".join(pod["metadata"].get("annotations", {}).get(REFUSED, "") for pod in pods if is_ready(pod))
 

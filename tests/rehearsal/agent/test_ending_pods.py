@@ -1,4 +1,4 @@
-"""Which pods end on their own on a rehearsed cluster, and what becomes of their devices."""
+"""Pods that end by themselves on a rehearsed cluster, and their devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the example driver publishes as its environment says, and which configuration it takes.
+"""Devices that the example driver publishes by its environment, and configuration that it accepts.
 
 Source: https://github.com/kubernetes-sigs/dra-example-driver/tree/v0.4.0, internal/profiles,
 cmd/dra-example-kubeletplugin/state.go and api/example.com/resource.

@@ -1,4 +1,4 @@
-"""What a simulated cloud keeps for a test need not outlive a failure of power."""
+"""Files of a simulated cloud in a test need not survive a power failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is started ahead of a program is what its clouds then start, and what no one asked for is removed."""
+"""Control planes started ahead of a program are those that its clouds start. Unrequested ones are removed."""
 
 from __future__ import annotations
 

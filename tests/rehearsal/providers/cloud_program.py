@@ -38,7 +38,7 @@ class CloudProgram:
         self.run("stack", "init", "dev")
 
     def given(self, **values: Any) -> None:
-        """What the program makes its machines of."""
+        """Return the inputs of the program's machines."""
         (self.directory / "given.json").write_text(json.dumps(values))
 
     def run(self, *arguments: str) -> str:
@@ -75,7 +75,6 @@ class CloudProgram:
         return (self.directory / "backend/.pulumi/stacks/tiny/dev.json").read_text()
 
     def token(self, *command: str) -> str:
-        """What a credential helper returns."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["status"]["token"]
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 
 EMPTY: dict[str, Any] = {"nodes": []}
 NEWER, OLDER = "v1.36.2", "v1.35.6"
-"""What AKS makes of minors."""
+"""AKS versions of minors."""
 
 
 @pytest.fixture(scope="module")

@@ -193,7 +193,7 @@ def test_a_port_that_someone_took_in_the_meantime_is_given_up(lab: Lab) -> None:
 
 
 def listening(pids: set[int]) -> int:
-    """How many TCP ports these processes listen on."""
+    """Return the number of TCP ports on which these processes listen."""
     connections = psutil.net_connections("tcp")
     return sum(found.pid in pids and found.status == psutil.CONN_LISTEN for found in connections)
 

@@ -40,7 +40,6 @@ class ReleaseServer:
             self._add_checksum(file, hashlib.sha256(content).hexdigest())
 
     def address(self, file: ReleasedFile) -> str:
-        """Where a file is served."""
         return f"{self.url}/{_key(file.address)}"
 
     def forge(self, file: ReleasedFile) -> None:

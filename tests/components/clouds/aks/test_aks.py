@@ -38,7 +38,7 @@ COMPONENT = "dra-fleet:clouds:AksCluster"
 
 
 def returned(user: dict[str, Any]) -> dict[str, Any]:
-    """What Azure returns for a cluster whose user is that."""
+    """Return Azure's answer for a cluster with this user."""
     config = {
         "clusters": [
             {

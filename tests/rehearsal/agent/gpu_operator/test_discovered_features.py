@@ -1,4 +1,4 @@
-"""What discovery says of a machine, and what the device plugin advertises there."""
+"""Labels of feature discovery on a machine, and devices that the device plugin advertises there."""
 
 from __future__ import annotations
 

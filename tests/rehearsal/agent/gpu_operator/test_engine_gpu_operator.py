@@ -71,7 +71,6 @@ def made(simulator: RehearsalWorld, tools: Toolset, nodes: list[dict[str, Any]])
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where values are written."""
     return tmp_path_factory.mktemp("values")
 
 

@@ -1,4 +1,4 @@
-"""What the operator makes of a ClusterPolicy: one DaemonSet per operand, with what its pods need."""
+"""DaemonSets of a ClusterPolicy, one per operand, with the requirements of its pods."""
 
 from __future__ import annotations
 

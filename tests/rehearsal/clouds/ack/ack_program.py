@@ -52,5 +52,4 @@ class AckProgram(CloudProgram):
         super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("ack"))
 
     def cluster_token(self) -> str:
-        """What `ack-ram-tool` returns."""
         return self.token("ack-ram-tool", "credential-plugin", "get-token", "--cluster-id", "c1")

@@ -56,5 +56,4 @@ class EksProgram(CloudProgram):
         super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("eks"))
 
     def cluster_token(self) -> str:
-        """What `aws eks get-token` returns."""
         return self.token("aws", "eks", "get-token", "--cluster-name", "tiny-train", "--region", "us-east-1")

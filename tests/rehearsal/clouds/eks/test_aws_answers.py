@@ -1,4 +1,4 @@
-"""What `dra-fleet doctor` asks an AWS account, asked of the simulated one."""
+"""Questions of `dra-fleet doctor` to the simulated AWS account."""
 
 from __future__ import annotations
 

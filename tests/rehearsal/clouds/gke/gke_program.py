@@ -57,5 +57,4 @@ class GkeProgram(CloudProgram):
         super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("gke"))
 
     def cluster_token(self) -> str:
-        """What `gke-gcloud-auth-plugin` returns."""
         return self.token("gke-gcloud-auth-plugin")

@@ -1,4 +1,4 @@
-"""What `dra-fleet doctor` asks a Google Cloud project, asked of the simulated one."""
+"""Questions of `dra-fleet doctor` to the simulated Google Cloud project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people declare beside a GPU fleet on Google Cloud.
+"""Other resources beside a GPU fleet on Google Cloud.
 
 Ids and outputs: https://www.pulumi.com/registry/packages/gcp/api-docs/
 """
