@@ -39,7 +39,7 @@ https://github.com/kubernetes/kubernetes/pull/140877, July 2026"""
 MOST_SECONDS = 3
 """Access of users who read such a fleet."""
 COPIES = 500
-"""Of one workload."""
+"""Copies of one workload."""
 SALT = "v1:IiWJwkzHM+0=:v1:kz/6fqX9QNkwAKQl:8HkU5a3ywBUO/ZjlcIeSADPy0g8NOA=="
 METRIC = re.compile(r"apiserver_request_total{(.*)} (\d+)")
 LABEL = re.compile(r'(\w+)="([^"]*)"')

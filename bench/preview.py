@@ -24,7 +24,7 @@ OF_COMPONENTS = 250
 """Objects of the program: more claims in one program are not usual."""
 OF_THE_PROGRAM = {(COMPONENTS, "flat twin"): 1.15}
 OF_THE_PACK = {500: {("dra-fleet with the pack", "dra-fleet"): 1.15}}
-"""By number of objects, how much longer a preview may take for being checked."""
+"""Maximum ratio of a preview with the pack, by number of objects."""
 
 
 def main() -> None:

@@ -34,10 +34,10 @@ STACKS = {
     "ack": "s08-ack",
     "existing": "s10-capacity",
 }
-"""By cloud an example that has no other."""
+"""One example for each cloud."""
 ROUNDS = 5
 GOAL = 1.15
-"""Beside a bare program with the same packages: importing pydantic alone can take as much."""
+"""Maximum ratio to a bare program with the same packages: importing pydantic alone can take as much."""
 UNTIL = {"first": "its first resource", "all": "all its resources are declared"}
 PROGRAM = """\
 import asyncio, json, os, runpy, sys

@@ -184,7 +184,7 @@ def without_last(stack: Path, folder: Path) -> Path:
 
 
 def median(cases: Cases, name: str, what: str) -> float:
-    """Of one case, of its `wall`, `busy` or `memory`."""
+    """Return the median of `wall`, `busy` or `memory` of one case."""
     return statistics.median(getattr(cases[name], what))
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .clouds.platform import Platform, SecretReader
 
 
-# What a stack exports: a versioned contract that other stacks read by StackReference.
+# Outputs of a stack: a versioned contract that other stacks read by StackReference.
 #
 # `version`      1; a field may be added without a new number, never changed or removed.
 # `clusters`     by name, plain:

@@ -28,7 +28,7 @@ SMALL: Final = 30
 """Objects of the stack with which the cluster is started."""
 _ROUNDS: Final = 3
 _OBJECTS: Final = 1500
-"""In all rounds of one size, more or less: the largest are measured once."""
+"""Approximate number of objects in all rounds of one size: the largest are measured once."""
 _PROJECT_FILE: Final = f"""\
 name: dra-fleet
 main: {PROJECT}
@@ -36,7 +36,7 @@ runtime: {{name: python, options: {{virtualenv: {PROJECT / ".venv"}}}}}
 """
 """Our program as a project elsewhere, so that the engine writes nothing into this one."""
 _OF_ONE_PROJECT: Final = ("PULUMI_OPTION_CWD", "PULUMI_STACK")
-"""With these the rehearsed shell leads the engine to the rehearsed stack; a twin has its own project."""
+"""Variables that lead the engine to the rehearsed stack; a twin has its own project."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def report_unknown_class(subject: Subject, path: Path, name: str, known: Collect
 
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""Before the name of any class it makes the name of an extended resource."""
+"""Prefix that makes an extended resource of the name of any class."""
 
 _GATE = "DRAExtendedResource"
 

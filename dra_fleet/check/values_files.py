@@ -45,7 +45,7 @@ _STRATEGY = "mig.strategy"
 
 
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
-    """No driver's chart of that name and version is known; the message says which are."""
+    """Unknown chart or version; the message lists the known ones."""
 
 
 @dataclass(frozen=True, kw_only=True)

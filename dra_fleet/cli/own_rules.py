@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.own import Policies
 
 PRESET: Final = "standard"
-"""By which rules have their levels, as in a gate that names none."""
+"""Preset of the rules' levels, as in a gate that names none."""
 _HIDDEN: Final = ("data", "stringData")
 """Hidden fields of a Secret: https://kubernetes.io/docs/concepts/configuration/secret/"""
 

@@ -80,7 +80,7 @@ _MIB = 1024**2
 
 
 class NoSuchOffer(ExpectedError):  # noqa: N818 - that is the sentence
-    """Nothing can be looked for by what was given."""
+    """The lookup has no known criteria."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,7 +85,7 @@ class MachineTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class Support:
-    """Until when a cloud supports a minor.
+    """End of a cloud's support for a minor.
 
     Attributes:
         by: what supports it, for people.

@@ -62,7 +62,6 @@ class OtherPod:
         )
 
     def to_json(self) -> OtherPodJson:
-        """As plain data."""
         return {
             "name": self.name,
             "namespace": self.namespace,
@@ -138,7 +137,7 @@ class ClusterAllocation:
 
     @property
     def queued(self) -> frozenset[str]:
-        """Those that a queue does not start."""
+        """Workloads that a queue does not start."""
         return frozenset(
             name
             for name in self.waiting

@@ -77,7 +77,7 @@ _PLACES: Final = {
     "gpus.yaml": ("drivers", {"gpus": "gpus"}),
     "gpu_operator.yaml": ("drivers", {"versions": "operator"}),
 }
-"""By a data file's name: the section of its folder here, and by its own lists what they are called there."""
+"""Sections of a data file: the section of its folder, and the names of its lists there."""
 
 SECTIONS: Final = {
     kind: sorted({key for of, keys in _PLACES.values() if of == kind for key in keys.values()})
@@ -101,7 +101,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """By what it is asked for."""
+        """Name of the fact."""
         ...
 
 

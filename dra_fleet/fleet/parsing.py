@@ -1,4 +1,4 @@
-"""From a plain mapping to FleetSettings. Both the program and the other commands come through here."""
+"""Conversion of a plain mapping to FleetSettings, for the program and all commands."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _PARAMETER: Final = re.compile(r"[a-z][A-Za-z]+")
 
 
 def broken_contract(rule: Rule, cases: Sequence[RuleCase]) -> list[str]:
-    """Everything that a rule and its cases do not hold to, a sentence each; of wrong cases, the first."""
+    """Return a sentence for each broken part of the contract; of wrong cases, only the first."""
     found = [*explains_itself(rule, cases), *breaks_what_is_there(rule, cases)]
     return found or [reported for check in CHECKS for reported in check(rule, cases)]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NothingRunsError(RehearsalError):
-    """No rehearsal answers."""
+    """No rehearsal is running."""
 
 
 def simulated_name(cluster: ClusterPlan, home: Home) -> str:

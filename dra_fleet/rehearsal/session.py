@@ -83,7 +83,7 @@ LONGEST_REST = 5.0
 ENGINE_LOG = "engine.jsonl"
 
 ENGINE_SESSION = "engine.session"
-"""Beside the log, see `dra_fleet.rehearsal.engine_run`."""
+"""File beside the log, see `dra_fleet.rehearsal.engine_run`."""
 
 FORKS_LOG = "forks.log"
 

@@ -55,7 +55,9 @@ if TYPE_CHECKING:
 
 
 _SOON = dt.timedelta(days=90)
-"""Before its end a version is called `ending`: about the time that an upgrade of a fleet takes."""
+"""Time before the end of support in which a version is `ending`: about as long as an upgrade of a fleet
+takes.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,7 +327,7 @@ def _amounts(known: DeviceAmounts) -> Amounts:
 def unchecked(
     preview: Preview, plan: FleetPlan | None, was: Was, running: Running | None, pools: Sequence[Pool]
 ) -> tuple[Unchecked, ...]:
-    """Everything that a reader may think was looked at and was not."""
+    """Return the parts that were not checked although a reader may expect it."""
     return tuple(_all(preview, plan, was, running, pools))
 
 

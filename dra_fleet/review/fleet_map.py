@@ -40,7 +40,7 @@ Holders = dict[str, str]
 
 
 def running_map(offer: Offered, running: Running) -> dict[str, tuple[Node, ...]]:
-    """By pool the nodes that run and who holds their devices.
+    """Return the running nodes of each pool and the users of their devices.
 
     Devices in use that are not predicted are shown too; a pool that was not asked about has no nodes.
     """
@@ -69,7 +69,7 @@ def _devices(predicted: Mapping[str, str], holders: Mapping[str, tuple[str, str]
 
 
 def example_map(offer: Offered) -> dict[str, tuple[Node, ...]]:
-    """By pool its most nodes, filled by the workloads in the order in which the stack names them.
+    """Return the maximum nodes of each pool, filled by the workloads in the order of the stack file.
 
     A pod takes the first node that it fits on, as one order of arrival; the proof, not this, reports
     what holds in every order. Nodes that end up alike and stand together are one with `times`.

@@ -76,7 +76,7 @@ class Running(_Saved):
     clusters: dict[str, RunningCluster]
 
     def holders(self, cluster: str) -> Mapping[str, Mapping[str, tuple[str, str]]]:
-        """By node and device of a cluster, the workload and the pod that hold it."""
+        """Return the workload and the pod that use each device of a cluster, by node and device."""
         found: defaultdict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
         asked = self.clusters.get(cluster)
         for name, workload in (asked.workloads if asked else {}).items():

@@ -73,7 +73,7 @@ def test_a_new_project_is_called_as_its_folder_or_as_was_said(tmp_path: Path) ->
     assert run("init", "other", "--name", "acme.gpus", "--description", 'acme: "GPUs" #1').exit_code == 0
     assert project_file(tmp_path / "other")["name"] == "acme.gpus"
     assert project_file(tmp_path / "other")["description"] == 'acme: "GPUs" #1'
-    assert (tmp_path / "other" / "README.md").read_text().startswith('# acme.gpus\n\nours: "GPUs" #1\n')
+    assert (tmp_path / "other" / "README.md").read_text().startswith('# acme.gpus\n\nacme: "GPUs" #1\n')
 
 
 def test_the_rule_of_a_new_project_holds_to_its_cases(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ PARTITIONS = [device for each in dividable() for device in each.partitions()]
 SEED = 20261121
 CASES = 200
 NAMES = ("NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "Tesla T4", "no one knows")
-# Whatever a host may say where the catalogue does not know; None: nothing.
+# Possible values of a host that the catalogue does not know. None: no value.
 UNSURE: dict[str, tuple[dict[str, Any] | None, ...]] = {
     "uuid": ({"string": "GPU-0"}, {"string": "1"}),
     "driverVersion": ({"version": "580.126.9"}, {"version": "560.28.3"}),

@@ -44,7 +44,7 @@ class PendingRequest:
 
     @property
     def what(self) -> str:
-        """For sentences."""
+        """Name of the request in messages."""
         return f"request {self.name} (class {self.class_name})"
 
 

@@ -25,7 +25,7 @@ class LocatedDevice:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """As allocation results name it."""
+        """Identity of the device in allocation results."""
         return (self.driver, self.pool, self.name)
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# Whether a name says that its value is a credential, and whether the value can be one.
+# Names of credentials, and values that can be credentials.
 #
 # Names are checked by their words: `max_tokens`, `secretName` and `tokenUrl` name none.
 

@@ -47,7 +47,7 @@ UNKNOWNS: Final = frozenset(
 _Urn = Annotated[str, Field(pattern=r"^urn:pulumi:[^:]*::[^:]*::.+::.+$")]
 
 _LAST_SECOND = 253_402_300_799
-"""Of the year 9999."""
+"""Last second of the year 9999."""
 
 
 class _EventPart(BaseModel):

@@ -140,7 +140,7 @@ def choices(got: str, names: Iterable[str]) -> str:
 
 
 def nearest(got: str, names: Sequence[str], least: float = _ALIKE) -> list[str]:
-    """Up to three names that look at least so much like what was written, or begin like it."""
+    """Return up to three names that are similar to the text, or have the same beginning."""
     requested = got.lower()
     matcher = difflib.SequenceMatcher(b=requested)
     likeness: dict[str, tuple[float, float, str]] = {}

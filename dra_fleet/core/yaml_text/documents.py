@@ -68,7 +68,7 @@ class Document:
 
     @cached_property
     def _keys(self) -> dict[Path, dict[str | int, None]]:
-        """By path the keys of what stands directly below it."""
+        """Return the keys of each mapping by path."""
         found: dict[Path, dict[str | int, None]] = {}
         for path in self.places:
             if path:

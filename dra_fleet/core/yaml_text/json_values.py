@@ -20,7 +20,7 @@ MAX_JSON_DEPTH: Final = 128
 MAX_LINE_BYTES: Final = 16_000_000
 MAX_LINES_BYTES: Final = 200_000_000
 _DIGITS: Final = 20
-"""Of the longest whole number that a cluster or the engine takes."""
+"""Digits of the longest integer that a cluster or the engine accepts."""
 _NO_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 

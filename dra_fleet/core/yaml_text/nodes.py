@@ -57,7 +57,7 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
         self.fix = fix
 
     def message(self, source: object) -> str:
-        """In a line: where in what was read it stands, what is wrong, and the fix where it is known."""
+        """Return one line: the place, the error, and the fix if it is known."""
         fix = f"; fix: {self.fix}" if self.fix else ""
         return f"{source}:{self.place.line}:{self.place.column}: {self.what}{fix}"
 

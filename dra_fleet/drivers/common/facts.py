@@ -137,7 +137,7 @@ def version_of(known: Iterable[VersionT], requested: str) -> VersionT | None:
 
 
 def version_order(version: str) -> tuple[int, ...]:
-    """By what versions are compared: their three numbers."""
+    """Return the three numbers of a version, for comparisons."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues
 
 
-# What a chart value of each type may hold: what the API server, or the program that reads it, takes.
+# Valid chart values of each type: those that the API server, or the program that reads them, accepts.
 #
 # Source: https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/validation/validation.go and
 # https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/apps/validation/validation.go; a verbosity is

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.specs import AttributeValue
 
 
-# What dra-example-driver publishes: devices that need no hardware, of a kind that its profile says.
+# Devices of dra-example-driver: they need no hardware, and the profile decides their kind.
 #
 # Source: https://github.com/kubernetes-sigs/dra-example-driver, `internal/profiles` (v0.4.0).
 
@@ -283,7 +283,7 @@ def _part(amount: str, parts: int) -> str:
 
 
 def _in_steps(device: PublishedDevice) -> dict[str, Object]:
-    """Of each capacity a claim takes all unless it says how much, in steps of the least."""
+    """Return the request policy of each capacity: by default all of it, in steps of the minimum."""
     return {
         name: {"default": value, "validRange": {"min": _LEAST[name], "max": value, "step": _LEAST[name]}}
         for name, value in device.capacity.items()

@@ -89,7 +89,7 @@ class _Discovery:
     names: frozenset[str]
 
     def known(self, attributes: Attributes) -> Attributes:
-        """Those of the attributes that this version publishes."""
+        """Return the attributes that this version publishes."""
         return {name: value for name, value in attributes.items() if name in self.names}
 
 

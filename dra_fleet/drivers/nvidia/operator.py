@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.settings import GpuOperatorSettings
 
 
-# What a stack's own values of the GPU Operator must not undo: its pods' places, the driver, the partitions.
+# Features that a stack's values of the GPU Operator must not disable: its pods' places, the driver, the partitions.
 #
 # Source: https://github.com/NVIDIA/aicr (the two ways of owning the driver on AKS) and
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
@@ -345,7 +345,7 @@ def _check_labels(at: tuple[str, ...], pools: Sequence[PoolPlan], findings: Find
 
 
 def _needed(pool: PoolPlan) -> dict[str, str]:
-    """Of the operator's DaemonSets those that a pool needs, each with what is missing without it."""
+    """Return the operator's DaemonSets that a pool needs, each with the missing feature without it."""
     needed: dict[str, str] = {}
     if not pool.machine.gpus:
         return needed

@@ -135,7 +135,7 @@ def _switches(release: Release, final: ChartValues) -> list[Refusal]:
 
 
 def _partitioned(release: Release) -> list[Refusal]:
-    """Before 25.8.1 a whole GPU is published beside its partitions: issue 719 of the driver."""
+    """Reject versions before 25.8.1, which publish a whole GPU beside its partitions (driver issue 719)."""
     cut = [pool.name for pool in release.pools if pool.sharing.strategy == "mig"]
     if not cut or not release.version.announces_partitioned_gpus:
         return []

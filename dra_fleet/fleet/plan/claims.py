@@ -55,7 +55,7 @@ def claim_specs(settings: FleetSettings, findings: Findings) -> dict[str, ClaimS
 
 
 def clusters_using(settings: FleetSettings) -> Mapping[str, set[str]]:
-    """By claim the clusters of the workloads that use it; none where none does."""
+    """Return, for each claim, the clusters of the workloads that use it."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for workload in settings.workloads.values():
         found[workload.claim].add(workload.cluster)

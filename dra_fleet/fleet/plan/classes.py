@@ -106,7 +106,7 @@ def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
 
 
 def classes_there(settings: FleetSettings) -> dict[str, frozenset[str]]:
-    """By cluster the classes that it has."""
+    """Return the classes of each cluster."""
     return {name: classes_on(cluster, settings) for name, cluster in settings.clusters.items()}
 
 

@@ -244,7 +244,7 @@ def _warn_end_of_life(cluster: str, minor: str, findings: Findings) -> None:
         )
 
 
-# Whether a fleet's machines can cost more than its owner allows, at the most nodes that its pools may have.
+# The cost of a fleet's machines at the maximum of its pools, compared with its budget.
 #
 # Counted is what reviews count: list prices on demand, as the clouds' facts have them, of the machines that
 # the stack makes. Control planes, system pools, disks and traffic are not in it, nor are discounts.

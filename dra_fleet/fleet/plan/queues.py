@@ -126,7 +126,7 @@ def _classes_on(cluster: str, settings: FleetSettings) -> frozenset[str]:
     return frozenset() if has is None else classes_on(has, settings)
 
 
-# What Kueue would refuse or leave waiting for ever, said before anything is made.
+# Workloads that Kueue would reject or never start, reported before anything is created.
 #
 # Source: https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/dra/claims.go (which requests it counts),
 # https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/webhooks/clusterqueue_webhook.go and
@@ -211,7 +211,7 @@ def check_queue(
 def check_workload(
     name: str, settings: FleetSettings, domains: Sequence[ComputeDomainPlan], findings: Findings
 ) -> Mapping[str, int] | None:
-    """By class the devices that a pod of a queued workload asks for; None where something was refused."""
+    """Return, by class, the devices that a pod of a queued workload requests; None if one was rejected."""
     workload, at = settings.workloads[name], settings.place(name)
     known: Mapping[str, ClusterQueueSettings] = settings.queues.cluster_queues if settings.queues else {}
     queue = known.get(workload.queue or "")
@@ -318,7 +318,7 @@ def _has_quota(
 
 
 def counted_as(queues: QueuesSettings) -> Mapping[str, str]:
-    """By class the name that quotas count its devices by; of two the first."""
+    """Return, by class, the name by which quotas count its devices; the first of two."""
     found: dict[str, str] = {}
     for mapping, classes in queues.device_class_mappings.items():
         for device_class in classes:

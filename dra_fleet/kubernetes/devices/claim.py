@@ -120,7 +120,7 @@ class DeviceRequirements(DeviceModel):
     derived_attributes: Annotated[tuple[DerivedAttribute, ...], Field(max_length=MAX_DEVICES)] = ()
 
     def omitted(self) -> frozenset[str]:
-        """Without a count where there is none."""
+        """Omit an empty count."""
         return frozenset({"count"}) if self.allocation_mode == "All" else frozenset()
 
     @field_validator("allocation_mode")

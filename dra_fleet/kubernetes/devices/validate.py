@@ -142,7 +142,7 @@ def _slices() -> type[_Object]:
 def validate_object(
     kind: str, value: Mapping[str, Any], minor: str, cel: CelCheck | None = None
 ) -> list[Problem]:
-    """Everything that is wrong with an object on a cluster of that minor.
+    """Return all errors of an object on a cluster of that minor.
 
     Args:
         kind: DeviceClass, ResourceClaim, ResourceClaimTemplate or ResourceSlice.

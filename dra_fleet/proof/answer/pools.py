@@ -41,9 +41,9 @@ class _KindFit(NamedTuple):
 
 _Filling = tuple[int | None, "CopyCost | None", str]
 _known: WeakKeyDictionary[Placements, dict[tuple[object, ...], _Filling]] = WeakKeyDictionary()
-"""By cluster: equal claims fill nodes with the same devices and resources equally."""
+"""Cache by cluster: equal claims fill nodes with the same devices and resources equally."""
 _reasons: WeakKeyDictionary[ClaimAsk, dict[tuple[NodeDevice, ...], tuple[str, str]]] = WeakKeyDictionary()
-"""By claim: nodes with the same devices lack the same."""
+"""Cache by claim: nodes with the same devices lack the same."""
 
 
 def pool_fits(question: Question, pod_set: int) -> tuple[PoolFit, ...]:

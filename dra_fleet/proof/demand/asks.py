@@ -47,7 +47,7 @@ class Ask:
 
     @property
     def what(self) -> str:
-        """For sentences."""
+        """Name of the request in messages."""
         return f"request {self.name} (class {self.class_name})"
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
 
 
-# What a recording of a cluster holds: its nodes, each with the devices and counters of its newest slices.
+# Content of a recording of a cluster: its nodes, each with the devices and counters of its newest slices.
 #
 # A recording is what `kubectl get nodes,resourceslices -o json` prints. What slices that serve several nodes
 # offer is left open.

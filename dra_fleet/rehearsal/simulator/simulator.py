@@ -205,7 +205,7 @@ class Simulator:
     async def _take(
         self, cluster: Cluster, ahead: ClusterRecord, requested: ClusterRecord
     ) -> ClusterRecord | None:
-        """Of what was started ahead make what is asked for; None where it is another, which is removed."""
+        """Use the control plane that was started ahead; remove it and return None if it is another."""
         if (ahead.version, ahead.hardware) == (requested.version, requested.hardware):
             cluster.ask()
             return ahead

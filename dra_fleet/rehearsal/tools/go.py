@@ -53,7 +53,7 @@ class GoToolchain:
 
     program: Path
     version: str
-    """As `go version` words it, with the platform: go1.26.8 linux/amd64."""
+    """Version and platform as `go version` prints them: go1.26.8 linux/amd64."""
 
     @classmethod
     def find(cls) -> GoToolchain:

@@ -245,7 +245,7 @@ class Blast(ReviewModel):
 
 
 class BlastRadius(ReviewModel):
-    """Everything that is hit.
+    """All affected pods and devices.
 
     `source` says where the running pods are known from: `running` (the clusters, or what was saved of them)
     or `declared` (the copies that the stack declared before; then `pods` is empty). `nodes`: GPU nodes that

@@ -88,7 +88,7 @@ def test_accepts_values_of_later_charts_only_there(key: str) -> None:
     assert output("v25.10.0", {key: LATER[key]}) != []
 
 
-# What the API server and klog take: https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis
+# Values that the API server and klog accept: https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis
 @pytest.mark.parametrize("row", REFUSED)
 def test_rejects_values_that_the_api_server_or_the_driver_rejects(row: dict[str, Any]) -> None:
     entry = NVIDIA.facts.version("0.5.0")

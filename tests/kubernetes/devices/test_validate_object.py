@@ -240,7 +240,7 @@ def metadata(claim: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {**claim, "metadata": fields}
 
 
-# What is said of metadata is what ObjectMeta's own validation says:
+# Findings about metadata are those of ObjectMeta's validation:
 # https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/validation/objectmeta.go.
 @pytest.mark.parametrize(
     ("fields", "found"),

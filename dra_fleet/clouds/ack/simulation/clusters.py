@@ -293,7 +293,6 @@ def _rrsa(record: Record) -> Properties:
 
 @cache
 def all_types() -> Types:
-    """Those of all types."""
     return Types.model_validate(read("dra_fleet.clouds.ack.simulation", "fields.yaml"))
 
 

@@ -76,7 +76,7 @@ DRIVER: Final = "550.144.03"
 """Assumed to be the default: ACK's pages recommend this branch and say that the default changes."""
 RUNTIME: Final = "nvidia"
 ELASTIC: Final = {"k8s.aliyun.com": "true"}
-"""On nodes of pools that scale: https://registry.terraform.io/providers/aliyun/alicloud/latest/docs."""
+"""Labels of nodes of pools that scale: https://registry.terraform.io/providers/aliyun/alicloud/latest/docs."""
 
 
 def type_of_pool(pool: Properties, region: str) -> EcsInstanceType:

@@ -220,7 +220,7 @@ class AksAccount(CloudAccount[AksLimits]):
         return identifier.lower()
 
     def inside(self, identifier: str) -> list[Record]:
-        """Everything below an id, such as all of a resource group."""
+        """Return all resources below an id, such as those of a resource group."""
         start = f"{identifier.lower()}/"
         return [record for key, record in self.records().items() if key.startswith(start)]
 

@@ -104,7 +104,6 @@ class ResourceGroups:
         self._account.put(record)
 
     async def update(self, record: Record, news: Properties) -> None:
-        """Only tags change."""
         record["inputs"] = news
         await self.create(record)
 

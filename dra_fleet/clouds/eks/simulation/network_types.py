@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #
 # botocore's own validator leaves enums and patterns unchecked (https://github.com/boto/botocore), so the
 # models are walked here. The plugin's SDK writes members in camelCase and nests single blocks as objects;
-# what it names differently is listed by the resource types.
+# names that differ are listed by the resource types.
 
 Names = Mapping[str, str]
 """Dotted path in the plugin's words -> member in the API's."""

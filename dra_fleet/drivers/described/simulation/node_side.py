@@ -45,8 +45,8 @@ def devices_of(host: Host) -> Sequence[DescribedDevices]:
 
 # The plugin of a driver whose devices stack files describe: it publishes what the hardware file says.
 #
-# What the real one refuses of a claim's configuration is what is known of its opaque parameters; where
-# nothing is, or it reads none, it prepares every device that it published.
+# It rejects the same configuration of a claim as the real plugin, as far as its opaque parameters are known.
+# Otherwise it prepares every device that it published.
 
 
 class DescribedPlugin(NodePlugin):

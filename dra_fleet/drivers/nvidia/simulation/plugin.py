@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.node import Host
 
 
-# Which of a claim's configuration is for which of its devices, as the NVIDIA driver's plugins report it.
+# The configuration of each device of a claim, as the NVIDIA driver's plugins report it.
 #
 # Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0, `getConfigResultsMap` of
 # `cmd/gpu-kubelet-plugin/device_state.go` and of `cmd/compute-domain-kubelet-plugin/device_state.go`.
