@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # The place of the hardware's driver on a node's host, and the place where a DRA driver looks for it.
 #
-# The place depends on the installer: a node's image uses the host's root, an operator or a cloud's installer a
-# separate folder. In a wrong folder, the plugin finds no library and publishes no device.
+# The place depends on the installer: a node's image uses the host's root, an operator or a cloud's installer
+# a separate folder. In a wrong folder, the plugin finds no library and publishes no device.
 
 HOST: Final = "/"
 """The folder that a driver searches by default, and that node images use."""

@@ -131,7 +131,7 @@ def shared_by(workload: DemandSettings, settings: FleetSettings) -> str:
     return ""
 
 
-# Requirements of NVIDIA's driver on nodes: labels, chart values by which its plugin starts in time, MIG progress.
+# Requirements of NVIDIA's driver on nodes: labels, chart values for a timely start, MIG progress.
 #
 # The GPU Operator's MIG manager reads `nvidia.com/mig.config` and answers in `nvidia.com/mig.config.state`:
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html

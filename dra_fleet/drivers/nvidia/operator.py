@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.settings import GpuOperatorSettings
 
 
-# Features that a stack's values of the GPU Operator must not disable: its pods' places, the driver, the partitions.
+# Settings of the GPU Operator that a stack must not change: its pods' places, the driver, the partitions.
 #
 # Source: https://github.com/NVIDIA/aicr (the two ways of owning the driver on AKS) and
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
