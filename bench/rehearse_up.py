@@ -43,7 +43,7 @@ ROUNDS = 2
 BESIDE = "0f4c2fe"
 """The commit before the first that made rehearsals faster."""
 WAIT = "900"
-"""Seconds for workloads; other work on the machine is no failure."""
+"""Seconds for workloads; other work on the machine is not a failure."""
 
 BARE = "import pulumi\nimport pulumi_kubernetes.resource.v1\nimport pulumi_kubernetes.helm.v3\n"
 """Declares nothing; imports the SDK modules that the dev stack needs."""

@@ -95,7 +95,7 @@ def build(
     *,
     hooks: pulumi.ResourceHookBinding | None = None,
 ) -> Outputs:
-    """Declare everything the plan asks for.
+    """Declare everything the plan requests.
 
     Args:
         plan: the whole stack.

@@ -34,7 +34,7 @@ _QUEUES: Final = "clusterQueues"
 def made(
     name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
 ) -> FleetComponent:
-    """Make the component that an engine asks for.
+    """Make the component that an engine requests.
 
     Args:
         name: the component's.

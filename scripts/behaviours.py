@@ -43,7 +43,7 @@ def _name(test: str) -> str:
     tree = ast.parse((PROJECT / "tests" / file).read_text(encoding="utf-8"))
     defined = {item.name for item in tree.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
     if name not in defined:
-        msg = f"tests/truth.yaml: {test} is no test; rename it there as in its file"
+        msg = f"tests/truth.yaml: {test} is not a test; rename it there as in its file"
         raise ValueError(msg)
     words = name.removeprefix("test_").replace("_s_", "'s ").replace("_", " ")
     return f"[{words}](../tests/{file})"

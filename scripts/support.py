@@ -149,7 +149,7 @@ def page() -> str:
             "\n## Reasons for rejection\n",
             *reported,
             "\n## Published, and only as described\n",
-            "Stack files describe these drivers, their charts and their devices; who asks for one by name",
+            "Stack files describe these drivers, their charts and their devices; who requests one by name",
             "alone gets a message with the lines to write ([stack.md](stack.md)).\n",
             *beside,
             "",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).resolve().parents[1]
 PROGRAM = ("dra_fleet", "components", "stacks", "policies")
 BUILT_HERE = {"alibabacloud-tea": "Python alone in its sdist, the same on every system; tests alone need it"}
-"""Packages without a wheel for some platform, and why that is no obstacle there."""
+"""Packages without a wheel for some platform, and why that is not an obstacle there."""
 
 ONLY_LINUX = re.compile(
     r"""["'](/(proc|sys|dev/shm|run)["'/]|(unshare|nsenter|setpriv|prlimit|mount)["'])|\bmount --"""

@@ -11,7 +11,7 @@ from tests.engine.test_examples import ALLOCATED, CHECKED_AT_LENGTH
 pytestmark = pytest.mark.slow
 
 NEEDS = "needs the cluster's feature gate {}, which is off in Kubernetes 1.35"
-NO_VERSION = "is no minor of which a version of ACK was known on 2026-11-21"
+NO_VERSION = "is not a Kubernetes version that ACK offered on 2026-11-21"
 
 
 def test_allocated_entries_are_rehearsed_by_a_test() -> None:

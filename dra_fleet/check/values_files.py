@@ -98,7 +98,7 @@ def find_chart(name: str, version: str) -> Chart:
     if not named:
         names = {*(chart_name(chart) for chart in charts), *(operator.chart for operator in operators())}
         raise ChartUnknown(
-            f"chart {name!r} is no known driver's chart; allowed: {choices(name, names)}. "
+            f"chart {name!r} is not the chart of a known driver; allowed: {choices(name, names)}. "
             f"{mistyped(name, names)}"
         )
     entry = version_of((chart.version for chart in named), version.removeprefix("v"))

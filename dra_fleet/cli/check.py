@@ -153,7 +153,7 @@ def _require_known(plan: FleetPlan, names: Sequence[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise typer.BadParameter(
-            f"{unknown[0]} is no cluster of this stack; it has: {', '.join(known)}", param_hint="--cluster"
+            f"{unknown[0]} is not a cluster of this stack; it has: {', '.join(known)}", param_hint="--cluster"
         )
 
 

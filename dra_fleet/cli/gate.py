@@ -218,7 +218,7 @@ def _refuse_usage(
     if events is not None and events.is_dir():
         raise typer.BadParameter(f"{events} is a folder; name the file of events", param_hint="--events")
     if cwd is not None and not cwd.is_dir():
-        raise typer.BadParameter(f"{cwd} is no directory", param_hint="--cwd")
+        raise typer.BadParameter(f"{cwd} is not a directory", param_hint="--cwd")
 
 
 def _write(
@@ -271,7 +271,7 @@ def _known(names: list[str] | tuple[str, ...], policies: Policies) -> frozenset[
     for name in names:
         if name not in rules:
             raise typer.BadParameter(
-                f"{name!r} is no rule; allowed: {', '.join(rules)}", param_hint="--without"
+                f"{name!r} is not a rule; allowed: {', '.join(rules)}", param_hint="--without"
             )
     return frozenset(names)
 

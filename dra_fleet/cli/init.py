@@ -67,7 +67,7 @@ def init(  # noqa: PLR0917 - Typer names them
 ) -> None:
     """Create a project: a simulated stack `dev`, two more stacks, the program, a pipeline and a README.
 
-    On a terminal, the command asks for missing options. It does not change a folder that has files.
+    On a terminal, the command requests missing options. It does not change a folder that has files.
     """
     _refuse_full(folder)
     asks = on_terminal() and not json
@@ -164,7 +164,7 @@ def _project(text: str, name: str, description: str) -> str:
 
 
 def _refuse_full(folder: Path) -> None:
-    """Refuse what is no folder, and one that holds anything but an empty repository."""
+    """Refuse what is not a folder, and one that holds anything but an empty repository."""
     if folder.exists() and not folder.is_dir():
         raise CannotStartError(f"{folder} is a file; fix: name a folder that does not exist yet")
     entries = sorted(path.name for path in folder.iterdir() if path.name != ".git") if folder.exists() else []

@@ -29,7 +29,7 @@ def own_rules(asked: AskedPolicies, project: AskedPolicies | None = None) -> Own
 
     Args:
         asked: the options of the command.
-        project: what the stack file names, if `--project-policies` asks for it.
+        project: what the stack file names, if `--project-policies` requests it.
 
     Raises:
         GateError: The rules cannot be loaded, or their process gives no answer.

@@ -150,7 +150,7 @@ class Dividable:
             cannot be divided, None for a model that is not the driver's.
         is_partition: what a selector says to take partitions only, CEL.
         partition_class: the class of its chart that takes partitions only.
-        label: the label of nodes that asks for partitions of their devices.
+        label: the label of nodes that requests partitions of their devices.
         whole_label: what it says where there shall be none.
         progress: the label that reports how far they are.
         switch: the chart value by which the driver makes partitions by itself.

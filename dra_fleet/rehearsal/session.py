@@ -310,7 +310,7 @@ def take_down(home: Home, *, remove: bool) -> None:
 
     Raises:
         SimulatorError: the simulator does not end.
-        HomeUnusableError: what should be removed is no rehearsal's home.
+        HomeUnusableError: what should be removed is not a rehearsal's home.
     """
     if not home.root.exists():
         return
@@ -398,7 +398,7 @@ def runnable(driver: str, program: Path) -> Path:
     """Return a driver's program by path, if this machine can run it.
 
     Raises:
-        RehearsalError: it is no program for this machine.
+        RehearsalError: it is not a program for this machine.
     """
     said = f"--drivers {driver}={program}"
     if not program.is_file():

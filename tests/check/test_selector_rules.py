@@ -86,7 +86,7 @@ def test_a_mistake_has_a_fix_that_passes(expression: str, severity: str, what: s
         ),
         (
             DRIVER + ATTRIBUTES + ".driverVersion.compareTo(semver('v580.1')) >= 0",
-            "semver('v580.1') is a run-time error: that is no semver",
+            "semver('v580.1') is a run-time error: that is not a semver",
         ),
         (
             "device.foo == 1",

@@ -84,7 +84,7 @@ def test_each_cluster_is_checked_and_named_where_they_differ() -> None:
     assert on(template("a", 4), **both) == []
     [output] = on(template("a", 8), **both)
     assert " warning: " in output
-    assert "exactly.count: on small: asks for 8 devices of one node, where at most 4 of type gpu" in output
+    assert "exactly.count: on small: requests 8 devices of one node, where at most 4 of type gpu" in output
 
 
 def test_a_field_that_one_cluster_s_minor_drops_is_reported_for_that_cluster() -> None:
@@ -125,7 +125,7 @@ RESERVED = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"
 def test_checks_the_placement_of_a_pod_with_an_unknown_claim() -> None:
     tainted = cluster("hgx-h100-8", taints=RESERVED)
     kept_off, unknown = on(POD % "gpus", lab=tainted)
-    assert "is no ResourceClaimTemplate of the stack or of the files checked" in unknown
+    assert "is not a ResourceClaimTemplate of the stack or of the files checked" in unknown
     assert kept_off == (
         "f:5:1: warning: Pod typing-error spec.tolerations: tolerates the taints of no pool of the stack: gpus "
         "has example.com/reserved=x:NoSchedule; fix: tolerations: [{key: example.com/reserved, operator: Equal, "

@@ -86,7 +86,7 @@ def test_no_machine_large_enough_exits_1() -> None:
         ),
         (
             {"least": "40Gx"},
-            "'40Gx' is no quantity; allowed: a number with an optional suffix: ",
+            "'40Gx' is not a quantity; allowed: a number with an optional suffix: ",
         ),
         ({"least": "40"}, "40 bytes are less than any accelerator has; fix: write one such as 40Gi"),
     ],

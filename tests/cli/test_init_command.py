@@ -33,7 +33,7 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: CLASS}}]}}
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands run in a folder that is no project."""
+    """Commands run in a folder that is not a project."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -155,7 +155,7 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         ),
         (
             "clouds: {existing: {machines: [{name: box, like: hgx-h100-9}]}}",
-            "clouds.existing.machines: box: like is no entry\n  got: hgx-h100-9\n  allowed: hgx-h100-8",
+            "clouds.existing.machines: box: like is not an entry\n  got: hgx-h100-9\n  allowed: hgx-h100-8",
         ),
         ("clouds: {existing: {machines: [{gpus: 1}]}}", "clouds.existing.machines: an entry has no name"),
         (
@@ -198,7 +198,7 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
             f"drivers: {{nvidia: {{versions: [{{version: newest, like: 0.5.0, {SOURCE}}}]}}}}",
             "version: Value error, must be three numbers, such as 0.6.0; got: newest",
         ),
-        ("a: [", ":2:1: is no YAML: did not find expected node content"),
+        ("a: [", ":2:1: is not valid YAML: did not find expected node content"),
     ],
 )
 def test_a_wrong_catalogue_is_one_clear_error(

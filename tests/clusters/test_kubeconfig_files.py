@@ -42,7 +42,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     ("text", "why"),
     [
         (BOMB, "holds more than 100000 values once its anchors are followed"),
-        ("\n", "it is no mapping of clusters, users and contexts"),
+        ("\n", "it is not a mapping of clusters, users and contexts"),
         ("clusters: []\n", "'contexts'"),
     ],
 )

@@ -46,7 +46,7 @@ def test_the_placement_of_its_plugin_is_a_value_of_every_version(driver: Driver)
 def test_a_chart_value_that_no_version_has_is_refused_once_with_those_that_there_are(driver: Driver) -> None:
     for version in driver.facts.versions:
         [output] = check_values(version, {"plugin-tolerations": []})
-        assert output.what == f"is no value of chart {version.version}; Helm would ignore it silently"
+        assert output.what == f"is not a value of chart {version.version}; Helm would ignore it silently"
         assert output.got == "plugin-tolerations"
         assert output.allowed
         assert output.fix
@@ -112,7 +112,7 @@ def test_a_field_that_it_does_not_decode_is_refused_with_those_that_it_does(driv
         heads = {"kind": kind.kind, "apiVersion": kind.api_version}
         given = {**{key: heads[key] for key in kind.head}, "speed": "fast"}
         (unknown,) = [one for one in check_parameters(kind.driver, given, running) if one.path == "speed"]
-        assert unknown.what.startswith(f"is no field of {kind.kind}; the driver would ")
+        assert unknown.what.startswith(f"is not a field of {kind.kind}; the driver would ")
         assert unknown.got == "speed"
         assert (unknown.allowed == "no fields") == (not kind.fields)
         assert unknown.fix

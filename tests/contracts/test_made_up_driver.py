@@ -52,8 +52,8 @@ def test_it_is_not_known_where_its_package_is_not_installed() -> None:
     with pytest.raises(SettingsInvalid) as invalid:
         plan_of(stack(1, {"class": "lane"}))
     assert {error.path: error.what for error in invalid.value.errors} == {
-        "dra-fleet:fleet.classes.lane.driver": "is no DRA driver this program knows",
-        "dra-fleet:fleet.clusters.lab.drivers.acme": "is no DRA driver this program knows",
+        "dra-fleet:fleet.classes.lane.driver": "is not a known DRA driver",
+        "dra-fleet:fleet.clusters.lab.drivers.acme": "is not a known DRA driver",
     }
 
 
@@ -79,7 +79,7 @@ def test_rejects_values_that_its_chart_rejects() -> None:
     with pytest.raises(SettingsInvalid) as invalid:
         plan_of(stack(1, {"class": "lane"}, {"speed": "double"}))
     assert {error.path: error.what for error in invalid.value.errors} == {
-        "dra-fleet:fleet.clusters.lab.drivers.acme.values.speed": "is no speed of a lane"
+        "dra-fleet:fleet.clusters.lab.drivers.acme.values.speed": "is not a speed of a lane"
     }
 
 
@@ -133,5 +133,5 @@ def test_an_entry_point_that_names_no_driver_is_reported(tmp_path: Path) -> None
     with installed(folder), pytest.raises(NotRegistered) as wrong:
         drivers.named("acme")
     assert str(wrong.value) == (
-        "entry point acme of group dra_fleet.drivers, acme_driver:Driver, is no Driver"
+        "entry point acme of group dra_fleet.drivers, acme_driver:Driver, is not a Driver"
     )

@@ -90,7 +90,7 @@ def domains_in(strings: Strings) -> Strings:
 
 
 def strings_in(source: str) -> Strings:
-    """Line and text of every string in a module that is no docstring."""
+    """Line and text of every string in a module that is not a docstring."""
     nodes = list(ast.walk(ast.parse(source)))
     docstrings = {
         id(statement.value)

@@ -1,4 +1,4 @@
-"""Variations of a stack: what waits, what is refused, what is replaced, and what survives a kill."""
+"""Variations of a stack: what waits, what is rejected, what is replaced, and what survives a kill."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class Repository:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def push(self, copies: int) -> str:
-        """A commit on the pull request's branch that asks for so many copies."""
+        """A commit on the pull request's branch that requests so many copies."""
         self.git("checkout", "-q", "-B", BRANCH)
         file = self.folder / f"Pulumi.{STACK}.yaml"
         file.write_text(re.sub(r"copies: \d+", f"copies: {copies}", file.read_text("utf-8")), "utf-8")

@@ -283,10 +283,10 @@ def test_ten_thousand_files_are_taken_or_refused_in_words(
         (DEEP, "is nested more than 128 levels deep"),
         (b"9" * 5000, "holds a number of 5000 digits; allowed: 20"),
         (b"1e999", "holds the number 1e999, which is too large"),
-        (b"NaN", "holds NaN, which is no JSON number"),
-        (b'"\\ud800"', "holds half a character, which is no text"),
-        (b"\xff\xfe{}", "is no UTF-8 text"),
-        (b"{", "is no JSON: Expecting property name enclosed in double quotes"),
+        (b"NaN", "holds NaN, which is not a JSON number"),
+        (b'"\\ud800"', "holds half a character, which is not text"),
+        (b"\xff\xfe{}", "is not UTF-8 text"),
+        (b"{", "is not valid JSON: Expecting property name enclosed in double quotes"),
     ],
 )
 def test_json_that_nothing_takes_is_refused_in_one_sentence(data: bytes, what: str) -> None:

@@ -104,9 +104,9 @@ ATTACKS: dict[str, tuple[Callable[[Events], Events], str]] = {
         (another_operation, "the engine has no step 'Create': no preview says that"),
         (taken_out, "the engine's summary counts 1 steps that no event reports"),
         (cut, "the events end before the engine's summary"),
-        (without_any_step, "no event reports the stack itself, which every program asks for"),
-        (of_a_destroy, "no event reports the stack itself, which every program asks for"),
-        (of_a_refresh, "no event reports the stack itself, which every program asks for"),
+        (without_any_step, "no event reports the stack itself, which every program requests"),
+        (of_a_destroy, "no event reports the stack itself, which every program requests"),
+        (of_a_refresh, "no event reports the stack itself, which every program requests"),
         (more_than_the_summary_counts, "the engine's summary counts fewer steps: no preview says that"),
         (outside_of_a_target, "the preview left 1 resources out"),
     )

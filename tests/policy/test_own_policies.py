@@ -112,7 +112,9 @@ def test_the_pack_ignores_the_rules_of_a_project_unless_the_pipeline_asks_for_th
 def test_the_pack_refuses_to_start_without_the_rules_asked_for(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(Aborted, match=r"policies of this stack cannot be used: .* is no folder") as refused:
+    with pytest.raises(
+        Aborted, match=r"policies of this stack cannot be used: .* is not a folder"
+    ) as refused:
         started(project, '{"rules": "no-such-folder"}', monkeypatch)
     assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
     with pytest.raises(Aborted, match="the exemptions cannot be read"):
@@ -176,8 +178,8 @@ def test_a_baseline_is_of_one_stack_and_of_exact_findings(project: Path) -> None
 @pytest.mark.parametrize(
     ("text", "output"),
     [
-        ("{}", "is no baseline; fix: write it with --write-baseline"),
-        ('{"findings": [{"rule": 1}]}', "is no baseline; fix: write it with --write-baseline"),
+        ("{}", "is not a baseline; fix: write it with --write-baseline"),
+        ('{"findings": [{"rule": 1}]}', "is not a baseline; fix: write it with --write-baseline"),
         (
             '{"stack": "prod", "findings": []}',
             "is the baseline of the stack prod, and this is dev; fix: write it with --write-baseline",

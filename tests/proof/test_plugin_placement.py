@@ -95,7 +95,7 @@ def test_the_machines_that_a_chart_has_to_serve_are_those_of_its_plugin(
 
 
 def asking(**resources: dict[str, str]) -> dict[str, Any]:
-    """Values by which the plugin's container asks for resources."""
+    """Values by which the plugin's container requests resources."""
     return {"kubeletPlugin": {"containers": {"gpus": {"resources": resources}}}}
 
 

@@ -120,7 +120,7 @@ def test_a_recording_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     plan = plan_of(fleet({"l40s": pool("pcie-l40s-4", "l40s")}, claims=WHOLE))
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    with pytest.raises(RecordingInvalid, match="is no JSON"):
+    with pytest.raises(RecordingInvalid, match="is not valid JSON"):
         read_recordings(plan, [str(broken)])
     with pytest.raises(RecordingInvalid, match="cannot be read: No such file"):
         read_recordings(plan, [str(tmp_path / "absent.json")])

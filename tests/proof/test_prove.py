@@ -196,7 +196,8 @@ def test_an_expression_that_does_not_compile_is_refused_in_the_server_s_words() 
     )
     (failure,) = proof.failures
     assert (
-        "dra-fleet:fleet.classes.wrong: selector 0 is refused by the API server of Kubernetes 1.36" in failure
+        "dra-fleet:fleet.classes.wrong: selector 0 is rejected by the API server of Kubernetes 1.36"
+        in failure
     )
     assert "found no matching overload for '_==_' applied to '(string, int)'" in failure
 
@@ -234,7 +235,7 @@ WHERE = "on cluster lab, never: pool a: "
     [
         ({"tolerations": []}, "taint example.com/reserved=x:NoSchedule of its nodes is not tolerated"),
         ({"nodeSelector": {"example.com/pool": "b"}}, "its nodes lack label example.com/pool=b"),
-        ({"cpu": "900"}, "a pod asks for more CPU, memory or pods than a node has"),
+        ({"cpu": "900"}, "a pod requests more CPU, memory or pods than a node has"),
     ],
 )
 @pytest.mark.parametrize("expression", ["device.driver == 1", "device.driver == 'strange.example.com'"])

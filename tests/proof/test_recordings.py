@@ -199,7 +199,7 @@ def test_a_node_that_is_none_is_reported(tmp_path: Path) -> None:
     items = split("n1")
     items[0]["status"]["allocatable"]["cpu"] = "many"
     assert refused(tmp_path, items).startswith(
-        "nodes.json: Node n1 is wrong at status: 'many' is no quantity"
+        "nodes.json: Node n1 is wrong at status: 'many' is not a quantity"
     )
 
 

@@ -44,8 +44,8 @@ def test_accepts_parameters_that_the_driver_decodes_in_claims_and_classes() -> N
 @pytest.mark.parametrize(
     ("sharing", "output"),
     [
-        ({"strategy": "TimeSlice"}, "sharing.strategy: on cluster lab: is refused by the driver"),
-        ({**SLICED, "shares": 4}, "sharing.shares: on cluster lab: is no field of GpuConfig"),
+        ({"strategy": "TimeSlice"}, "sharing.strategy: on cluster lab: is rejected by the driver"),
+        ({**SLICED, "shares": 4}, "sharing.shares: on cluster lab: is not a field of GpuConfig"),
         ({"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 101}}, "must be at most 100"),
     ],
 )

@@ -160,7 +160,7 @@ def test_a_name_that_the_other_stack_does_not_export_is_reported(outputs: dict[s
     with pytest.raises(RehearsalError) as refused:
         simulated_name(adopting("gpus"), home)
     assert str(refused.value) == (
-        "cluster render adopts (output names, key gpus of stack acme/infra/prod), which is no plain text "
+        "cluster render adopts (output names, key gpus of stack acme/infra/prod), which is not plain text "
         "there; fix: look with `pulumi stack output --stack acme/infra/prod`"
     )
 

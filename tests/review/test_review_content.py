@@ -122,7 +122,7 @@ def test_a_protected_resource_that_would_go_is_refused_by_name() -> None:
 def test_without_the_clusters_copies_are_counted_as_declared() -> None:
     review = make_review(replace(known("destructive"), running=None))
     assert (review.blast.source, review.blast.claims, review.blast.pods) == ("declared", 4, ())
-    assert "which pods run and hold devices now" in [item.what for item in review.unchecked]
+    assert "pods that run and use devices now" in [item.what for item in review.unchecked]
 
 
 @pytest.mark.parametrize(

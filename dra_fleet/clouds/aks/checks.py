@@ -136,7 +136,7 @@ def _check_pool(
         findings.error(
             *at,
             "osSku",
-            what="is no node image on which NVIDIA's driver pods run",
+            what="is not a node image that supports NVIDIA's driver pods",
             got=pool.os_sku,
             allowed="Ubuntu2404, Ubuntu2204, Ubuntu, AzureLinux3, AzureLinux",
             fix="remove osSku",
@@ -264,7 +264,7 @@ def _check_operator(
                 "pools",
                 pool.name,
                 "sharing",
-                what="asks for MIG partitions that nothing makes: the operator's MIG manager does",
+                what="requests MIG partitions that nothing makes: the operator's MIG manager does",
                 got="mig",
                 fix=fix,
             )

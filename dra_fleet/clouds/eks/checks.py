@@ -209,7 +209,7 @@ def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings
         findings.error(
             *at,
             "sharing",
-            what=f"asks for MIG partitions, which {plan.machine.name} cannot have: its GPUs share their "
+            what=f"requests MIG partitions, which {plan.machine.name} cannot have: its GPUs share their "
             "memory with the CPU (CDMM)",
             got="mig",
             allowed="exclusive",
@@ -219,7 +219,7 @@ def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings
         findings.error(
             *at,
             "sharing",
-            what="asks for MIG partitions that nothing makes: the operator's MIG manager does",
+            what="requests MIG partitions that nothing makes: the operator's MIG manager does",
             got="mig",
             fix=how_to_ask(plan.machine),
         )
@@ -331,9 +331,7 @@ def check_image(
     image = image_of(plan.machine, pool)
     if image is None:
         known = [entry.name for entry in facts.images]
-        findings.unknown(
-            *at, "image", what="is no AMI type that this program knows", got=pool.image, known=known
-        )
+        findings.unknown(*at, "image", what="is not a known AMI type", got=pool.image, known=known)
         return
     _check_arch(at, plan, image.arch, image.name, facts, findings=findings)
     if not plan.machine.gpus:

@@ -196,7 +196,7 @@ def _refused(message: str) -> WaitingReason:
             Cause.QUOTA_EXCEEDED,
             f"a ResourceQuota refuses its claim: {message}; raise the quota or run fewer copies",
         )
-    return WaitingReason(Cause.CLAIM_REFUSED, f"its claim is refused: {message}")
+    return WaitingReason(Cause.CLAIM_REFUSED, f"its claim is rejected: {message}")
 
 
 def _allowed_nodes(state: ClusterState, pod: Object) -> list[Object] | WaitingReason:

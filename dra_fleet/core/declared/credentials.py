@@ -264,7 +264,7 @@ def _is_pin(raw: object, name: str) -> bool:
 def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) -> Iterator[HeldCredential]:
     """Below a credential's name everything is one, but what says that it is none.
 
-    A mapping of both plain values and further structures has a separate form; its name is no credential's.
+    A mapping of both plain values and further structures has a separate form; its name is not a credential's.
     """
     variable = raw.get("name")
     if isinstance(variable, str) and set(raw) == {"name", "value"}:
@@ -376,7 +376,7 @@ def named_kind(name: str) -> Kind | None:
 
 
 def is_neutral(name: str) -> bool:
-    """Return whether a name implies that its value is no credential, whatever contains it."""
+    """Return whether a name implies that its value is not a credential, whatever contains it."""
     words = [word.lower() for word in _WORD.findall(name)]
     return bool(words) and (words[-1] in _NEUTRAL or bool(_AMOUNTS.intersection(words)))
 

@@ -111,7 +111,7 @@ _SHOWN = 80
 
 
 class SettingsInvalid(ExpectedError):  # noqa: N818 - the settings are invalid; that is the sentence
-    """The stack file is refused; `errors` holds all reasons in a stable order."""
+    """The stack file is rejected; `errors` holds all reasons in a stable order."""
 
     def __init__(self, errors: Iterable[SettingsError]) -> None:
         self.errors: tuple[SettingsError, ...] = tuple(sorted(set(errors)))

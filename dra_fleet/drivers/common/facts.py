@@ -270,7 +270,7 @@ class DriverFacts(Entry):
         """Return the position of a version among the known ones, the oldest first.
 
         Raises:
-            ValueError: It is no version, or older than all.
+            ValueError: It is not a version, or older than all.
         """
         versions = [known.version for known in self.versions]
         entry = self.checked_version(version) if version not in versions else None

@@ -57,7 +57,7 @@ class _Builder:
             self.problems.append(
                 Refusal(
                     path="type",
-                    what=f"is no device type of driver {self.driver.name}",
+                    what=f"is not a device type of driver {self.driver.name}",
                     got=requested,
                     allowed=choices(requested, types),
                     fix=mistyped(requested, types),

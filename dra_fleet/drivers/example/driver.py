@@ -134,7 +134,7 @@ class Example(Driver):
             found.append(
                 Refusal(
                     path="deviceProfile",
-                    what="is refused by the chart",
+                    what="is rejected by the chart",
                     got=str(profile),
                     allowed=", ".join(PROFILES),
                 )
@@ -143,7 +143,7 @@ class Example(Driver):
         found += [
             Refusal(
                 path=f"controller.plugins[{index}]",
-                what="is no plugin of the controller, which exits",
+                what="is not a plugin of the controller, which exits",
                 got=str(name),
                 allowed=", ".join(CONTROLLER_PLUGINS),
             )

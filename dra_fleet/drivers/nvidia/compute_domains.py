@@ -37,7 +37,7 @@ def check_compute_domains(settings: FleetSettings, findings: Findings) -> None:
                 "computeDomains",
                 name,
                 "cluster",
-                what="is no cluster of this stack",
+                what="is not a cluster of this stack",
                 got=domain.cluster,
                 known=list(settings.clusters),
             )
@@ -115,7 +115,7 @@ def _check_member(
         findings.unknown(
             *at,
             "computeDomain",
-            what="is no ComputeDomain of this stack",
+            what="is not a ComputeDomain of this stack",
             got=str(workload.compute_domain),
             known=list(_domains(settings)),
         )

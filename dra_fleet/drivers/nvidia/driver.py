@@ -421,7 +421,7 @@ def _holds_parts(workload: DemandSettings, settings: FleetSettings) -> bool:
         for request in requests
         for item in (request.first_available if isinstance(request, FirstAvailableRequest) else (request,))
     )
-    # Where memory is what is shared, a claim that asks for none of it gets all.
+    # Where memory is what is shared, a claim that requests none of it gets all.
     return option not in NO_SHARES and (asked or option != "memory")
 
 

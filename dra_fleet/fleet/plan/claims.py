@@ -78,7 +78,7 @@ def clusters_of(
         findings.error(
             "claims",
             name,
-            what="asks for classes that no single cluster of this stack has together",
+            what="requests classes that no single cluster of this stack has together",
             got=", ".join(sorted({requested for _, requested in claim.classes()})),
             fix="ask for classes of one cluster's drivers",
         )
@@ -195,7 +195,7 @@ def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], f
                 number,
                 "opaque",
                 "driver",
-                what="publishes nothing on any cluster of this stack, so that no one reads these parameters",
+                what="publishes nothing on any cluster of this stack, so no driver reads these parameters",
                 got=config.opaque.driver,
                 known=sorted(published),
                 fix="remove them",

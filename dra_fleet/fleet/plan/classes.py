@@ -1,4 +1,4 @@
-"""DeviceClasses: from what the stack file asks for to specs, and which clusters get them."""
+"""DeviceClasses: from what the stack file requests to specs, and which clusters get them."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _expressions(
         findings.unknown(
             *at,
             "driver",
-            what="is no DRA driver this program knows",
+            what="is not a known DRA driver",
             got=requested.driver,
             known=drivers.names(),
         )

@@ -32,7 +32,7 @@ def check_queues(settings: FleetSettings, findings: Findings) -> None:
         findings.unknown(
             "queues",
             "version",
-            what="is no version of Kueue's chart that this program knows",
+            what="is not a known version of Kueue's chart",
             got=queues.version,
             known=list(kueue.versions()),
         )
@@ -168,7 +168,7 @@ def check_queue(
         findings.unknown(
             *at,
             "cluster",
-            what="is no cluster of this stack",
+            what="is not a cluster of this stack",
             got=queue.cluster,
             known=list(settings.clusters),
         )
@@ -198,14 +198,16 @@ def check_queue(
         findings.unknown(
             *at,
             "borrowingLimit",
-            what="limits what the queue has no quota of",
+            what="limits a class for which the queue has no quota",
             got=mapping,
             known=list(queue.nominal_quota),
             fix=f"add {mapping}: 0 to nominalQuota",
         )
     if queue.cohort is None and (queue.borrowing_limit or queue.reclaim_within_cohort != "Never"):
         key = "borrowingLimit" if queue.borrowing_limit else "reclaimWithinCohort"
-        findings.error(*at, key, what="needs a cohort: no one lends to this queue", fix="name a cohort")
+        findings.error(
+            *at, key, what="requires a cohort: no other queue lends to this queue", fix="name a cohort"
+        )
 
 
 def check_workload(
@@ -217,7 +219,7 @@ def check_workload(
     queue = known.get(workload.queue or "")
     if settings.queues is None or queue is None:
         findings.unknown(
-            *at, "queue", what="is no queue of this stack", got=workload.queue or "", known=list(known)
+            *at, "queue", what="is not a queue of this stack", got=workload.queue or "", known=list(known)
         )
         return None
     if queue.cluster != workload.cluster:
@@ -263,7 +265,7 @@ def _uncounted_request(request: RequestSettings) -> str:
         return "it has firstAvailable"
     if request.admin_access:
         return "it has adminAccess"
-    return "it asks for all devices of a node" if request.allocation_mode == "All" else ""
+    return "it requests all devices of a node" if request.allocation_mode == "All" else ""
 
 
 def _has_quota(
@@ -279,7 +281,7 @@ def _has_quota(
         findings.error(
             *at,
             "claim",
-            what="asks for a class that no mapping counts, so that Kueue never starts the workload",
+            what="requests a class that no mapping counts, so that Kueue never starts the workload",
             got=", ".join(unmapped),
             allowed=", ".join(sorted(named)),
             fix="add the class to a mapping of queues.deviceClassMappings",

@@ -67,7 +67,9 @@ def _known_references(references: tuple[str, ...], known: tuple[str, ...], at: s
     for reference in references:
         if reference not in known:
             raise refuse(
-                f"refers to {reference!r}, which is no request of this claim", allowed=", ".join(known), at=at
+                f"refers to {reference!r}, which is not a request of this claim",
+                allowed=", ".join(known),
+                at=at,
             )
 
 

@@ -157,7 +157,7 @@ def validate_object(
     clean = without_nulls(value)
     stored, dropped = drop_disabled(kind, clean, minor)
     on_server = _problems(kind, stored)
-    # The server reads the whole object before it drops fields: what cannot be read is refused anywhere.
+    # The server reads the whole object before it drops fields: what cannot be read is rejected anywhere.
     unreadable = _problems(kind, clean, only_unreadable=True) if dropped else []
     refused = list(dict.fromkeys([*on_server, *unreadable]))
     reported = {(problem.path, problem.what) for problem in refused}

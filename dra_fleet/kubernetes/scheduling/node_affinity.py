@@ -182,7 +182,7 @@ class RequiredNodeAffinity:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Every label key that it asks for."""
+        """Every label key that it requests."""
         asked = (*self.selector, *(one for term in self.terms or () for one in term.labels))
         return frozenset(one.key for one in asked)
 

@@ -51,7 +51,7 @@ def load(asked: AskedPolicies, project: AskedPolicies | None = None) -> own.Poli
 
     Args:
         asked: what the pipeline names.
-        project: what the project names, if the pipeline asks for it; the pipeline's own come first.
+        project: what the project names, if the pipeline requests it; the pipeline's own come first.
 
     Raises:
         GateError: The rules cannot be loaded, or their process gives no answer.

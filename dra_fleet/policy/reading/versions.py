@@ -55,7 +55,7 @@ class KubernetesVersion:
         """
         version = cls.read(text)
         if version is None:
-            raise ValueError(f"{text!r} is no Kubernetes version")
+            raise ValueError(f"{text!r} is not a Kubernetes version")
         return version
 
 

@@ -77,7 +77,7 @@ def allocate_alike(
         in_use: what earlier pods hold.
         minor: the Kubernetes minor.
         alike: which devices are as good as each other, and which drivers publish theirs in any order; all
-            that may then come out is reported, but for one that only asks for the first. None for nothing.
+            that may then come out is reported, but for one that only requests the first. None for nothing.
         steps: of the search, after which it is given up.
 
     Raises:

@@ -25,7 +25,7 @@ class PodSet:
 
     Attributes:
         name: The workload, or the claim that is shared.
-        claim: What each copy asks for.
+        claim: What each copy requests.
         copies: How many there are at the same time.
         resources: What one copy takes.
         node_selector: Labels that its node must have.

@@ -72,7 +72,7 @@ class Likeness:
         shape: the node.
         claims: all that may come to it.
         match: what a request finds on a node.
-        first_only: whether a search with it asks for the first solution only.
+        first_only: whether a search with it requests the first solution only.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ _NOT_KNOWN = "whether the driver's plugin runs on the nodes is not known: {why};
 _LABELS = "its values demand labels that the pool is not known to carry"
 
 _ANY_MEMORY = "1Ei"
-"""More than any machine has: where its memory is not known, nothing is refused for it."""
+"""More than any machine has: where its memory is not known, nothing is rejected for it."""
 
 
 def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGroup, ...]:

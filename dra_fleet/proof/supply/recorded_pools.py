@@ -265,7 +265,7 @@ def read_items(path: Path) -> list[Object]:
         path: The file.
 
     Raises:
-        RecordingInvalid: It cannot be read, is too large, or is no list of objects.
+        RecordingInvalid: It cannot be read, is too large, or is not a list of objects.
     """
     try:
         content = read_json_file(path)
@@ -275,7 +275,7 @@ def read_items(path: Path) -> list[Object]:
         raise RecordingInvalid(f"{path} {problem}; {RECORD}") from None
     items: Any = cast("Object", content).get("items") if isinstance(content, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in cast("list[Any]", items)):
-        raise RecordingInvalid(f"{path} is no list of objects; {RECORD}")
+        raise RecordingInvalid(f"{path} is not a list of objects; {RECORD}")
     return cast("list[Object]", items)
 
 

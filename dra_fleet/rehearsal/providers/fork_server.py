@@ -87,7 +87,7 @@ def _listen(listener: socket.socket, listening: Path) -> None:
 
 
 def _plugin(asking: socket.socket, plugin: ModuleType) -> NoReturn:
-    """Be the plugin that a launcher asks for, in a separate process."""
+    """Be the plugin that a launcher requests, in a separate process."""
     code = 1
     try:
         _, streams, _, _ = socket.recv_fds(asking, 1, 2)

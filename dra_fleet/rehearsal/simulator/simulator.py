@@ -98,7 +98,7 @@ class Simulator:
     async def start_ahead(self, name: str, *, version: str, tokens: str) -> None:
         """Start the control plane of a cluster without machines that will be asked for; returns at once.
 
-        Until it is, it is no cluster of this simulator. Nothing is done where one of that name is there.
+        Until it is, it is not a cluster of this simulator. Nothing is done where one of that name is there.
         """
         requested = _requested(name, version, {"kubernetes": version})
         async with self._lock(name):

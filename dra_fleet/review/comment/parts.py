@@ -160,7 +160,7 @@ def workloads(review: Review, rows: int) -> str:
 
 
 def use(review: Review, rows: int) -> str:
-    """Render the resources that a copy asks for, gets and leaves unusable, and the worst first fit."""
+    """Render the resources that a copy requests, gets and leaves unusable, and the worst first fit."""
     rows_of_copies = table(
         ("Workload", "Pool", "Cluster", "Copies", "Asked", "Got", "Stranded", "Left on a full node"),
         (

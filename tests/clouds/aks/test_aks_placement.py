@@ -168,7 +168,7 @@ def test_the_mig_manager_may_reboot_where_a_gpu_needs_it() -> None:
     given = [{"name": "WITH_SHUTDOWN_HOST_GPU_CLIENTS", "value": "true"}]
     cluster(fleet)["gpuOperator"]["values"] = {"migManager": {"env": given}}
     assert refused(fleet) == {
-        f"{OPERATOR}.migManager.env": "does not let the MIG manager reboot nodes, without which the GPUs of "
+        f"{OPERATOR}.migManager.env": "does not allow the MIG manager to reboot nodes, so that the GPUs of "
         "gpu never change their MIG mode in a virtual machine\n"
         '  got: [{"name": "WITH_SHUTDOWN_HOST_GPU_CLIENTS", "value": "true"}]\n'
         '  fix: add {name: WITH_REBOOT, value: "true"}'
@@ -200,7 +200,7 @@ def test_values_that_follow_from_the_driver_s_owner_cannot_be_mixed(
     section, _, name = key.partition(".")
     cluster(broken)["gpuOperator"] = {"version": "v25.10.0", "values": {section: {name: wrong}}}
     assert refused(broken) == {
-        f"{OPERATOR}.{key}": f"does not go with who installs the GPU driver\n  got: {got}\n"
+        f"{OPERATOR}.{key}": f"does not match the component that installs the GPU driver\n  got: {got}\n"
         f"  allowed: {allowed}\n  fix: remove it from values; it follows from the pools' gpuDriver"
     }
 

@@ -245,7 +245,7 @@ def test_every_machine_with_gpus_has_a_name_in_google_s_words() -> None:
     ("change", "path", "text"),
     [
         ({"create": None}, "render", "must have exactly one of create and adopt"),
-        ({"access": None}, "render", "must say who reaches the API server"),
+        ({"access": None}, "render", "must set the access to the API server"),
         (
             {"upgrades": {"window": {"days": ["Sunday"], "start": "02:00", "hours": 4}}},
             "window",

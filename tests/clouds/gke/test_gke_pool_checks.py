@@ -205,8 +205,8 @@ def test_a_version_belongs_to_the_declared_minor() -> None:
     fleet = l4()
     cluster(fleet)["version"] = "1.35.8-gke.1036000"
     assert refused(fleet) == {
-        "clusters.render.version": "is no version of Kubernetes 1.36, which the cluster is declared to run\n"
-        "  got: 1.35.8-gke.1036000\n  allowed: 1.36.<patch>-gke.<build>\n"
+        "clusters.render.version": "is not a version of Kubernetes 1.36, which the cluster is declared "
+        "to run\n  got: 1.35.8-gke.1036000\n  allowed: 1.36.<patch>-gke.<build>\n"
         "  fix: change version or kubernetes, or remove version"
     }
 
@@ -215,7 +215,7 @@ def test_a_compute_class_names_pools_of_its_cluster() -> None:
     fleet = l4()
     cluster(fleet)["computeClasses"] = {"any": {"priorities": ["gpu", "gpus"]}}
     assert refused(fleet) == {
-        "clusters.render.computeClasses.any.priorities[1]": "is no pool of this cluster\n  got: gpus\n"
+        "clusters.render.computeClasses.any.priorities[1]": "is not a pool of this cluster\n  got: gpus\n"
         "  allowed: gpu"
     }
 

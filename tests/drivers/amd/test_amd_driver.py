@@ -146,9 +146,9 @@ def test_a_machine_with_its_gpus_is_shown_separately_from_one_without() -> None:
     [
         (
             {"kind": "GpuConfig", "sharing": {}},
-            "is no field of GpuConfig; the driver would refuse to prepare the device",
+            "is not a field of GpuConfig; the driver would refuse to prepare the device",
         ),
-        ({"kind": "GPUConfig"}, "is no kind that driver gpu.amd.com decodes"),
+        ({"kind": "GPUConfig"}, "is not a kind that driver gpu.amd.com decodes"),
     ],
 )
 def test_its_parameters_have_no_fields_and_are_decoded_strictly(

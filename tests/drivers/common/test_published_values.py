@@ -95,7 +95,7 @@ def test_rejects_values_that_the_api_server_or_the_driver_rejects(row: dict[str,
     assert entry is not None
     [refusal] = check_values(entry, row["values"])
     assert (refusal.path, refusal.allowed) == (row["path"], row["allowed"])
-    assert refusal.what == "is no value that the API server or the driver takes"
+    assert refusal.what == "is not a value that the API server or the driver accepts"
 
 
 # https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/api/nvidia/v1/clusterpolicy_types.go
@@ -147,7 +147,7 @@ def test_shares_that_the_driver_ends_on_are_refused_also_without_its_gate(shares
         final = merged(NVIDIA.values(release), {"consumableShares": shares, "featureGates": gates})
         output = [refusal for refusal in NVIDIA.guards(release, final) if refusal.path == "consumableShares"]
         assert [refusal.what for refusal in output] == [
-            "is no option of the driver, which ends at its start, also without its feature gate"
+            "is not an option of the driver, which exits at its start even without the gate"
         ]
 
 

@@ -73,7 +73,7 @@ def test_parameters_that_it_decodes_are_in_order(parameters: dict[str, Any]) -> 
     assert output(parameters) == []
 
 
-STRICT = "is no field of NetworkConfig; the driver would refuse to prepare the device"
+STRICT = "is not a field of NetworkConfig; the driver would refuse to prepare the device"
 
 
 @pytest.mark.parametrize(
@@ -97,16 +97,16 @@ STRICT = "is no field of NetworkConfig; the driver would refuse to prepare the d
         (
             {"interface": {"dhcp": True, "addresses": ["10.80.0.1/24"]}},
             "interface.dhcp",
-            "is refused beside interface.addresses",
+            "is rejected beside interface.addresses",
         ),
         ({"routes": [{"destination": "10.0.0.0/8"}]}, "routes[0].gateway", "is required"),
         ({"routes": [{"gateway": "10.0.0.1"}]}, "routes[0].destination", "is required"),
-        ({"routes": [{**ROUTE, "scope": 7}]}, "routes[0].scope", "is refused by the driver"),
+        ({"routes": [{**ROUTE, "scope": 7}]}, "routes[0].scope", "is rejected by the driver"),
         ({"routes": ["10.0.0.0/8"]}, "routes[0]", "must be a mapping"),
         (
             {"interface": {"vrf": {"name": "blue"}}, "rules": [{"priority": 1}]},
             "interface.vrf.name",
-            "is refused beside rules",
+            "is rejected beside rules",
         ),
         (
             {"neighbors": [{"destination": "10.80.0.9", "hardwareAddr": "02:00"}]},

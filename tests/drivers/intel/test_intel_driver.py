@@ -61,9 +61,9 @@ def test_its_devices_are_proved(fleet: dict[str, Any], copies: int, word: str) -
 @pytest.mark.parametrize(
     ("wrong", "path", "what"),
     [
-        (("attributes", "modell", "x"), ".attributes", "is no attribute that driver intel publishes"),
+        (("attributes", "modell", "x"), ".attributes", "is not an attribute that driver intel publishes"),
         (("attributes", "sriov", "yes"), ".attributes.sriov", "is published as bool"),
-        (("capacity", "vram", "8Gi"), ".capacity", "is no capacity that driver intel publishes"),
+        (("capacity", "vram", "8Gi"), ".capacity", "is not a capacity that driver intel publishes"),
     ],
 )
 def test_rejects_descriptions_that_the_driver_does_not_publish(

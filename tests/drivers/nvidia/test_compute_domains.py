@@ -82,7 +82,7 @@ def test_its_cluster_exists() -> None:
     fleet = domain()
     fleet["computeDomains"]["pretrain"]["cluster"] = "trian"
     assert refused(fleet)["computeDomains.pretrain.cluster"] == (
-        "is no cluster of this stack\n  got: trian\n  allowed: train\n  fix: did you mean train?"
+        "is not a cluster of this stack\n  got: trian\n  allowed: train\n  fix: did you mean train?"
     )
 
 
@@ -99,7 +99,7 @@ def test_a_workload_names_a_domain_that_exists() -> None:
     fleet = domain()
     fleet["workloads"]["job"]["computeDomain"] = "pertrain"
     assert refused(fleet)["workloads.job.computeDomain"] == (
-        "is no ComputeDomain of this stack\n  got: pertrain\n  allowed: pretrain\n"
+        "is not a ComputeDomain of this stack\n  got: pertrain\n  allowed: pretrain\n"
         "  fix: did you mean pretrain?"
     )
 
@@ -174,8 +174,8 @@ def test_a_fabric_that_no_one_labels_is_refused() -> None:
     fleet = domain()
     cluster(fleet)["drivers"]["nvidia"]["version"] = "25.12.0"
     assert refused(fleet) == {
-        "computeDomains.pretrain.cluster": "has no one who labels its nodes with nvidia.com/gpu.clique, by "
-        "which the pods of a ComputeDomain find one fabric\n  got: version 25.12.0 of the driver\n"
+        "computeDomains.pretrain.cluster": "has no component that labels its nodes with "
+        "nvidia.com/gpu.clique, by which the pods of a ComputeDomain find one fabric\n  got: version 25.12.0 of the driver\n"
         "  allowed: version 0.5.0 or later, or the GPU Operator\n"
         "  fix: add gpuOperator: {version: v25.10.0} to the cluster, or use a newer driver"
     }

@@ -91,7 +91,7 @@ def test_devices_that_several_claims_may_hold_have_no_end_of_copies(fleet: dict[
 
 def test_a_driver_that_is_not_known_and_not_described_says_how_to_describe_it(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"]["fpga"].pop("described")
-    assert refused(fleet)[f"{AT}.drivers.fpga"] == "is no DRA driver this program knows"
+    assert refused(fleet)[f"{AT}.drivers.fpga"] == "is not a known DRA driver"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_known_devices_cannot_be_described(
 
 def test_a_described_driver_has_a_version_as_charts_have(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"]["fpga"]["version"] = "latest"
-    assert refused(fleet) == {f"{AT}.drivers.fpga.version": "is no version of a chart: latest"}
+    assert refused(fleet) == {f"{AT}.drivers.fpga.version": "is not a version of a chart: latest"}
 
 
 def test_devices_that_no_driver_of_the_cluster_publishes_are_refused(fleet: dict[str, Any]) -> None:
@@ -176,7 +176,7 @@ FPGA = {"kind": "FpgaConfig", "apiVersion": "fpga.example.com/v1"}
             [{**FPGA, "fields": [LANES]}],
             {**FPGA, "lanes": 1, "lane": 2},
             (
-                "is no field of FpgaConfig; the driver would refuse to prepare the device\n  got: lane\n"
+                "is not a field of FpgaConfig; the driver would refuse to prepare the device\n  got: lane\n"
                 "  allowed: lanes\n  fix: did you mean lanes?"
             ),
         ),

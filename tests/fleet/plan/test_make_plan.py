@@ -66,7 +66,7 @@ def test_a_machine_that_is_unknown_names_the_nearest_and_the_way_to_describe_it(
 ) -> None:
     lab["pools"]["h100"]["machine"] = "hgx-h100"
     output = refused(fleet)["clusters.lab.pools.h100.machine"]
-    assert output.startswith("is no machine of the catalogue\n  got: hgx-h100\n  allowed: hgx-h100-8")
+    assert output.startswith("is not a machine of the catalogue\n  got: hgx-h100\n  allowed: hgx-h100-8")
     assert "fix: did you mean hgx-h100-8? Or describe the machine in the stack file: machine: {gpu:" in output
     lab["pools"]["h100"]["machine"] = "zzz"
     assert (

@@ -263,7 +263,7 @@ def _lines(evasion: Evasion) -> Iterator[str]:
 
 
 def _with_root(resources: Sequence[Evaded]) -> Sequence[Evaded]:
-    """The stack itself, which every program asks for, before the rest."""
+    """The stack itself, which every program requests, before the rest."""
     named = any(resource.token == STACK for resource in resources)
     return resources if named else (Evaded(type=STACK, name="other-dev"), *resources)
 

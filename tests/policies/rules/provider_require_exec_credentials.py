@@ -48,7 +48,7 @@ CASES = (
                 "users: [{user: {exec: {command: a, env: [{name: API_TOKEN, value: s3cr3t-canary}]}}}]",
                 "holds a credential (API_TOKEN)",
             ),
-            refused("users: [\n- [\n", "is no kubeconfig that can be read"),
+            refused("users: [\n- [\n", "is not a readable kubeconfig"),
         ),
     ),
     RuleCase(passing=(FILE,), breaks=()),

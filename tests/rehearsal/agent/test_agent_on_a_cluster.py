@@ -294,11 +294,11 @@ def test_a_driver_whose_slices_are_refused_runs_on_and_tries_again(agent_cluster
     agent_cluster.run(lambda api: api.request("DELETE", "/api/v1/namespaces/example-driver/pods"))
     # At first the API server may not have seen on which node the pod is, and refuses the pod's token.
     requested = 'resourceslices.resource.k8s.io is forbidden: User "system:serviceaccount:example-driver:'
-    agent_cluster.eventually("the driver is refused", lambda: requested in refused_driver(agent_cluster))
+    agent_cluster.eventually("the driver is rejected", lambda: requested in refused_driver(agent_cluster))
     owned = {key: kept["metadata"][key] for key in ("name", "labels", "annotations")}
     agent_cluster.create({**kept, "metadata": owned})
     agent_cluster.eventually("slices again", lambda: example_slices(agent_cluster))
-    agent_cluster.eventually("nothing is refused any more", lambda: not refused_driver(agent_cluster))
+    agent_cluster.eventually("nothing is rejected any more", lambda: not refused_driver(agent_cluster))
     agent_cluster.helm("uninstall", "example", "--namespace", "example-driver", "--wait")
 
 

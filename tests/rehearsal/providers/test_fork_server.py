@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="plugins are forked on Linux alone")
 SOON = 60.0
-"""Seconds; other work on the machine is no failure."""
+"""Seconds; other work on the machine is not a failure."""
 
 
 @pytest.fixture

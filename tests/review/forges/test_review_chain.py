@@ -154,7 +154,8 @@ def test_a_page_in_the_place_of_an_answer_is_reported_and_nothing_is_posted(
     code, output = review(forge(host.address, tmp_path))
     assert code == 1
     assert (
-        "with what is no answer of its API (HTTP 203, text/html); no comment was written; fix: look" in output
+        "an answer that is not from its API (HTTP 203, text/html); no comment was written; fix: look"
+        in output
     )
     assert host.texts == {}
 

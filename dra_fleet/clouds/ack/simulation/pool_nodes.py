@@ -65,7 +65,7 @@ def type_of(name: str, region: str) -> EcsInstanceType:
             f"nearest known: {near(name, CLOUD.machines)}. Add it to the catalogue of machines if it exists"
         )
     else:
-        known = "it is offered outside of mainland China alone"
+        known = "it is offered only outside of mainland China"
     raise refuse("InvalidResourceType.NotSupported", f"{words} {name} is not known in {region}; {known}")
 
 

@@ -360,7 +360,7 @@ class NvidiaGpuPlugin(NodePlugin):
         return [with_parts(body, shares) for body in bodies]
 
     def _seen(self, device: PublishedDevice) -> NodeDevice:
-        # What no one knows how many there are of is no counter: a GPU would have none of it to give.
+        # What no one knows how many there are of is not a counter: a GPU would have none of it to give.
         return known_device(self.driver, device, device.assumed)
 
     @override

@@ -47,7 +47,7 @@ def test_a_cluster_that_is_not_reported_to_skip_it_keeps_its_client_s_key_in_the
 @pytest.mark.parametrize(
     ("changes", "output"),
     [
-        ({"version": "1.36"}, "kubernetes_version 1.36 is no release such as 1.36.2-aliyun.1"),
+        ({"version": "1.36"}, "kubernetes_version 1.36 is not a release such as 1.36.2-aliyun.1"),
         (
             {"version": "1.36.9-aliyun.1"},
             "kubernetes_version 1.36.9-aliyun.1 is not supported; supported are",
@@ -191,8 +191,13 @@ def test_changes_that_need_a_replacement_replace(ack: Region) -> None:
 @pytest.mark.parametrize(
     ("kind", "inputs", "path", "output"),
     [
-        (POOL, {"shape": "round"}, "shape", "'shape' is no input here"),
-        (POOL, {"scalingConfig": {"most": 3}}, "scalingConfig.most", "'most' is no input here; there are:"),
+        (POOL, {"shape": "round"}, "shape", "'shape' is not an input here"),
+        (
+            POOL,
+            {"scalingConfig": {"most": 3}},
+            "scalingConfig.most",
+            "'most' is not an input here; there are:",
+        ),
         (POOL, {"taints": [{"effect": "No"}]}, "taints[0].effect", "expected taints[0].effect to be one of"),
         (POOL, {"desiredSize": 2}, "desiredSize", "2 must be a text"),
         (POOL, {"nodeCount": 1}, "desiredSize", '"desiredSize": conflicts with nodeCount'),

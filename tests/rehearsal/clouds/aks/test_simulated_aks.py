@@ -215,7 +215,7 @@ def test_a_type_that_is_not_covered_is_named(aks: Subscription) -> None:
     [
         ({"agentPoolName": "toolongforapool"}, "agentPoolName", "1 to 12 lower-case letters and digits"),
         ({"gpuProfile": {"driver": "Maybe"}}, "gpuProfile.driver", "'Maybe' is none of Install, None"),
-        ({"vmsize": "x"}, "vmsize", "'vmsize' is no property of AgentPool; it has: "),
+        ({"vmsize": "x"}, "vmsize", "'vmsize' is not a property of AgentPool; it has: "),
         ({"count": "two"}, "count", "'two' must be a whole number"),
         ({"nodeTaints": "x"}, "nodeTaints", "'x' must be a list"),
     ],

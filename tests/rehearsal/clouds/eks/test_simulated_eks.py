@@ -64,7 +64,7 @@ def test_an_enum_is_checked_although_botocore_does_not_check_it(eks: Region) -> 
 @pytest.mark.parametrize(
     ("kind", "inputs", "path", "output"),
     [
-        (GROUP, group_inputs(shape="round"), "shape", "'shape' is no member of CreateNodegroupRequest"),
+        (GROUP, group_inputs(shape="round"), "shape", "'shape' is not a member of CreateNodegroupRequest"),
         (
             GROUP,
             group_inputs(scalingConfig={"minSize": 0, "desiredSize": 0, "maxSize": 0}),

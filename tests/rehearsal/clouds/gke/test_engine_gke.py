@@ -1,4 +1,4 @@
-"""The simulated gcp plugin under the real engine: a cluster that lives, a pool that is refused, no secret."""
+"""The simulated gcp plugin under the real engine: a cluster, a rejected pool, no secret."""
 
 from __future__ import annotations
 

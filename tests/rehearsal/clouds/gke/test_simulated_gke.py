@@ -80,8 +80,8 @@ def test_the_function_reports_where_the_api_server_is(gke: Project) -> None:
         (POOL, {"initialNodeCount": "many"}, "initialNodeCount", "many"),
         (CLUSTER, {"datapathProvider": "V2"}, "datapathProvider", "Invalid enum value V2"),
         (CLUSTER, {"releaseChannel": {"channel": "FAST"}}, "releaseChannel", "Invalid enum value FAST"),
-        (CLUSTER, {"name": "Render"}, "name", "'Render' is no allowed name"),
-        (CLUSTER, {"name": "a" * 41}, "name", "is no allowed name; allowed: 1 to 40 lower-case letters"),
+        (CLUSTER, {"name": "Render"}, "name", "'Render' is not an allowed name"),
+        (CLUSTER, {"name": "a" * 41}, "name", "is not an allowed name; allowed: 1 to 40 lower-case letters"),
     ],
 )
 def test_inputs_are_checked_against_the_protobufs(
