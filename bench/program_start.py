@@ -28,11 +28,11 @@ from twins.goals import print_beside_goal, print_measured
 
 PROJECT = Path(__file__).resolve().parents[1]
 STACKS = {
-    "aks": "s01-aks-vgpu",
-    "gke": "s04-gke-cel",
-    "eks": "s06-eks-mig",
-    "ack": "s08-ack",
-    "existing": "s10-capacity",
+    "aks": "aks-vgpu",
+    "gke": "gke-fallback",
+    "eks": "eks-mig",
+    "ack": "ack-whole-gpus",
+    "existing": "any-gpu-by-memory",
 }
 """One example for each cloud."""
 ROUNDS = 5

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.review.errors import ReviewError
 
@@ -113,7 +114,7 @@ def parse_running(content: Any, source: str) -> Running:  # noqa: ANN401 - any J
         first = invalid.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ReviewError(
-            f"{source} does not say what runs: {where or 'it'}: {first['msg']}; {_SAVE}"
+            f"{source} does not say what runs: {where or 'it'}: {message_of(first)}; {_SAVE}"
         ) from None
 
 

@@ -165,7 +165,7 @@ def test_of_many_claims_and_failures_the_first_are_reported_and_all_on_demand(tm
     assert "--all" not in full
 
 
-@pytest.mark.parametrize("stack", ["dev", "examples/s10-capacity.yaml"])
+@pytest.mark.parametrize("stack", ["dev", "examples/any-gpu-by-memory.yaml"])
 def test_the_tables_show_every_workload(stack: str) -> None:
     result = CliRunner().invoke(app, ["prove", str(ROOT / stack) if "/" in stack else stack])
     assert result.exit_code == 0

@@ -196,7 +196,7 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         ),
         (
             f"drivers: {{nvidia: {{versions: [{{version: newest, like: 0.5.0, {SOURCE}}}]}}}}",
-            "version: Value error, must be three numbers, such as 0.6.0; got: newest",
+            "version: must be three numbers, such as 0.6.0; got: newest",
         ),
         ("a: [", ":2:1: is not valid YAML: did not find expected node content"),
     ],

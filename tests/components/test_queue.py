@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.declared.resources import Resource
     from dra_fleet.testing import Recorder
 
-EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "s14-queues.yaml"
+EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "team-queues.yaml"
 
 
 @pytest.fixture

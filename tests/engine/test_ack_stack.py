@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-NAME = "s08-ack"
+NAME = "ack-whole-gpus"
 SECRETS = ("k8s-ack-v2.", "PRIVATE KEY", "client-key-data", "certificate-authority-data")
 ORDER = ("batch/v1:Job", ":ResourceClaimTemplate", "helm.sh/v3:Release", ":NodePool", ":ManagedKubernetes")
 """Pods, their templates, the driver, machines, cluster: a missing driver leaves pods Terminating.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.engine, pytest.mark.full]
 
-EXAMPLE = "s12-dynamic-mig"
+EXAMPLE = "dynamic-mig"
 
 
 def allocated(rehearsed: Rehearsed, **copies: int) -> list[str]:

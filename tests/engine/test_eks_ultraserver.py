@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-NAME = "s07-eks-ultraserver"
+NAME = "eks-ultraserver"
 SECRETS = ("k8s-aws-v1.", "PRIVATE KEY", "certificate-authority-data", "get-token")
 
 

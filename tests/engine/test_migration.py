@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.engine, pytest.mark.full]
 
-STEPS = ("s15-1-device-plugin", "s15-2-coexistence", "s15-3-dra")
+STEPS = ("migration-1-device-plugin", "migration-2-coexistence", "migration-3-dra")
 REPLICAS = 3
 WITHIN = 120.0
 """Seconds; only to end a hang."""

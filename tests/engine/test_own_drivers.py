@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 FLOOR = PROJECT / "examples" / "floor-1.34.yaml"
-CAPACITY = PROJECT / "examples" / "s10-capacity.yaml"
+CAPACITY = PROJECT / "examples" / "any-gpu-by-memory.yaml"
 WAITING = 3
-HARDWARE = PROJECT / "examples" / "hardware" / "s10-capacity.yaml"
+HARDWARE = PROJECT / "examples" / "hardware" / "any-gpu-by-memory.yaml"
 MACHINES = 3
 """In that file."""
 COPIES = 9
@@ -195,9 +195,7 @@ def test_partitions_made_by_claims_survive_that_nvidias_own_driver_is_killed(sho
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("stack", "claims"), {"s02-aks-mig": 7, "s06-eks-mig": 63, "s07-eks-ultraserver": 2}.items()
-)
+@pytest.mark.parametrize(("stack", "claims"), {"aks-mig": 7, "eks-mig": 63, "eks-ultraserver": 2}.items())
 def test_nvidias_own_driver_prepares_the_claims_of_a_cloud_s_stack(
     short: Rehearsed, stack: str, claims: int
 ) -> None:

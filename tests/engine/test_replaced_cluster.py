@@ -19,10 +19,10 @@ EXAMPLES = PROJECT / "examples"
 @pytest.mark.parametrize(
     ("example", "old", "new"),
     [
-        ("s04-gke-cel", "project: ml-render", "project: ml-render-two"),
-        pytest.param("s01-aks-vgpu", "region: eastus", "region: westus2", marks=pytest.mark.full),
-        pytest.param("s06-eks-mig", "us-east-1", "us-west-2", marks=pytest.mark.full),
-        pytest.param("s08-ack", "ap-southeast-1", "cn-hangzhou", marks=pytest.mark.full),
+        ("gke-fallback", "project: ml-render", "project: ml-render-two"),
+        pytest.param("aks-vgpu", "region: eastus", "region: westus2", marks=pytest.mark.full),
+        pytest.param("eks-mig", "us-east-1", "us-west-2", marks=pytest.mark.full),
+        pytest.param("ack-whole-gpus", "ap-southeast-1", "cn-hangzhou", marks=pytest.mark.full),
     ],
 )
 def test_objects_of_a_cluster_are_deleted_before_it_and_created_again_in_its_replacement(

@@ -116,7 +116,7 @@ def hardware(chosen: st.DataObject) -> bytes:
 
 
 def stack_file(chosen: st.DataObject) -> bytes:
-    return yaml_file(chosen, PROJECT / "examples" / "s10-capacity.yaml")
+    return yaml_file(chosen, PROJECT / "examples" / "any-gpu-by-memory.yaml")
 
 
 def yaml_file(chosen: st.DataObject, like: Path) -> bytes:
@@ -186,7 +186,7 @@ MANIFEST: Final = {
 
 @cache
 def fleet() -> Any:
-    return make_plan(read_stack_file(PROJECT / "examples" / "s09-existing-cluster.yaml").settings)
+    return make_plan(read_stack_file(PROJECT / "examples" / "existing-cluster.yaml").settings)
 
 
 def gate(file: Path) -> None:

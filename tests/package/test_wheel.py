@@ -193,10 +193,10 @@ print(json.dumps(made))
 @pytest.mark.parametrize(
     ("extra", "example", "made"),
     [
-        ("aks", "s01-aks-vgpu", "azure-native:containerservice:AgentPool"),
-        ("gke", "s04-gke-cel", "gcp:container/nodePool:NodePool"),
-        ("eks", "s06-eks-mig", "aws:eks/nodeGroup:NodeGroup"),
-        ("ack", "s08-ack", "alicloud:cs/nodePool:NodePool"),
+        ("aks", "aks-vgpu", "azure-native:containerservice:AgentPool"),
+        ("gke", "gke-fallback", "gcp:container/nodePool:NodePool"),
+        ("eks", "eks-mig", "aws:eks/nodeGroup:NodeGroup"),
+        ("ack", "ack-whole-gpus", "alicloud:cs/nodePool:NodePool"),
     ],
 )
 def test_a_cloud_s_extra_is_all_that_a_stack_on_it_needs(

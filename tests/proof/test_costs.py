@@ -85,7 +85,7 @@ def test_a_part_of_a_shared_gpu_is_what_it_asked_for_and_a_full_node_has_little_
 
 
 def test_of_a_vgpu_the_part_is_reported_and_what_no_source_reports_stays_unknown() -> None:
-    plan = make_plan(read_stack_file(EXAMPLES / "s01-aks-vgpu.yaml").settings)
+    plan = make_plan(read_stack_file(EXAMPLES / "aks-vgpu.yaml").settings)
     prices = {
         fit.pool: fit.cost
         for workload in prove(plan).workloads

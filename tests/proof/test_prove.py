@@ -22,7 +22,7 @@ MIG_80 = {"mig": pool("dgx-a100-80-8", "mig", sharing={"strategy": "mig", "layou
 
 
 WARNED = {
-    "s14-queues": (
+    "team-queues": (
         (
             "cluster lab: workload sweep waits in its queue: "
             "it needs 3 gpus of queue batch, and waits while explore, serve, train are running"

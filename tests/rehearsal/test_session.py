@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def test_clusters_that_a_cloud_makes_need_no_hardware_file() -> None:
-    source = find_stack(str(PROJECT / "examples" / "s01-aks-vgpu.yaml"))
+    source = find_stack(str(PROJECT / "examples" / "aks-vgpu.yaml"))
     plan = make_plan(read_stack_file(source.file).settings)
     assert not source.hardware.exists()
     assert read_hardware(plan, source).clusters == {}
@@ -97,7 +97,7 @@ def test_a_minor_without_a_pinned_control_plane_is_refused_before_anything_is_ma
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "Pulumi.next.yaml"
-    written = (PROJECT / "examples" / "s10-capacity.yaml").read_text("utf-8")
+    written = (PROJECT / "examples" / "any-gpu-by-memory.yaml").read_text("utf-8")
     newest = kubernetes_facts().newest
     assert newest in playable_minors()
     monkeypatch.setattr(f"{playable_minors.__module__}.playable_minors", lambda: ("1.34", "1.35", "1.36"))

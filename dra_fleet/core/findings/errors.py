@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pydantic_core import ErrorDetails
+
 
 class ExpectedError(Exception):
     """Its text is meant for the user: what is wrong and what to do. Commands print it without a traceback."""
+
+
+def message_of(error: ErrorDetails) -> str:
+    """Return pydantic's message, without the prefix of errors that validators raise."""
+    return error["msg"].removeprefix("Value error, ")
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

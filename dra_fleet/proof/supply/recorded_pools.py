@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
@@ -369,7 +370,7 @@ def _name(item: Object) -> str:
 
 def _first(invalid: ValidationError) -> str:
     error = invalid.errors(include_url=False)[0]
-    return f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}"
+    return f"{'.'.join(str(part) for part in error['loc'])}: {message_of(error)}"
 
 
 def _newest(slices: Sequence[Object], origin: str) -> list[Object]:

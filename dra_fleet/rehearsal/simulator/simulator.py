@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.rehearsal.simulator.cluster import Cluster
 from dra_fleet.rehearsal.simulator.controlplane.bootstrap import request_token
 from dra_fleet.rehearsal.simulator.controlplane.components import TOKENS
@@ -248,7 +249,7 @@ def _requested(name: str, version: str, hardware: Mapping[str, Any]) -> ClusterR
         model = ClusterHardware.model_validate(hardware)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
+            f"{'.'.join(str(part) for part in problem['loc'])}: {message_of(problem)}"
             for problem in error.errors()
         )
         raise InvalidRequestError(f"hardware of cluster {name!r} is not valid: {problems}") from error

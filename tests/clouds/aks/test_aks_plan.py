@@ -15,7 +15,7 @@ from tests.fleet.plan.plan_helpers import ROOT, planned, refused
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ReleasePlan
 
-EXAMPLES = sorted((ROOT / "examples").glob("s0[123]-aks-*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").glob("aks-*.yaml"))
 
 
 def releases(fleet: dict[str, Any]) -> dict[str, ReleasePlan]:

@@ -293,7 +293,7 @@ def test_parts_are_kept_apart_by_the_hypervisor() -> None:
 
 
 def test_production_takes_no_parts_of_a_gpu_that_nothing_keeps_apart() -> None:
-    fleet = read_fleet(PROJECT / "examples" / "s11-shared-gpu.yaml")
+    fleet = read_fleet(PROJECT / "examples" / "gke-shared-gpu.yaml")
     what = (
         "shares devices by parts of one GPU that only the scheduler counts, which isolates neither memory "
         "nor faults"

@@ -255,7 +255,7 @@ def test_tpus_by_dra_need_a_version_that_can_turn_the_plugin_off() -> None:
 
 
 def test_a_part_of_a_gpu_by_capacity_is_refused_below_1_36() -> None:
-    fleet = read_fleet(PROJECT / "examples" / "s11-shared-gpu.yaml")
+    fleet = read_fleet(PROJECT / "examples" / "gke-shared-gpu.yaml")
     planned({**fleet})
     assert refused({**fleet, "kubernetes": "1.35"}) == {
         "claims.part.requests.gpu.capacity": "on cluster shared: Kubernetes 1.35 drops this field "

@@ -18,7 +18,7 @@ DEVICES = f"{AT}.pools.flex.devices"
 
 @pytest.fixture
 def fleet() -> dict[str, Any]:
-    return dict(read_fleet(ROOT / "examples" / "s16-intel.yaml"))
+    return dict(read_fleet(ROOT / "examples" / "intel-gpus.yaml"))
 
 
 def lab(fleet: dict[str, Any]) -> dict[str, Any]:

@@ -175,7 +175,8 @@ def test_a_fabric_that_no_one_labels_is_refused() -> None:
     cluster(fleet)["drivers"]["nvidia"]["version"] = "25.12.0"
     assert refused(fleet) == {
         "computeDomains.pretrain.cluster": "has no component that labels its nodes with "
-        "nvidia.com/gpu.clique, by which the pods of a ComputeDomain find one fabric\n  got: version 25.12.0 of the driver\n"
+        "nvidia.com/gpu.clique, by which the pods of a ComputeDomain find one fabric\n"
+        "  got: version 25.12.0 of the driver\n"
         "  allowed: version 0.5.0 or later, or the GPU Operator\n"
         "  fix: add gpuOperator: {version: v25.10.0} to the cluster, or use a newer driver"
     }

@@ -17,7 +17,7 @@ AT = "dra-fleet:fleet.clusters.lab"
 
 @pytest.fixture
 def fleet() -> dict[str, Any]:
-    return dict(read_fleet(ROOT / "examples" / "s16-fpga.yaml"))
+    return dict(read_fleet(ROOT / "examples" / "fpga-unknown-driver.yaml"))
 
 
 def lab(fleet: dict[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def test_another_layout_of_partitions_is_manual() -> None:
 
 
 def test_a_version_that_removes_an_api_of_the_driver_blocks_its_step() -> None:
-    fleet = read_fleet(EXAMPLES / "s05-gke-tpu.yaml")
+    fleet = read_fleet(EXAMPLES / "gke-tpu.yaml")
     assert isinstance(fleet, dict)
     path = upgrade_path(make_plan(parse(fleet)), {"kubernetes": "1.38"})
     assert path[-1].verdict == "blocked"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_fleet.testing import Recorder, Registration
     from tests.golden_files import Golden
 
-EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "s08-ack.yaml"
+EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "ack-whole-gpus.yaml"
 CLUSTER = "alicloud:cs/managedKubernetes:ManagedKubernetes"
 POOL = "alicloud:cs/nodePool:NodePool"
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -93,7 +93,7 @@ def login(alibaba: Recorder) -> dict[str, Any]:
 
 def test_the_example_is_declared_exactly_as_before(alibaba: Recorder, golden: Golden) -> None:
     declare(alibaba, make_plan(read_stack_file(EXAMPLE).settings))
-    golden("ack_s08.json", alibaba.declared())
+    golden("ack_whole_gpus.json", alibaba.declared())
 
 
 def test_the_kubeconfig_is_a_login_and_holds_no_credential(alibaba: Recorder) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.golden_files import Golden
 
 PROJECT = Path(__file__).resolve().parents[4]
-EXAMPLES = ["s01-aks-vgpu", "s02-aks-mig", "s03-aks-strategies"]
+EXAMPLES = ["aks-vgpu", "aks-mig", "aks-sharing"]
 CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
 LIVE = "azure-native:containerservice:getManagedCluster"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
@@ -80,7 +80,7 @@ def fleet_plan(fleet: dict[str, Any]) -> FleetPlan:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_declared_exactly_as_before(example: str, azure: Recorder, golden: Golden) -> None:
     declare(azure, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
-    golden(f"aks_{example.partition('-')[0]}.json", azure.declared())
+    golden(f"{example.replace('-', '_')}.json", azure.declared())
 
 
 def test_the_kubeconfig_is_a_login_and_secret_everywhere(azure: Recorder) -> None:
