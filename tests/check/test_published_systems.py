@@ -169,7 +169,7 @@ def test_s7_s_channel_template_is_not_declared_twice() -> None:
     own = template("nvl-channel", exactly("channel", "compute-domain-default-channel.nvidia.com"))
     output = on(DOMAIN % "numNodes: 0, " + own, lab=cluster("hgx-h100-8", drivers={}))
     assert len(output) == 1
-    assert "spec.channel.resourceClaimTemplate.name: is made by the driver's controller" in output[0]
+    assert "spec.channel.resourceClaimTemplate.name: is created by the driver's controller" in output[0]
 
 
 def sized(least: str) -> str:

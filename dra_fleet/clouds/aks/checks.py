@@ -258,7 +258,7 @@ def _check_operator(
                 f"cluster {at[1]}: a device plugin shall advertise the GPUs of pool {pool.name}, and "
                 f"nothing of this stack installs one: {fix}"
             )
-        elif is_divided(pool):
+        elif is_divided(pool) and not pool.managed_drivers:
             findings.error(
                 *at,
                 "pools",

@@ -41,8 +41,8 @@ def test_a_pool_is_not_advertised_or_shared_by_ack_too(requested: str) -> None:
     fleet = a10()
     pool(fleet)["labels"] = {"ack.node.gpu.schedule": requested}
     assert refused(fleet) == {
-        f"{POOL}.labels.ack.node.gpu.schedule": "has ACK advertise or share the GPUs itself, which the DRA "
-        f"driver publishes too\n  got: {requested}\n  allowed: disabled\n"
+        f"{POOL}.labels.ack.node.gpu.schedule": "makes ACK advertise or share GPUs that the DRA driver "
+        f"also publishes\n  got: {requested}\n  allowed: disabled\n"
         "  fix: remove ack.node.gpu.schedule from labels; the plan writes disabled"
     }
 

@@ -334,8 +334,8 @@ def test_an_operator_without_its_plugin_leaves_pools_without_anybody() -> None:
     fleet = both(vgpu())
     only(fleet)["gpuOperator"] = {"version": "v25.10.0", "values": {"devicePlugin": {"enabled": False}}}
     assert refused(fleet) == {
-        "clusters.studio.gpuOperator.values.devicePlugin.enabled": "leaves pools without anybody who gives "
-        "their GPUs out, which say advertise: device-plugin\n  got: false\n  allowed: true\n"
+        "clusters.studio.gpuOperator.values.devicePlugin.enabled": "leaves pools with advertise: "
+        "device-plugin without a device plugin\n  got: false\n  allowed: true\n"
         "  fix: remove it from values; it follows from the pools' advertise"
     }
 
@@ -352,7 +352,7 @@ def test_a_device_plugin_that_nothing_installs_is_reported(fleet: Any, name: str
 def test_ack_s_label_must_not_contradict_the_advertiser() -> None:
     fleet = both(a10(), labels={"ack.node.gpu.schedule": "disabled"})
     assert refused(fleet) == {
-        "clusters.asia.pools.old.labels.ack.node.gpu.schedule": "contradicts advertise, by which ACK's "
-        "device plugin gives the GPUs out whole\n  got: disabled\n  allowed: default\n"
+        "clusters.asia.pools.old.labels.ack.node.gpu.schedule": "contradicts advertise, with which ACK's "
+        "device plugin advertises whole GPUs\n  got: disabled\n  allowed: default\n"
         "  fix: remove ack.node.gpu.schedule from labels; the plan writes it"
     }

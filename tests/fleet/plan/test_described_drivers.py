@@ -102,7 +102,7 @@ def test_a_driver_that_is_not_known_and_not_described_says_how_to_describe_it(fl
             "fpga",
             {"publishes": "gpu.nvidia.com"},
             ".publishes",
-            "is what the driver nvidia publishes under, which this program knows",
+            "is the name under which the known driver nvidia publishes",
         ),
     ],
 )

@@ -69,7 +69,7 @@ def test_preemption_concerns_who_runs_pods() -> None:
 
 
 def test_allocatable_resources_concern_the_driver_of_cpus() -> None:
-    holds = [path.stem for path in EXAMPLES.glob("s*.yaml") if "dra.cpu" in path.read_text(encoding="utf-8")]
+    holds = [path.stem for path in EXAMPLES.glob("*.yaml") if "dra.cpu" in path.read_text(encoding="utf-8")]
     assert holds
     assert all("node-allocatable" in concerned(example(name)) for name in holds)
     assert "node-allocatable" not in concerned(example("gke-tpu"))

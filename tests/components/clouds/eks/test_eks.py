@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.golden_files import Golden
 
 PROJECT = Path(__file__).resolve().parents[4]
-EXAMPLES = sorted(file.stem for file in (PROJECT / "examples").glob("*-eks-*.yaml"))
+EXAMPLES = sorted(file.stem for file in (PROJECT / "examples").glob("eks-*.yaml"))
 CLUSTER = "aws:eks/cluster:Cluster"
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
