@@ -1,5 +1,5 @@
 # The command with every tool of a rehearsal as its project releases it: nothing is built, and no Go is needed.
-# See docs/rehearsal.md, "Where tools are from".
+# See docs/rehearsal.md, "Sources of tools".
 FROM python:3.12-slim-bookworm AS command
 RUN useradd --create-home --uid 1000 fleet \
     && install --directory --owner=fleet /opt/dra-fleet /opt/dra-fleet/cache

@@ -247,7 +247,7 @@ def _request(found: Declared) -> analyzer_pb2.AnalyzeRequest:
 
 
 _CONTEXT = cast("grpc.ServicerContext", None)
-"""Only a rule that breaks would use it."""
+"""Context of a call, which only a rule that fails would use."""
 
 
 if __name__ == "__main__":

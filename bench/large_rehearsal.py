@@ -39,7 +39,7 @@ https://github.com/kubernetes/kubernetes/pull/140877, July 2026"""
 MOST_SECONDS = 3
 """Access of users who read such a fleet."""
 COPIES = 500
-"""Of one workload."""
+"""Copies of one workload."""
 SALT = "v1:IiWJwkzHM+0=:v1:kz/6fqX9QNkwAKQl:8HkU5a3ywBUO/ZjlcIeSADPy0g8NOA=="
 METRIC = re.compile(r"apiserver_request_total{(.*)} (\d+)")
 LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -47,7 +47,7 @@ HOLDING = ("pulumi up: resources", "pulumi up: after the last resource", "device
 """The parts of a run in which pods come and get their devices."""
 NOT_ALLOCATED = 3
 """Exit code of `rehearse up` if some pods wait."""
-NEEDS_A_PERSON = 10
+APPROVAL_REQUIRED = 10
 """Exit code of a review that requires approval."""
 MOST = 24
 """Kinds of requests to print."""
@@ -176,8 +176,8 @@ def measure_up(root: Path, environment: dict[str, str], claims: int) -> None:
     output = json.loads(done.printed)
     for part in output["timings"]:
         print(f"  {part['part']:40} {part['seconds']:7.1f} s")
-    held = "" if output["all_allocated"] else ", without all"
-    print_measured("from nothing until all devices are held", f"{done.wall:.0f} s{held}")
+    missing = "" if output["all_allocated"] else ", without all"
+    print_measured("from nothing until all devices are allocated", f"{done.wall:.0f} s{missing}")
     waited = sum(part["seconds"] for part in output["timings"] if part["part"] in HOLDING)
     print_measured(
         f"devices per second ({PUBLISHED} are published of the scheduler alone)", f"{claims / waited:.1f}"
@@ -198,7 +198,7 @@ def measure_reading(root: Path, environment: dict[str, str]) -> None:
         "rehearse status": ["rehearse", "status", file],
         "review": ["review", file, "--running", "clusters", "--out", str(out)],
     }.items():
-        done = run(arguments, environment | shown, fine=(0, NEEDS_A_PERSON))
+        done = run(arguments, environment | shown, fine=(0, APPROVAL_REQUIRED))
         print_beside_goal(f"dra-fleet {title}", done.wall, MOST_SECONDS, "s")
         print_measured(f"dra-fleet {title}, CPU time without the cluster's", f"{done.busy:.2f} s")
     preview = json.loads((out / "review.json").read_text())["engine"]["seconds"]

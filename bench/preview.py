@@ -18,13 +18,13 @@ from twins.engine import PROJECT, Cost, asked, median_wall, print_costs, print_g
 
 SIZES = (250, 500, 1000, 4000)
 PACK = str(PROJECT / "policies" / "run-pack")
-GOALS = {("ours", "flat twin"): 1.15, ("ours with the pack", "flat twin"): 1.3}
+GOALS = {("dra-fleet", "flat twin"): 1.15, ("dra-fleet with the pack", "flat twin"): 1.3}
 COMPONENTS = "a program with components"
 OF_COMPONENTS = 250
 """Objects of the program: more claims in one program are not usual."""
 OF_THE_PROGRAM = {(COMPONENTS, "flat twin"): 1.15}
-OF_THE_PACK = {500: {("ours with the pack", "ours"): 1.15}}
-"""By number of objects, how much longer a preview may take for being checked."""
+OF_THE_PACK = {500: {("dra-fleet with the pack", "dra-fleet"): 1.15}}
+"""Maximum ratio of a preview with the pack, by number of objects."""
 
 
 def main() -> None:
@@ -34,17 +34,17 @@ def main() -> None:
     with rehearsed_cluster() as cluster:
         for objects, rounds in sizes.items():
             own, flat = cluster.twins(objects)
-            costs: dict[str, list[Cost]] = {"ours": [], "flat twin": [], "ours with the pack": []}
+            costs: dict[str, list[Cost]] = {"dra-fleet": [], "flat twin": [], "dra-fleet with the pack": []}
             program = cluster.components(objects) if objects == OF_COMPONENTS else None
             for _ in range(rounds):
-                costs["ours"].append(own.run("preview"))
+                costs["dra-fleet"].append(own.run("preview"))
                 costs["flat twin"].append(flat.run("preview"))
-                costs["ours with the pack"].append(own.run("preview", "--policy-pack", PACK))
+                costs["dra-fleet with the pack"].append(own.run("preview", "--policy-pack", PACK))
                 if program is not None:
                     costs.setdefault(COMPONENTS, []).append(program.run("preview"))
             more = OF_THE_PACK.get(objects, {}) | ({} if program is None else OF_THE_PROGRAM)
             print_costs(f"preview of {objects} objects", costs, GOALS | more)
-            walls[objects] = median_wall(costs["ours"])
+            walls[objects] = median_wall(costs["dra-fleet"])
     print_growth("preview", walls)
 
 

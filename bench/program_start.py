@@ -4,7 +4,8 @@ Measures, in turns and whole processes, for one stack of each cloud: the program
 interpreter to its first resource (settings, plan and proof are made by then), and until all resources are
 declared (SDKs load most of their modules only when used). Beside it runs a bare program that imports the SDK
 modules which the program has imported by then, and declares as many resources of the same types, names and
-properties, but has nothing of ours; and the same with pydantic, so that what is left is our own. They run
+properties, but nothing of dra-fleet. A second bare
+program imports pydantic too; the remaining difference is dra-fleet's own code. They run
 without an engine, and find their modules compiled, as after the first run of a program; a shell that forbids
 them (PYTHONDONTWRITEBYTECODE) changes nothing here.
 """
@@ -27,16 +28,16 @@ from twins.goals import print_beside_goal, print_measured
 
 PROJECT = Path(__file__).resolve().parents[1]
 STACKS = {
-    "aks": "s01-aks-vgpu",
-    "gke": "s04-gke-cel",
-    "eks": "s06-eks-mig",
-    "ack": "s08-ack",
-    "existing": "s10-capacity",
+    "aks": "aks-vgpu",
+    "gke": "gke-fallback",
+    "eks": "eks-mig",
+    "ack": "ack-whole-gpus",
+    "existing": "any-gpu-by-memory",
 }
-"""By cloud an example that has no other."""
+"""One example for each cloud."""
 ROUNDS = 5
 GOAL = 1.15
-"""Beside a bare program with the same packages: importing pydantic alone can take as much."""
+"""Maximum ratio to a bare program with the same packages: importing pydantic alone can take as much."""
 UNTIL = {"first": "its first resource", "all": "all its resources are declared"}
 PROGRAM = """\
 import asyncio, json, os, runpy, sys
@@ -63,7 +64,7 @@ async def declare():
 
 def program():
     if sys.argv[1] == "first":
-        pulumi.Resource.__init__ = lambda *arguments, **options: tell([])
+        pulumi.Resource.__init__ = lambda *arguments, **options: report([])
     declared = []
     if sys.argv[1] == "record":
         init = pulumi.Resource.__init__
@@ -75,11 +76,11 @@ def program():
 
         pulumi.Resource.__init__ = record
     runpy.run_path("__main__.py", run_name="__main__")
-    tell(declared)
+    report(declared)
 
-def tell(declared):
-    told = {"modules": imported("pulumi"), "resources": declared, "pydantic": imported("pydantic")}
-    print(json.dumps(told), flush=True)
+def report(declared):
+    found = {"modules": imported("pulumi"), "resources": declared, "pydantic": imported("pydantic")}
+    print(json.dumps(found), flush=True)
     os._exit(0)
 
 asyncio.run(declare())

@@ -43,7 +43,7 @@ ROUNDS = 2
 BESIDE = "0f4c2fe"
 """The commit before the first that made rehearsals faster."""
 WAIT = "900"
-"""Seconds for workloads; other work on the machine is no failure."""
+"""Seconds for workloads; other work on the machine is not a failure."""
 
 BARE = "import pulumi\nimport pulumi_kubernetes.resource.v1\nimport pulumi_kubernetes.helm.v3\n"
 """Declares nothing; imports the SDK modules that the dev stack needs."""
@@ -184,7 +184,7 @@ def without_last(stack: Path, folder: Path) -> Path:
 
 
 def median(cases: Cases, name: str, what: str) -> float:
-    """Of one case, of its `wall`, `busy` or `memory`."""
+    """Return the median of `wall`, `busy` or `memory` of one case."""
     return statistics.median(getattr(cases[name], what))
 
 

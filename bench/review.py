@@ -80,7 +80,7 @@ def _measure_large(folder: Path, rounds: int) -> None:
         seconds.append(taken)
         worked.append(busy)
     print_beside_goal("500 pools, 5,000 claims, all but the preview", statistics.median(seconds), 5, "s")
-    print_measured("of that on a core of its own", f"{statistics.median(worked):.2f} s")
+    print_measured("of that on a separate core", f"{statistics.median(worked):.2f} s")
     print_beside_goal("their page", size / 1e6, 3, "MB")
     measure_opening(folder / "index.html", 1)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from twins.engine import Cost
 
 SIZES = (250, 1000)
-GOALS = {("ours", "flat twin"): 1.15}
+GOALS = {("dra-fleet", "flat twin"): 1.15}
 STEPS = {"first up": "up", "up without a change": "up", "destroy": "destroy"}
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     sizes = asked(__doc__, SIZES)
     with rehearsed_cluster() as cluster:
         for objects, rounds in sizes.items():
-            twins = dict(zip(("ours", "flat twin"), cluster.twins(objects), strict=True))
+            twins = dict(zip(("dra-fleet", "flat twin"), cluster.twins(objects), strict=True))
             costs: dict[str, dict[str, list[Cost]]] = {step: {name: [] for name in twins} for step in STEPS}
             for _ in range(rounds):
                 for name, twin in twins.items():
@@ -40,7 +40,7 @@ def main() -> None:
                         costs[step][name].append(twin.run(command, "--yes", "--skip-preview", *hooks))
             for step, found in costs.items():
                 print_costs(f"{step} of {objects} objects", found, GOALS)
-                walls[step][objects] = median_wall(found["ours"])
+                walls[step][objects] = median_wall(found["dra-fleet"])
     for step, found in walls.items():
         print_growth(step, found)
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .clouds.platform import Platform, SecretReader
 
 
-# What a stack exports: a versioned contract that other stacks read by StackReference.
+# Outputs of a stack: a versioned contract that other stacks read by StackReference.
 #
 # `version`      1; a field may be added without a new number, never changed or removed.
 # `clusters`     by name, plain:
@@ -99,7 +99,7 @@ def build(
     job_hooks: pulumi.ResourceHookBinding | None = None,
     outputs: Mapping[str, pulumi.Output[str]] = MappingProxyType({}),
 ) -> Outputs:
-    """Declare everything the plan asks for.
+    """Declare everything the plan requests.
 
     Args:
         plan: the whole stack.

@@ -37,7 +37,7 @@ _ARGUMENTS.update(additionalProperties=_ARGUMENTS, items=_ARGUMENTS)
 def made(
     name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
 ) -> FleetComponent:
-    """Make the component that an engine asks for.
+    """Make the component that an engine requests.
 
     Args:
         name: the component's.
@@ -131,7 +131,7 @@ class _Reader:
                 raise pulumi.InputPropertyError(
                     place,
                     "is a value of a resource, or a secret; allowed: a plain value, because the fleet is "
-                    f"proved at preview; fix: write it out; a kubeconfig goes into {KUBECONFIGS}",
+                    f"proved at preview; fix: write the value; pass a kubeconfig as {KUBECONFIGS}",
                 )
             self.outputs[place] = pulumi.Output.from_input(cast("pulumi.Input[str]", value))
             return {"stack": THIS_PROGRAM, "output": place}

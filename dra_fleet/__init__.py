@@ -65,11 +65,11 @@ def __dir__() -> list[str]:
 
 
 class _Checkout:
-    """Finds the modules of a checkout's folders under the names that they have once they are installed."""
+    """Finder of the modules of a checkout's folders under their installed names."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The module that stands beside the package."""
+        """Return the module beside the package."""
         del path, target
         package, _, plain = name.partition(".")
         if package != __name__ or plain.partition(".")[0] not in _OUTSIDE:
@@ -79,19 +79,19 @@ class _Checkout:
 
 
 class _Alias:
-    """Loads a module by taking the one of another name: its classes are there once."""
+    """Loader that returns the module of another name."""
 
     def __init__(self, name: str) -> None:
         self._module = import_module(name)
         self._spec = self._module.__spec__
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module itself."""
+        """Return the module itself."""
         del spec
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It ran when it was imported; it keeps its own name."""
+        """Restore the name of the module, which ran when it was imported."""
         module.__spec__ = self._spec
 
 

@@ -10,13 +10,13 @@ import yaml
 PROJECT = Path(__file__).resolve().parents[1]
 _TABLE = PROJECT / "tests" / "truth.yaml"
 _HEAD = """
-# Behaviours held to the real thing
+# Behaviours verified against upstream sources
 
-What the program, the proof, `check` and the rehearsal say is what real clusters do. Each line is a test,
-whose name is the behaviour. `make generate` makes this page from `tests/truth.yaml`.
+Each line is a test that compares the program, the proof, `check` or the rehearsal with an upstream
+source. The name of the test is the behaviour. `make generate` makes this page from `tests/truth.yaml`.
 
 """
-_COLUMNS = "| Behaviour | Where it is real | How it is held |\n|---|---|---|\n"
+_COLUMNS = "| Behaviour | Source | Verified against |\n|---|---|---|\n"
 
 
 def text() -> str:
@@ -30,7 +30,9 @@ def text() -> str:
     for group in groups:
         parts.append(f"## {group['about']}\n\n{_COLUMNS}")
         for entry in group["behaviours"]:
-            parts += [f"| {_name(test)} | {entry['where']} | {entry['held']} |\n" for test in entry["tests"]]
+            parts += [
+                f"| {_name(test)} | {entry['where']} | {entry['against']} |\n" for test in entry["tests"]
+            ]
         parts.append("\n")
     return "".join(parts).rstrip("\n") + "\n"
 
@@ -41,7 +43,7 @@ def _name(test: str) -> str:
     tree = ast.parse((PROJECT / "tests" / file).read_text(encoding="utf-8"))
     defined = {item.name for item in tree.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
     if name not in defined:
-        msg = f"tests/truth.yaml: {test} is no test; rename it there as in its file"
+        msg = f"tests/truth.yaml: {test} is not a test; rename it there as in its file"
         raise ValueError(msg)
     words = name.removeprefix("test_").replace("_s_", "'s ").replace("_", " ")
     return f"[{words}](../tests/{file})"

@@ -1,6 +1,6 @@
 """Finds the system's Chromium, which the tests of the review's page drive; installs it with apt where it may.
 
-`python scripts/browser.py` installs it as root, or with a sudo that asks for no password. Elsewhere it says
+`python scripts/browser.py` installs it as root, or with a sudo that requests no password. Elsewhere it says
 what to do, and those tests are skipped with a reason. It never fails: a page can be tested without a browser
 in all but what a browser shows. Standard library only.
 """

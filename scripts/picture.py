@@ -17,7 +17,7 @@ from rich.text import Text
 
 WIDTH = 110
 FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-"""Rich asks the network for a font; a picture here asks for nothing."""
+"""Rich asks the network for a font; a picture here requests nothing."""
 
 
 def record(command: list[str]) -> str:

@@ -58,7 +58,7 @@ NEWEST: Final = "0.5.0"
 """The chart version whose machines and layouts are taken."""
 AT_ONCE: Final = 2
 FIGURES: Final = re.compile(r"nvidia\.com/(gpu|mig-[\w.]+)\.(memory|multiprocessors|engines\.\w+)")
-"""Of partitions, where no public source reports them; the simulated NVML makes them up then."""
+"""Labels of partitions without public figures, for which the simulated NVML uses invented ones."""
 CONTROLLER: Final = {
     "vendor": "0x10de\n",
     "device": "0x0000\n",

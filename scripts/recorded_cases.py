@@ -97,7 +97,7 @@ def cases(version: str) -> Iterator[Case]:
 
 
 def _layouts(machine: Machine, laid_out: set[str]) -> list[Layout]:
-    """As many partitions of the smallest profile as go; on a model's first machine of each profile."""
+    """Return the layouts of a machine: the smallest profile, on a model's first machine all profiles."""
     model = nvidia_facts.gpus()[machine.gpu or ""]
     if model.mig is None or machine.gpu_fraction is not None:
         return []

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FOLDER: Final = Path(__file__).resolve().parents[1] / "tests" / "data" / "recorded-slices"
 GPUS: Final = "gpu.nvidia.com"
 MINOR: Final = "1.36"
-"""Of the cluster for which is predicted; the gates of all modes are on there."""
+"""Version of the predicted cluster; the gates of all modes are on there."""
 
 Object = dict[str, Any]
 

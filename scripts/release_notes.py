@@ -23,9 +23,9 @@ def notes(text: str, version: str) -> str:
         rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
     )
     if found is None:
-        sys.exit(f"CHANGELOG.md has no section {heading!r}; write it over what the version brings")
+        sys.exit(f"CHANGELOG.md has no section {heading!r}; add it above its changes")
     if not found[1].strip():
-        sys.exit(f"CHANGELOG.md says nothing of {version}; write what it brings below {heading!r}")
+        sys.exit(f"CHANGELOG.md has no text for {version}; write its changes below {heading!r}")
     return found[1].strip() + "\n"
 
 

@@ -64,7 +64,7 @@ _ANY: Final = "any"
 """The class of drivers whose charts install none."""
 _WHOLE: Final = "exclusive"
 _HERE: Final = "on cluster lab: "
-_TITLE: Final = """# What is supported
+_TITLE: Final = """# Supported features
 
 Each cell is made by `make generate`, none by hand. A link names the example in which pods of that
 platform, driver, way of sharing and minor are allocated on a rehearsed cluster;
@@ -146,10 +146,10 @@ def page() -> str:
         [
             _TITLE + lines[0],
             *lines[1:],
-            "\n## Why it is refused\n",
+            "\n## Reasons for rejection\n",
             *reported,
             "\n## Published, and only as described\n",
-            "Stack files describe these drivers, their charts and their devices; who asks for one by name",
+            "Stack files describe these drivers, their charts and their devices; who requests one by name",
             "alone gets a message with the lines to write ([stack.md](stack.md)).\n",
             *beside,
             "",

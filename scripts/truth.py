@@ -24,20 +24,20 @@ MODES: Final = (EXCLUSIVE, STATIC, DYNAMIC, SHARES)
 EQUAL, DIFFERS, NOT_COMPARABLE = "equal", "differs", "not comparable"
 
 _INTRODUCTION: Final = """\
-# How true the predictions are
+# Accuracy of the predictions
 
 Made by `make generate` from the recordings in `tests/data/recorded-slices`, which `make record` makes:
 NVIDIA's own `gpu-kubelet-plugin`, built from its Go module, runs as a plain process over a library that
-replaces NVML and shows it each machine of the catalogue. What it then publishes is held to what the
-proof predicts, attribute by attribute.
+replaces NVML and shows it each machine of the catalogue. The published ResourceSlices are compared with the
+prediction, attribute by attribute.
 
 - What the driver does with what it reads is real; what it reads is the catalogue's. A value that no public
   source reports is `unknown` in a prediction and equals every other; the library makes it up.
 - The driver publishes whole GPUs and the partitions of a layout in another order after each start (it ranges
   over a Go map), so devices are compared by name.
 - The name of a partition holds its profile's id; where that is not public (A30, RTX PRO) it is not compared.
-- With DynamicMIG a prediction omits the counters of figures that are not public, and has one of its own
-  for the engines of which a GPU has one set; neither is compared.
+- With DynamicMIG a prediction omits the counters of figures that are not public, and adds a counter
+  for the engines of which a GPU has one set. Neither is compared.
 - Version 0.4.1 reads PCIe roots from the recording machine, so they are compared from 0.5.0 on.
 - Machines whose GPUs a driver cannot distinguish are in one row; `-` is what they do not have, or no layout
   of theirs is public.
@@ -88,8 +88,8 @@ def _answers() -> list[str]:
         "## Prepared claims",
         "",
         "The driver is asked to prepare claims with right and wrong opaque parameters, for GPUs and for",
-        "partitions, with and without the gates of sharing. Its answers are held to the simulated ones, word",
-        "for word.",
+        "partitions, with and without the gates of sharing. Its answers are compared with",
+        "the simulated ones, word for word.",
         "MPS that it accepts is omitted: it takes a daemon of NVIDIA's, which is not there.",
         "",
     ]

@@ -31,8 +31,11 @@ JOB_HOOK: Final = "dra-fleet: keep running Jobs"
 ACCEPT: Final = "replacement"
 """The key under `accept` of a workload."""
 KUBECONFIG_SECONDS: Final = 5.0
-"""How long to wait for the kubeconfig of a cluster. It has no value until the cluster is replaced, and the
-engine replaces the cluster only after it has deleted the cluster's releases."""
+"""Seconds to wait for the kubeconfig of a cluster.
+
+It has no value until the cluster is replaced, and the engine replaces the cluster only after it has deleted
+the cluster's releases.
+"""
 _DESTROY: Final = {"destroy", "down", "dn"}
 _SWITCHES: Final = {"--non-interactive", "--emoji", "-e", "--logtostderr", "--logflow"}
 _WITH_VALUE: Final = {"--cwd", "-C", "--color", "--verbose", "-v"}

@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out all other tests where the files are written."""
+    """Deselect all other tests if the files are written."""
     if config.getoption(_WRITE):
         items[:] = [item for item in items if _FIXTURES & {*getattr(item, "fixturenames", ())}]
 

@@ -1,4 +1,4 @@
-"""Where the values of plain data stand."""
+"""Paths of the values of plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells at the end of a run how often the proof was compared with Kubernetes and drivers. A plugin.
+"""Report at the end of a run how often the proof was compared with Kubernetes and drivers. A pytest plugin.
 
 Workers of pytest-xdist hand their counts to the process that started them.
 """

@@ -21,7 +21,7 @@ ALLOWED_SKIPS = frozenset(
 
 
 def in_continuous_integration() -> bool:
-    """Whether skips are held to the list."""
+    """Return True if skips are compared with the list."""
     return os.environ.get("CI") == "true"
 
 
@@ -53,4 +53,4 @@ def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     if reason.removeprefix("Skipped: ") not in ALLOWED_SKIPS:
         report.outcome = "failed"
-        report.longrepr = f"{reason!r} is no reason that tests/skip_policy.py allows a skip for"
+        report.longrepr = f"{reason!r} is not a reason that tests/skip_policy.py allows a skip for"

@@ -1,4 +1,4 @@
-"""What a repository's visitors and bots read is valid, and no link of a page leads nowhere."""
+"""Files for visitors and bots are valid, and every link of a page has a target."""
 
 from __future__ import annotations
 

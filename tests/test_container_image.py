@@ -1,4 +1,4 @@
-"""The image and the devcontainer carry what the project asks for, of the versions that it pins elsewhere."""
+"""The image and the devcontainer carry what the project requests, of the versions that it pins elsewhere."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ GATES = sorted({*FILES} - {"scheduled.yml"})
 
 
 def lint(name: str, text: str, folder: Path) -> tuple[int, str]:
-    """Judge a pipeline by the public schema of its system."""
+    """Validate a pipeline against the public schema of its system."""
     file = folder / name
     if name.startswith("azure"):  # every value is text to Azure, and to its schema
         shown = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes texts only
@@ -106,7 +106,7 @@ def test_a_misspelt_key_is_found(name: str, tmp_path: Path) -> None:
 
 
 def github_problems(text: str) -> list[str]:
-    """What GitHub's own linter finds, each as `line:column: text`; only that linter, nothing else on PATH."""
+    """Return the problems of GitHub's linter, each as `line:column: text`. Nothing else is on PATH."""
     command = [str(actionlint()), "-no-color", "-oneline", "-shellcheck=", "-pyflakes=", "-"]
     result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert result.returncode in {0, 1}, result.stderr

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-LINKS = re.findall(r"\]\(([^)]+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
+LINKS = re.findall(r"\]\((?!https:)([^)]+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
 
 
 def test_index_lists_every_example_and_folder() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).resolve().parents[1]
 PROGRAM = ("dra_fleet", "components", "stacks", "policies")
 BUILT_HERE = {"alibabacloud-tea": "Python alone in its sdist, the same on every system; tests alone need it"}
-"""Packages without a wheel for some platform, and why that is no obstacle there."""
+"""Packages without a wheel for some platform, and why that is not an obstacle there."""
 
 ONLY_LINUX = re.compile(
     r"""["'](/(proc|sys|dev/shm|run)["'/]|(unshare|nsenter|setpriv|prlimit|mount)["'])|\bmount --"""
@@ -31,7 +31,7 @@ WITH_ANOTHER_BRANCH = {
     "dra_fleet/rehearsal/agent/own/programs.py": "without_mount_namespaces_a_driver_runs_as_it_is",
     "dra_fleet/rehearsal/agent/own/sockets.py": "without_proc_a_socket_is_reached_by_its_own_path",
 }
-"""What this machine is asked for where it has it, and the test of what happens where it has not."""
+"""Features of this machine that are used if present, and the test of the branch without them."""
 SYSTEM = re.compile(
     r"^ *(?:import|from) (?:asyncio|fcntl|mmap|multiprocessing|os|psutil|resource|select|signal|socket|"
     r"subprocess|time)\b",
@@ -64,7 +64,7 @@ def modules() -> Iterator[tuple[str, str]]:
             yield file.relative_to(PROJECT).as_posix(), file.read_text(encoding="utf-8")
 
 
-def test_what_only_linux_has_is_asked_for_where_another_branch_is_tested() -> None:
+def test_linux_only_features_are_used_only_behind_a_test() -> None:
     asking = {path for path, text in modules() if ONLY_LINUX.search(text) and not path.startswith(OF_A_NODE)}
     assert asking == set(WITH_ANOTHER_BRANCH)
     tests = (PROJECT / "tests" / "rehearsal" / "test_other_systems.py").read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ def test_a_pipeline_applies_the_plan_of_the_review_after_someone_approved(name: 
 
 
 @pytest.mark.parametrize("name", [*FILES, "action.yml"])
-def test_a_pipeline_proves_what_comes_from_a_fork_and_neither_reviews_nor_applies_it(name: str) -> None:
+def test_a_pipeline_proves_a_fork_s_change_and_neither_reviews_nor_applies_it(name: str) -> None:
     text = (ROOT if name == "action.yml" else PIPELINES).joinpath(name).read_text(encoding="utf-8")
     if name == "github-actions.yml":
         assert text.count("if: env.FORK != 'true'") == 4
@@ -99,7 +99,7 @@ def test_no_name_that_a_pull_request_chooses_is_read_as_a_command(name: str) -> 
 
 
 def scripts_of(shown: object) -> list[str]:
-    """What a shell runs, wherever it stands in a pipeline."""
+    """Return the shell commands of a pipeline."""
     if isinstance(shown, list):
         return [script for item in cast("list[object]", shown) for script in scripts_of(item)]
     if not isinstance(shown, dict):
@@ -135,7 +135,7 @@ LOGINS = {
         "GOOGLE_APPLICATION_CREDENTIALS", "ALIBABA_CLOUD_OIDC_TOKEN_FILE",
     ),
 }  # fmt: skip
-"""How each pipeline logs in to Azure (az, and the engine), AWS, Google Cloud and Alibaba Cloud."""
+"""Login of each pipeline to Azure (az, and the engine), AWS, Google Cloud and Alibaba Cloud."""
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -26,7 +26,7 @@ def program(name: str) -> str:
 
 
 def files(*patterns: str) -> list[Path]:
-    """What is committed or would be."""
+    """Return the files that are or would be committed."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listed = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
     return [path for name in listed.split("\0") if name and (path := PROJECT / name).is_file()]
@@ -72,7 +72,7 @@ def test_go_files_are_formatted_and_pinned_to_public_modules() -> None:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Versions by distribution; a line that is no plain pin stands for itself."""
+    """Versions by distribution; a line that is not a plain pin stands for itself."""
     found: dict[str, str] = {}
     for line in (PROJECT / name).read_text(encoding="utf-8").splitlines():
         pin = re.fullmatch(r"([\w.-]+)(?:\[[\w,-]+\])?==([\w.]+)(?:\s+#.*)?", line)

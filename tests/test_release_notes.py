@@ -14,7 +14,7 @@ TEXT = """# Changelog
 
 ## Unreleased
 
-- what comes
+- the next change
 
 ## 0.2.0 - 2027-01-31
 
@@ -45,17 +45,17 @@ def test_the_notes_of_a_version_are_its_section(version: str, said: str) -> None
         (
             TEXT,
             "0.3.0",
-            "CHANGELOG.md has no section '## 0.3.0 - YEAR-MONTH-DAY'; write it over what the version brings",
+            "CHANGELOG.md has no section '## 0.3.0 - YEAR-MONTH-DAY'; add it above its changes",
         ),
         (
             TEXT.replace("2026-12-24", "not released yet"),
             "0.1.0",
-            "CHANGELOG.md has no section '## 0.1.0 - YEAR-MONTH-DAY'; write it over what the version brings",
+            "CHANGELOG.md has no section '## 0.1.0 - YEAR-MONTH-DAY'; add it above its changes",
         ),
         (
             TEXT,
             "0.0.1",
-            "CHANGELOG.md says nothing of 0.0.1; write what it brings below '## 0.0.1 - YEAR-MONTH-DAY'",
+            "CHANGELOG.md has no text for 0.0.1; write its changes below '## 0.0.1 - YEAR-MONTH-DAY'",
         ),
     ],
 )

@@ -23,7 +23,7 @@ THEIRS = "404.html"
 
 
 class Links(HTMLParser):
-    """What a page links to, and what can be linked to on it."""
+    """Links of a page, and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

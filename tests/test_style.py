@@ -28,6 +28,14 @@ WORDS = re.compile(
     r"|world|rooms?|house|oracles?|meanwhile|wanted)\b",
     re.IGNORECASE,
 )
+CLAUSES = re.compile(
+    r'(?:"""|^#+ |def test_)(?:what|who|whose|where|whether|which|whatever|whoever|wherever)(?:\b|_)',
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Docstrings, headings and names of tests that begin with a relative clause."""
+CODE = re.compile(r"```.*?```|`[^`\n]*`|<!--.*?-->", re.DOTALL)
+MOST_SEMICOLONS = 3 / 1000
+"""In a word of a page."""
 
 
 def room(path: str) -> str:
@@ -53,11 +61,13 @@ def replaced_words(text: str) -> int:
 
 
 def counted() -> dict[str, dict[str, int]]:
-    """Count by room the replaced words and the docstrings that do not begin with an imperative (D401)."""
-    words, docstrings = Counter[str](), Counter[str]()
+    """Count by room the replaced words, relative clauses and docstrings without an imperative (D401)."""
+    words, clauses, docstrings = Counter[str](), Counter[str](), Counter[str]()
     for name in committed("*.py", "*.md"):
         if name != "tests/test_style.py" and "/golden/" not in name:
-            words[room(name)] += replaced_words((PROJECT / name).read_text(encoding="utf-8"))
+            text = (PROJECT / name).read_text(encoding="utf-8")
+            words[room(name)] += replaced_words(text)
+            clauses[room(name)] += len(CLAUSES.findall(text))
     ruff = [str(Path(sys.executable).with_name("ruff")), "check", "--isolated", "--select", "D401"]
     found = subprocess.run(
         [*ruff, "--output-format", "json", "."], cwd=PROJECT, capture_output=True, text=True, check=False
@@ -66,14 +76,14 @@ def counted() -> dict[str, dict[str, int]]:
         name = str(Path(finding["filename"]).relative_to(PROJECT))
         docstrings[room(name)] += not name.startswith("tests/")
     return {
-        "words": {name: words[name] for name in sorted(words) if words[name]},
-        "docstrings": {name: docstrings[name] for name in sorted(docstrings) if docstrings[name]},
+        kind: {name: counts[name] for name in sorted(counts) if counts[name]}
+        for kind, counts in {"words": words, "clauses": clauses, "docstrings": docstrings}.items()
     }
 
 
 @pytest.mark.checks
-@pytest.mark.parametrize("kind", ["words", "docstrings"])
-def test_no_room_gains_private_english(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["words", "clauses", "docstrings"])
+def test_no_package_gains_private_english(kind: str) -> None:
     allowed = yaml.safe_load(BASELINE.read_text(encoding="utf-8"))[kind]
     grown = {
         name: f"{count}, at most {allowed.get(name, 0)}"
@@ -81,6 +91,12 @@ def test_no_room_gains_private_english(kind: str) -> None:
         if count > allowed.get(name, 0)
     }
     assert grown == {}, f"see {PAGE!r} in CONTRIBUTING.md"
+
+
+@pytest.mark.parametrize("name", committed("*.md", ":!tests/golden"))
+def test_a_page_has_few_semicolons(name: str) -> None:
+    text = (PROJECT / name).read_text(encoding="utf-8")
+    assert CODE.sub("", text).count(";") <= max(1, len(text.split()) * MOST_SEMICOLONS)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +117,7 @@ def main() -> None:
     if BASELINE.exists():
         old = yaml.safe_load(BASELINE.read_text(encoding="utf-8"))
         for kind, rooms in new.items():
-            before, after = sum(old[kind].values()), sum(rooms.values())
+            before, after = sum(old.get(kind, rooms).values()), sum(rooms.values())
             if after > before:
                 raise SystemExit(f"{kind}: {after} in all, at most {before}")
     BASELINE.write_text(yaml.safe_dump(new, sort_keys=False), encoding="utf-8")

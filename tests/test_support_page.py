@@ -6,22 +6,22 @@ import pytest
 
 from dra_fleet import drivers
 from scripts.support import Way, allocated, asks, outcome
-from tests.engine.test_examples import CHECKED_AT_LENGTH, HELD
+from tests.engine.test_examples import ALLOCATED, CHECKED_AT_LENGTH
 
 pytestmark = pytest.mark.slow
 
 NEEDS = "needs the cluster's feature gate {}, which is off in Kubernetes 1.35"
-NO_VERSION = "is no minor of which a version of ACK was known on 2026-11-21"
+NO_VERSION = "is not a Kubernetes version that ACK offered on 2026-11-21"
 
 
-def test_what_it_calls_allocated_is_rehearsed_by_a_test() -> None:
-    assert set(allocated().values()) <= {*HELD, *CHECKED_AT_LENGTH}
-    assert allocated()[Way("aks", "nvidia", "vgpu", "1.35")] == "s01-aks-vgpu"
-    assert allocated()[Way("existing", "dracpu", "shares", "1.36")] == "s16-network-cards"
+def test_allocated_entries_are_rehearsed_by_a_test() -> None:
+    assert set(allocated().values()) <= {*ALLOCATED, *CHECKED_AT_LENGTH}
+    assert allocated()[Way("aks", "nvidia", "vgpu", "1.35")] == "aks-vgpu"
+    assert allocated()[Way("existing", "dracpu", "shares", "1.36")] == "network-cards"
 
 
 @pytest.mark.parametrize("way", allocated(), ids="-".join)
-def test_what_is_allocated_is_not_refused_elsewhere_on_its_platform(way: Way) -> None:
+def test_allocated_entries_are_not_rejected_elsewhere_on_their_platform(way: Way) -> None:
     assert outcome(way) == ("guaranteed", "")
 
 

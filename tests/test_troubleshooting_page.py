@@ -1,4 +1,4 @@
-"""What the page of messages quotes is what the program says."""
+"""The page of messages quotes the program's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pytest-xdist's workers share out, and that nothing of a run is lost on the way."""
+"""Distribution of the tests among pytest-xdist's workers, without losses."""
 
 from __future__ import annotations
 

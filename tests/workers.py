@@ -1,7 +1,7 @@
-"""How pytest-xdist's workers share out the tests, and how often they look for garbage. A pytest plugin.
+"""Distribution of the tests among pytest-xdist's workers, and their garbage collection. A pytest plugin.
 
 A file's tests stay together, because they share rehearsals and clusters. The files that take longest begin
-first, so that no worker comes to one of them when the others are done.
+first, so that no worker starts one of them when the others are done.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays."""
+    """Keep the objects that are loaded by now."""
     gc.freeze()
 
 
@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def unit(nodeid: str) -> str:
-    """What a test cannot be parted from: its folder, its file, or nothing but itself."""
+    """Return the unit that a test must stay with: its folder, its file, or itself."""
     file = _file(nodeid)
     if file in APART:
         return nodeid

@@ -40,7 +40,7 @@ def earlier(commit: str) -> Generator[tuple[Path, Mapping[str, str]]]:
         commit: one whose tools were all built from Go modules.
 
     Raises:
-        NoEarlierError: it is not in this clone, cannot be set up, or asks for a tool that is not built here.
+        NoEarlierError: it is not in this clone, cannot be set up, or requests a tool that is not built here.
     """
     with TemporaryDirectory(prefix="dra-fleet-bench-") as place:
         folder, cache = Path(place, commit), Path(place, "cache")

@@ -28,7 +28,7 @@ SMALL: Final = 30
 """Objects of the stack with which the cluster is started."""
 _ROUNDS: Final = 3
 _OBJECTS: Final = 1500
-"""In all rounds of one size, more or less: the largest are measured once."""
+"""Approximate number of objects in all rounds of one size: the largest are measured once."""
 _PROJECT_FILE: Final = f"""\
 name: dra-fleet
 main: {PROJECT}
@@ -36,7 +36,7 @@ runtime: {{name: python, options: {{virtualenv: {PROJECT / ".venv"}}}}}
 """
 """Our program as a project elsewhere, so that the engine writes nothing into this one."""
 _OF_ONE_PROJECT: Final = ("PULUMI_OPTION_CWD", "PULUMI_STACK")
-"""With these the rehearsed shell leads the engine to the rehearsed stack; a twin has its own project."""
+"""Variables that lead the engine to the rehearsed stack; a twin has its own project."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class RehearsedCluster:
         # Elsewhere, because what this process needs at most counts as its children's.
         with ProcessPoolExecutor(1) as elsewhere:
             elsewhere.submit(write_flat, bare, file).result()
-        mine = self.stack(self.folder, f"ours{objects}", ["--config-file", str(file)])
+        mine = self.stack(self.folder, f"fleet{objects}", ["--config-file", str(file)])
         return mine, self.stack(bare, f"flat{objects}", [])
 
     def components(self, objects: int) -> Twin:
@@ -150,8 +150,8 @@ def print_costs(
     for (mine, theirs), goal in goals.items():
         ratio = f"{name}, {mine} / {theirs}"
         print_beside_goal(ratio, medians[mine].wall / medians[theirs].wall, goal)
-        processors = medians[mine].processor / medians[theirs].processor
-        print_beside_goal(f"{ratio}, CPU time", processors, goal)
+        cpu_ratio = medians[mine].processor / medians[theirs].processor
+        print_beside_goal(f"{ratio}, CPU time", cpu_ratio, goal)
 
 
 def print_growth(name: str, walls: Mapping[int, float]) -> None:

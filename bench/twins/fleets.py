@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NODES: Final = 4
 CLUSTER: Final = "lab"
 _SALT: Final = "v1:IiWJwkzHM+0=:v1:kz/6fqX9QNkwAKQl:8HkU5a3ywBUO/ZjlcIeSADPy0g8NOA=="
-"""Of the public passphrase "rehearsal", which encrypts nothing here."""
+"""Salt of the public passphrase "rehearsal", which encrypts nothing here."""
 _ALONE: Final = 3
 """Two namespaces and the driver's release."""
 _LABEL: Final = {"example.com/pool": "h100"}

@@ -52,4 +52,4 @@ def read_measured(line: str) -> Measured | None:
     if not name or line.startswith(" "):
         return None
     found = beside.groupdict() if beside else {}
-    return Measured(name=name, value=value, goal=found.get("goal", ""), checked=found.get("judged", ""))
+    return Measured(name=name, value=value, goal=found.get("goal", ""), checked=found.get("checked", ""))

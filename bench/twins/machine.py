@@ -11,7 +11,7 @@ import psutil
 
 def describe() -> str:
     """CPUs, memory, kernel, Python, and the load of the last minute."""
-    processors, memory = len(psutil.Process().cpu_affinity() or ()), psutil.virtual_memory().total / 2**30
+    cores, memory = len(psutil.Process().cpu_affinity() or ()), psutil.virtual_memory().total / 2**30
     models = [
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -19,7 +19,7 @@ def describe() -> str:
     ]
     return ", ".join(
         (
-            f"{processors} cores ({models[0] if models else platform.machine()})",
+            f"{cores} cores ({models[0] if models else platform.machine()})",
             f"{memory:.0f} GiB",
             f"{platform.system()} {platform.release()}",
             f"Python {platform.python_version()}",

@@ -265,7 +265,7 @@ def _replaced_with(cluster: ClusterMade) -> tuple[pulumi.Input[bool], pulumi.Res
     Before the engine deletes a cluster to make it again, it asks every provider what it would do if the
     settings that come from the cluster were others, and deletes first what has to go along, in order. The
     kubeconfig is no such setting here: it changes with an address or a login too. Nor is `clusterIdentifier`:
-    a provider that asks for its own replacement is closed by the engine, which then has none to delete with.
+    a provider that requests its own replacement is closed by the engine, which then has none to delete with.
     It is one whose value never changes.
     https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/deploy/providers/registry.go
 

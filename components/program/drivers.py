@@ -25,7 +25,7 @@ def _chart(
     namespace: pulumi.Input[str] | None,
     **further: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Return the settings of a chart; a namespace that is an Output is no setting."""
+    """Return the settings of a chart; a namespace that is an Output is not a setting."""
     own = {"namespace": namespace} if isinstance(namespace, str) else {}
     return {"version": plain(component, "version", version), **settings_of(component, further), **own}
 

@@ -42,7 +42,7 @@ _NOTHING: Final[Mapping[str, set[str]]] = {}
 _PATH: Final = re.compile(rf"^{re.escape(KEY)}\.(\S+?): ")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _KEY: Final = re.compile(r"\b[a-z]+[A-Z]\w*")
-_NAME: Final = re.compile(r"must be a DNS |is no DRA driver")
+_NAME: Final = re.compile(r"must be a DNS |is not a known DRA driver")
 """Errors about the name of a part."""
 
 _VERBATIM: Final = re.compile(r"(^|\.)(values|parameters|cel|selectors)\b")

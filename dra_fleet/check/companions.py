@@ -149,7 +149,7 @@ def _check_domain(item: FileObject, declared: set[tuple[str, str]], cluster: Clu
         item.subject.error(
             *_TEMPLATE,
             rule="compute-domain",
-            what="is made by the driver's controller, and the files declare a template of that name too",
+            what="is created by the driver's controller, and the files also declare a template of that name",
             got=str(name),
             fix="remove the ResourceClaimTemplate",
         )

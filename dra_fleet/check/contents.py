@@ -98,7 +98,7 @@ def _torn(name: str, item: Torn) -> FileFinding:
         object="",
         path="",
         rule="not-rendered",
-        what="is a template that no one rendered, and was not checked",
+        what="is a template that was not rendered, and was not checked",
         fix=RENDER[mark[0][0]],
     )
 

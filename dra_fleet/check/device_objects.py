@@ -49,7 +49,7 @@ class ClassRequest:
 
     @property
     def result_name(self) -> str:
-        """As in a claim's allocation: request, or request/alternative."""
+        """Return the name in a claim's allocation: request, or request/alternative."""
         return f"{self.name}/{self.value.get('name', '')}" if self.is_alternative else self.name
 
 

@@ -160,7 +160,7 @@ def _unknown(name: str, line: int, rule: str, known: Collection[str]) -> FileFin
         object="",
         path="",
         rule="unknown-rule",
-        what="omits a rule that does not exist",
+        what="names a rule that does not exist",
         got=rule,
         allowed=choices(rule, known),
         fix=mistyped(rule, known),

@@ -47,8 +47,8 @@ def report_unknown_class(subject: Subject, path: Path, name: str, known: Collect
         subject.warning(
             *path,
             rule="class-not-judged",
-            what="cannot be checked: it is no class of the stack, its drivers or the files; another driver "
-            "may install it",
+            what="cannot be checked: it is not a class of the stack, its drivers or the files; another "
+            "driver may install it",
             got=name,
             fix=mistyped(name, similar) or "check its DeviceClass together with this file",
         )
@@ -64,7 +64,7 @@ def report_unknown_class(subject: Subject, path: Path, name: str, known: Collect
 
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""Before the name of any class it makes the name of an extended resource."""
+"""Prefix that makes an extended resource of the name of any class."""
 
 _GATE = "DRAExtendedResource"
 
@@ -155,7 +155,7 @@ class ExtendedResources:
                 pod.resource.subject.error(
                     *items[0].path,
                     rule="not-enough-devices",
-                    what=f"asks for {requested} devices "
+                    what=f"requests {requested} devices "
                     f"{'of class' if items[0].class_name else 'by'} {name} on "
                     f"one node, where at most {max(most.values(), default=0)} match",
                     got=str(items[0].count),
@@ -198,7 +198,7 @@ class ExtendedResources:
             subject.warning(
                 *where,
                 rule="device-plugin",
-                what="asks a device plugin that the stack knows nothing of: no pool is known to offer it",
+                what="requests a resource of an unknown device plugin: no pool is known to offer it",
                 got=str(count),
                 fix="install that plugin's driver on nodes of the cluster, or remove it",
             )

@@ -58,7 +58,7 @@ def check_heads(objects: Iterable[FileObject]) -> None:
                 "metadata",
                 "name",
                 rule="object-twice",
-                what="the file has this object twice with different specs; the last one applied stays",
+                what="the file has this object twice with different specs; the last applied object stays",
                 got=item.name,
                 fix="choose another name, or remove one",
             )

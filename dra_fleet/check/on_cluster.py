@@ -246,7 +246,7 @@ def _grants_admin_access(
         claim.subject.warning(
             *path,
             rule="admin-access",
-            what=f"is refused unless namespace {namespace or '(whichever it is applied to)'} "
+            what=f"is rejected unless namespace {namespace or '(whichever it is applied to)'} "
             f"carries the label "
             f"{_LABEL}=true, which neither the stack nor the files report",
             fix="check the Namespace together with this file",
@@ -255,7 +255,7 @@ def _grants_admin_access(
         claim.subject.error(
             *path,
             rule="admin-access",
-            what=f"is refused: namespace {namespace} has no label {_LABEL}=true",
+            what=f"is rejected: namespace {namespace} has no label {_LABEL}=true",
             got=str(labels[namespace].get(_LABEL, "")),
             allowed='"true"',
             fix=f'label the namespace {_LABEL}: "true"',

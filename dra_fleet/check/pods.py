@@ -106,7 +106,7 @@ def check_claims(pod: Pod, references: References) -> None:
             *pod.path,
             *("resources", "claims"),
             rule="container-claim",
-            what="the API server refuses claims in the resources of a pod; containers name them",
+            what="the API server rejects claims in the resources of a pod; write them in containers",
             fix="move them to resources.claims of the containers",
         )
     used = _check_taken(pod, names, references)
@@ -126,7 +126,7 @@ def check_claims(pod: Pod, references: References) -> None:
             *pod.path,
             "nodeName",
             rule="node-name",
-            what="goes past the scheduler, which alone allocates claims; the pod would never start",
+            what="bypasses the scheduler, which allocates claims; the pod would never start",
             got=str(pod.spec["nodeName"]),
             fix="use nodeSelector instead",
         )
@@ -305,7 +305,7 @@ def _check_request(pod: Pod, path: Path, request: str, key: Key | None, referenc
         subject.error(
             *path,
             rule="container-claim",
-            what=f"is no request of claim {claim.name}",
+            what=f"is not a request of claim {claim.name}",
             got=request,
             allowed=", ".join(sorted(claim.requests)),
             fix=mistyped(request, claim.requests),
@@ -322,7 +322,7 @@ def _check_copies(pod: Pod) -> None:
     where = path or pod.path
     if copies is not None and copies > _MOST_CONSUMERS:
         what = (
-            f"a claim serves at most {_MOST_CONSUMERS} pods, this asks for {copies} of claim {shared[0][1]}"
+            f"a claim serves at most {_MOST_CONSUMERS} pods, this requests {copies} of claim {shared[0][1]}"
         )
         pod.resource.subject.error(*where, rule="claim-shared", what=what, fix=f"use {_TEMPLATE}")
         return

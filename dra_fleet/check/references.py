@@ -66,8 +66,8 @@ class References:
         if not known:
             other = next((claim for claim in self.claims if claim.name == name), None)
             if other is not None:
-                return Wrong(what=f"is no {kind}; {name} is a {other.kind}")
-            return Wrong(what=f"is no {kind} of the stack or of the files checked")
+                return Wrong(what=f"is not a {kind}; {name} is a {other.kind}")
+            return Wrong(what=f"is not a {kind} of the stack or of the files checked")
         if all(claim.generated for claim in known):
             return Wrong(
                 what="is a template of the stack whose name gets a suffix with every change",

@@ -87,7 +87,7 @@ def _resources(document: Document, value: object, base: Path, found: Found) -> l
     if not isinstance(api_version, str) or not isinstance(kind, str):
         Subject(document=document, base=base, name="", found=found).error(
             rule="no-object",
-            what="is no Kubernetes object: apiVersion and kind are required",
+            what="is not a Kubernetes object: apiVersion and kind are required",
             fix="give a chart's values with --values CHART@VERSION=FILE",
         )
         return []
@@ -146,7 +146,7 @@ def check_rendered(resource: FileObject) -> None:
     place, text = next(_left(resource.value, ()), ((), ""))
     if text:
         fix = RENDER.get(text[0], "put a value in its place")
-        what = f"was not rendered: {text} is no value"
+        what = f"was not rendered: {text} is not a value"
         resource.subject.warning(*place, rule="not-rendered", what=what, fix=fix)
 
 

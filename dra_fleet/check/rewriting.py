@@ -77,7 +77,7 @@ _DRIVER = r"""device\.driver\s*==\s*(['"])(?P<driver>[^'"]+)\1"""
 
 @lru_cache(maxsize=4096)
 def corrected(expression: str, cel: DeviceCel) -> str:
-    """As it was meant: two look-ups, the driver's domain, quantities and versions compared as such."""
+    """Return the intended expression: two look-ups, the driver's domain, compared quantities and versions."""
     return _proposal(expression, _meant(expression), cel)
 
 
@@ -121,7 +121,7 @@ def _with_domain(match: re.Match[str], driver: str) -> str:
 
 
 def versions_compared(expression: str, names: frozenset[str], cel: DeviceCel) -> str:
-    """With the version attributes of these names compared as versions."""
+    """Compare the version attributes of these names as versions."""
     return _proposal(expression, _as_versions(expression, names), cel)
 
 
@@ -137,7 +137,7 @@ def _as_versions(expression: str, names: frozenset[str]) -> str:
 
 
 def renamed(expression: str, variable: str, old: tuple[str, str], new: tuple[str, str]) -> str:
-    """With one look-up's domain and id replaced; empty if it is not written the usual way."""
+    """Replace the domain and id of one look-up; return an empty text for unusual spellings."""
     domain, identity = old
     text = (
         rf"""{re.escape(variable)}\s*\[\s*(['"]){re.escape(domain)}\1\s*\]\s*\.\s*{re.escape(identity)}\b"""
@@ -147,12 +147,12 @@ def renamed(expression: str, variable: str, old: tuple[str, str], new: tuple[str
 
 
 def guarded_by_driver(expression: str, driver: str) -> str:
-    """With the driver asked first."""
+    """Add a condition on the driver in front."""
     return f"device.driver == {quoted(driver)} && {_operand(expression)}"
 
 
 def guarded_by_presence(expression: str, variable: str, domain: str, identity: str) -> str:
-    """With the presence of an id asked before its value."""
+    """Add a condition on the presence of an id before its value."""
     guard = f"{quoted(identity)} in {variable}[{quoted(domain)}]"
     parts = split(expression)
     operands = parts.operands if parts.operator == "&&" else [expression.strip()]
@@ -162,7 +162,7 @@ def guarded_by_presence(expression: str, variable: str, domain: str, identity: s
 
 
 def of_type(expression: str, driver: str, kind: str) -> str:
-    """With devices of one type only."""
+    """Add a condition on the type of the device."""
     return f"{_operand(expression)} && device.attributes[{quoted(driver)}].type == {quoted(kind)}"
 
 

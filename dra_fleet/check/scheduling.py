@@ -93,7 +93,7 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) ->
             *pod.path,
             field,
             rule="no-pool-selected",
-            what=f"selects no pool {'that has the devices it asks for' if is_placed else 'of the stack'}",
+            what=f"selects no pool {'that has the devices it requests' if is_placed else 'of the stack'}",
             got=", ".join(f"{key}={value}" for key, value in selector.items()),
             allowed=reported,
         )
@@ -105,7 +105,7 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) ->
                 *pod.path,
                 field,
                 rule="label-unknown",
-                what=f"asks for label {key}, which no pool of the stack is known to carry",
+                what=f"requests label {key}, which no pool of the stack is known to carry",
                 allowed=", ".join(sorted(keys)),
                 fix="put the label on the pool, not on nodes by hand: a new node would lack it",
             )
@@ -171,7 +171,7 @@ def _refusals(written: Mapping[str, Any]) -> Iterator[_Refusal]:
     if operator and operator not in (*_OPERATORS, *_BEHIND_A_GATE):
         yield _Refusal(
             field="operator",
-            what="is refused: is no operator",
+            what="is rejected: it is not an operator",
             got=operator,
             allowed=", ".join(_OPERATORS),
             fix="operator: Exists, or Equal with the taint's value",
@@ -179,7 +179,7 @@ def _refusals(written: Mapping[str, Any]) -> Iterator[_Refusal]:
     elif operator == "Exists" and value:
         yield _Refusal(
             field="value",
-            what="is refused: must be empty with operator Exists",
+            what="is rejected: must be empty with operator Exists",
             got=value,
             allowed="no value",
             fix="leave value out, or write operator: Equal",
@@ -187,7 +187,7 @@ def _refusals(written: Mapping[str, Any]) -> Iterator[_Refusal]:
     elif not written.get("key") and operator != "Exists":
         yield _Refusal(
             field=None,
-            what="is refused: a toleration without a key must have operator Exists",
+            what="is rejected: a toleration without a key must have operator Exists",
             got=operator or _OPERATORS[0],
             allowed="Exists",
             fix="operator: Exists, which tolerates every taint, or name the taint's key",
@@ -195,7 +195,7 @@ def _refusals(written: Mapping[str, Any]) -> Iterator[_Refusal]:
     if effect and effect not in _EFFECTS:
         yield _Refusal(
             field="effect",
-            what="is refused: is no effect",
+            what="is rejected: it is not an effect",
             got=effect,
             allowed=", ".join(_EFFECTS),
             fix="the taint's effect, or none for every effect",
@@ -203,7 +203,7 @@ def _refusals(written: Mapping[str, Any]) -> Iterator[_Refusal]:
     elif written.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield _Refusal(
             field="effect",
-            what="is refused: must be NoExecute where tolerationSeconds is given",
+            what="is rejected: must be NoExecute where tolerationSeconds is given",
             got=effect,
             allowed="NoExecute",
             fix="leave tolerationSeconds out, or write effect: NoExecute",

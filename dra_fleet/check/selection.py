@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers import Driver
     from dra_fleet.kubernetes.cel.program import DeviceCel, Program
 
-    class _Tell(Protocol):
+    class _Report(Protocol):
         def __call__(
             self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
         ) -> None: ...
@@ -45,7 +45,7 @@ def report_part(resource: FileObject, request: ClassRequest, checked: Sequence[C
             *request.path,
             "capacity",
             rule="part-of-device",
-            what="asks for a part, but these devices cannot be shared: the claim holds a whole one of "
+            what="requests a part, but these devices cannot be shared: the claim holds a whole one of "
             f"{counted(whole)}",
             got=", ".join(f"{name}: {amount}" for name, amount in parts.items()),
             fix="ask for a MIG partition, or let the driver share its devices (consumableShares)",
@@ -248,7 +248,7 @@ class ClassSelection:
             resource.subject.error(
                 *all_requests[0].path[:-2],
                 rule="no-common-node",
-                what="asks for devices that no single node has together: "
+                what="requests devices that no single node has together: "
                 + "; ".join(f"{name} only in {', '.join(sorted(found))}" for name, found in by_name.items()),
                 fix="ask for devices of one pool's nodes",
             )
@@ -314,14 +314,14 @@ class ClassSelection:
         requested = count if isinstance(count, int) and request.value.get("allocationMode") != "All" else 1
         return frozenset(pool for pool, number in _per_pool(checked).items() if number >= requested)
 
-    def _report_unmatched(self, report: _Tell, request: ClassRequest, checked: Sequence[Checked]) -> None:
+    def _report_unmatched(self, report: _Report, request: ClassRequest, checked: Sequence[Checked]) -> None:
         matching = [item.device for item in checked if item.verdict.outcome in ("true", "unknown")]
         if matching:
             report(
                 *request.path,
                 "count",
                 rule="not-enough-devices",
-                what=f"asks for {request.value.get('count')} devices of one node, where at most "
+                what=f"requests {request.value.get('count')} devices of one node, where at most "
                 f"{counted(matching)} match",
                 got=str(request.value.get("count")),
                 fix="ask for fewer, or for a pool with larger machines",
@@ -490,7 +490,7 @@ def _warn_foreign(subject: Subject, path: Path, program: Program) -> None:
         *path,
         rule="cel-without-driver",
         what="fails on the devices of any other driver, which aborts the scheduling of every pod that asks; "
-        "nothing asks for the driver first",
+        "nothing requests the driver first",
         got=program.expression,
         fix=rewriting.guarded_by_driver(program.expression, drivers[0])
         if drivers

@@ -122,7 +122,7 @@ def _wrong_literals(
                 else "write 10Gi or 9728Mi"
             )
             proposal = rewriting.corrected(selector.expression, environment)
-            yield f"{function}({text!r}) is a run-time error: that is no {function}", proposal or fix
+            yield f"{function}({text!r}) is a run-time error: that is not a {function}", proposal or fix
 
 
 def attribute_type(access: Access) -> str | None:

@@ -45,7 +45,7 @@ _STRATEGY = "mig.strategy"
 
 
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
-    """No driver's chart of that name and version is known; the message says which are."""
+    """Unknown chart or version; the message lists the known ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ def find_chart(name: str, version: str) -> Chart:
     if not named:
         names = {*(chart_name(chart) for chart in charts), *(operator.chart for operator in operators())}
         raise ChartUnknown(
-            f"chart {name!r} is no known driver's chart; allowed: {choices(name, names)}. "
+            f"chart {name!r} is not the chart of a known driver; allowed: {choices(name, names)}. "
             f"{mistyped(name, names)}"
         )
     entry = version_of((chart.version for chart in named), version.removeprefix("v"))
@@ -133,8 +133,9 @@ def _check_on(
     if not cluster.plan.settings.drivers:
         subject.warning(
             rule="second-driver",
-            what=f"cluster {cluster.plan.name} brings its own DRA drivers (drivers: {{}}): a second driver "
-            f"of the name {chart.driver.facts.driver} on its nodes would replace the slices of the first",
+            what=f"cluster {cluster.plan.name} already has DRA drivers (drivers: {{}}): a second "
+            f"driver with the name {chart.driver.facts.driver} on its nodes would replace the "
+            "ResourceSlices of the first",
             fix="install nothing there, or name the driver under drivers of the cluster",
         )
     release = Release(
@@ -438,7 +439,7 @@ def check_operator_values(
         subject.error(
             *operator.dra.key.split("."),
             rule="second-driver",
-            what="makes the operator install a DRA driver of its own beside the stack's",
+            what="makes the operator install a second DRA driver beside the stack's",
             got="true",
             allowed="false",
             fix="remove it",

@@ -62,7 +62,7 @@ def check(  # noqa: PLR0917 - Typer names them
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="Manifest files, folders or patterns; - reads stdin.",
+            help="Manifest files, folders or patterns (- reads stdin).",
             show_default=False,
         ),
     ] = None,
@@ -71,7 +71,7 @@ def check(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--values",
             metavar="CHART@VERSION=FILE",
-            help="Values file of a driver's chart; can be repeated.",
+            help="Values file of a driver's chart (can be repeated).",
             show_default=False,
         ),
     ] = None,
@@ -80,7 +80,7 @@ def check(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--cluster",
             metavar="NAME",
-            help="Check for this cluster only; can be repeated. Default: all clusters of the stack.",
+            help="Check for this cluster only (can be repeated). Default: all clusters of the stack.",
             show_default=False,
         ),
     ] = None,
@@ -89,7 +89,7 @@ def check(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--ignore",
             metavar="FILE",
-            help="Ignore the findings listed in FILE (lines: GLOB RULE,RULE); can be repeated.",
+            help="Ignore the findings listed in FILE (lines: GLOB RULE,RULE) (can be repeated).",
             show_default=False,
         ),
     ] = None,
@@ -153,7 +153,7 @@ def _require_known(plan: FleetPlan, names: Sequence[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise typer.BadParameter(
-            f"{unknown[0]} is no cluster of this stack; it has: {', '.join(known)}", param_hint="--cluster"
+            f"{unknown[0]} is not a cluster of this stack; it has: {', '.join(known)}", param_hint="--cluster"
         )
 
 

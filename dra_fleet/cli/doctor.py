@@ -30,7 +30,7 @@ def doctor(
     stack: Stack,
     json: Json = False,
 ) -> None:
-    """Check each cluster of a stack and its cloud account; change nothing.
+    """Check each cluster of a stack and its cloud account (read-only).
 
     In the cluster: version, API, what advertises devices, pools. A cluster that the stack creates can be
     checked after the first `pulumi up`. In the account, with the cloud's command line and your login: quota

@@ -33,12 +33,12 @@ def drift(
     cwd: Annotated[
         Path | None,
         typer.Option(
-            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="Pulumi project; default: the current one."
+            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="Pulumi project. Default: the current one."
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """List pools, releases, classes and templates that were changed or deleted by hand; change nothing.
+    """List pools, releases, classes and templates that were changed or deleted by hand (read-only).
 
     Runs `pulumi refresh --preview-only` with the engine on PATH and the backend it is logged in to. Objects
     that a chart created are not compared.

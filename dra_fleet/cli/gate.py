@@ -54,7 +54,7 @@ EXAMPLES = examples(
 def gate(  # noqa: PLR0917 - Typer names them
     stack: Annotated[
         str | None,
-        typer.Argument(metavar="STACK", help="Stack name; omit it with --events.", show_default=False),
+        typer.Argument(metavar="STACK", help="Stack name (omit it with --events).", show_default=False),
     ] = None,
     events: Annotated[
         Path | None,
@@ -87,7 +87,7 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--without",
             metavar="RULE",
-            help="Report the findings of a rule without failing; can be repeated.",
+            help="Report the findings of a rule without failing (can be repeated).",
             show_default=False,
         ),
     ] = None,
@@ -99,7 +99,7 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--baseline",
             metavar="FILE",
-            help="Report findings listed in FILE without failing; fail on new ones.",
+            help="Report findings listed in FILE without failing, but fail on new ones.",
             show_default=False,
         ),
     ] = None,
@@ -121,7 +121,7 @@ def gate(  # noqa: PLR0917 - Typer names them
     timeout: Annotated[
         float,
         typer.Option(
-            "--timeout", metavar="SECONDS", min=1, help="Stop without a verdict after SECONDS; default 1800."
+            "--timeout", metavar="SECONDS", min=1, help="Stop without a verdict after SECONDS. Default: 1800."
         ),
     ] = 1800,
     save_events: Annotated[
@@ -138,7 +138,7 @@ def gate(  # noqa: PLR0917 - Typer names them
     ] = None,
     json: Json = False,
 ) -> None:
-    """Preview a stack with the policy pack; fail unless every mandatory rule checked every resource.
+    """Preview a stack with the policy pack, and fail unless every mandatory rule checked every resource.
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """
@@ -210,13 +210,15 @@ def _refuse_usage(
     if (stack is None) is (events is None):
         raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
     if check_again and events is None:
-        raise typer.BadParameter("needs the events of a preview: --events FILE", param_hint="--judge-again")
+        raise typer.BadParameter(
+            "requires the events of a preview: --events FILE", param_hint="--judge-again"
+        )
     if write and baseline is None:
         raise typer.BadParameter("needs the file to write: --baseline FILE", param_hint="--write-baseline")
     if events is not None and events.is_dir():
         raise typer.BadParameter(f"{events} is a folder; name the file of events", param_hint="--events")
     if cwd is not None and not cwd.is_dir():
-        raise typer.BadParameter(f"{cwd} is no directory", param_hint="--cwd")
+        raise typer.BadParameter(f"{cwd} is not a directory", param_hint="--cwd")
 
 
 def _write(
@@ -269,7 +271,7 @@ def _known(names: list[str] | tuple[str, ...], policies: Policies) -> frozenset[
     for name in names:
         if name not in rules:
             raise typer.BadParameter(
-                f"{name!r} is no rule; allowed: {', '.join(rules)}", param_hint="--without"
+                f"{name!r} is not a rule; allowed: {', '.join(rules)}", param_hint="--without"
             )
     return frozenset(names)
 

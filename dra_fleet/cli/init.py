@@ -49,16 +49,16 @@ class CannotStartError(ExpectedError):
 
 def init(  # noqa: PLR0917 - Typer names them
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="New or empty folder; default: the current one.")
+        Path, typer.Argument(metavar="DIR", help="New or empty folder. Default: the current one.")
     ] = Path(),
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Project name; default: the folder's name.")
+        str | None, typer.Option(metavar="NAME", help="Project name. Default: the folder's name.")
     ] = None,
     description: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Project description, one line.")
     ] = None,
     cloud: Annotated[
-        Cloud, typer.Option("--cloud", help="Cloud of the cluster; default: a cluster that exists.")
+        Cloud, typer.Option("--cloud", help="Cloud of the cluster. Default: a cluster that exists.")
     ] = "existing",
     program: Annotated[
         bool, typer.Option("--program", help="Create a Python program with the components, and its test.")
@@ -67,7 +67,7 @@ def init(  # noqa: PLR0917 - Typer names them
 ) -> None:
     """Create a project: a simulated stack `dev`, two more stacks, the program, a pipeline and a README.
 
-    On a terminal, the command asks for missing options. It does not change a folder that has files.
+    On a terminal, the command requests missing options. It does not change a folder that has files.
     """
     _refuse_full(folder)
     asks = on_terminal() and not json
@@ -164,7 +164,7 @@ def _project(text: str, name: str, description: str) -> str:
 
 
 def _refuse_full(folder: Path) -> None:
-    """Refuse what is no folder, and one that holds anything but an empty repository."""
+    """Refuse what is not a folder, and one that holds anything but an empty repository."""
     if folder.exists() and not folder.is_dir():
         raise CannotStartError(f"{folder} is a file; fix: name a folder that does not exist yet")
     entries = sorted(path.name for path in folder.iterdir() if path.name != ".git") if folder.exists() else []

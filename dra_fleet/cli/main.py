@@ -89,7 +89,7 @@ _COMMANDS = (
     (drift.drift, drift.EXAMPLES, "List what was changed by hand since the last deployment."),
     (recover.recover, recover.EXAMPLES, "Roll back Helm releases left pending by an interrupted run."),
     (review.review, review.EXAMPLES, "Review the changes a deployment would make."),
-    (gate.gate, gate.EXAMPLES, "Run the policies on a preview; fail closed."),
+    (gate.gate, gate.EXAMPLES, "Run the policies on a preview and fail closed."),
     (command.completion, command.EXAMPLES, "Print the completion script of your shell."),
 )
 for _command, _examples, _summary in _COMMANDS:

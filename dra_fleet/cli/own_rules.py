@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.own import Policies
 
 PRESET: Final = "standard"
-"""By which rules have their levels, as in a gate that names none."""
+"""Preset of the rules' levels, as in a gate that names none."""
 _HIDDEN: Final = ("data", "stringData")
 """Hidden fields of a Secret: https://kubernetes.io/docs/concepts/configuration/secret/"""
 
@@ -29,7 +29,7 @@ def own_rules(asked: AskedPolicies, project: AskedPolicies | None = None) -> Own
 
     Args:
         asked: the options of the command.
-        project: what the stack file names, if `--project-policies` asks for it.
+        project: what the stack file names, if `--project-policies` requests it.
 
     Raises:
         GateError: The rules cannot be loaded, or their process gives no answer.

@@ -314,8 +314,8 @@ def _cost(cost: CopyCost) -> tuple[str, str, str, str]:
 
 
 def _amounts(amounts: DeviceAmounts, otherwise: str) -> str:
-    processors = f"{amounts.multiprocessors} SM" if amounts.multiprocessors is not None else ""
-    text = ", ".join(part for part in (amounts.memory, processors) if part)
+    cores = f"{amounts.multiprocessors} SM" if amounts.multiprocessors is not None else ""
+    text = ", ".join(part for part in (amounts.memory, cores) if part)
     return {"0, 0 SM": "0"}.get(text, text) or otherwise
 
 

@@ -46,7 +46,7 @@ HardwareFile = Annotated[
     typer.Option(
         "--hardware",
         metavar="FILE",
-        help="Simulated hardware; default: hardware/STACK.yaml next to the stack file.",
+        help="Simulated hardware. Default: hardware/STACK.yaml next to the stack file.",
     ),
 ]
 
@@ -71,7 +71,7 @@ def up(
         bool,
         typer.Option(
             "--own-schedulers",
-            help="Build the schedulers of older Kubernetes versions; default: emulate them.",
+            help="Build the schedulers of older Kubernetes versions. Default: emulate them.",
         ),
     ] = False,
     drivers: Annotated[
@@ -171,7 +171,7 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 def env(
     stack: Annotated[
         str | None,
-        typer.Argument(metavar="STACK", help="Rehearsed stack; default: the only one, or dev."),
+        typer.Argument(metavar="STACK", help="Rehearsed stack. Default: the only one, or dev."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -206,11 +206,11 @@ def down(
 ) -> None:
     """Stop every process of the rehearsals. Clusters and stacks are kept; `up` continues with them."""
     from dra_fleet.rehearsal.home import Home
-    from dra_fleet.rehearsal.session import bring_down
+    from dra_fleet.rehearsal.session import take_down
 
     home = Home.default()
     with reporting() as reporter, reporter.step("stopping"):
-        bring_down(home, remove=remove)
+        take_down(home, remove=remove)
     if json:
         print_json({"stopped": True, "removed": remove, "home": str(home.root)})
 
@@ -308,8 +308,10 @@ def workloads_table(status: StackStatus) -> Table:
     table.add_column("Devices, or the cause of a wait", overflow="fold")
     for cluster_name, cluster in status.clusters.items():
         for name, workload in cluster.allocation.workloads.items():
-            complete = workload.allocated >= workload.wanted
-            count = Text(f"{workload.allocated} of {workload.wanted}", style="green" if complete else "red")
+            complete = workload.allocated >= workload.requested
+            count = Text(
+                f"{workload.allocated} of {workload.requested}", style="green" if complete else "red"
+            )
             shown = workload.reason.sentence if workload.reason else _places(devices_by_node(workload))
             table.add_row(cluster_name, name, count, Text(shown))
     return table

@@ -94,11 +94,11 @@ class ClusterHolders:
 
     def _begun(self, plans: tuple[FleetPlan, ...]) -> Future[ClusterAnswers]:
         from dra_fleet.clusters.holders import read_clusters
-        from dra_fleet.clusters.meanwhile import meanwhile
+        from dra_fleet.clusters.meanwhile import in_background
 
         self._asking.close()
         self._plans = plans
-        self._answer = self._asking.enter_context(meanwhile(read_clusters(plans, self._stack)))
+        self._answer = self._asking.enter_context(in_background(read_clusters(plans, self._stack)))
         return self._answer
 
 
@@ -214,17 +214,17 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
         typer.Option(metavar="clusters|FILE", help="Read the devices in use from the clusters or from FILE."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Output folder; default: build/review/STACK.")
+        Path | None, typer.Option(metavar="DIR", help="Output folder. Default: build/review/STACK.")
     ] = None,
     cwd: Annotated[
         Path | None,
         typer.Option(
-            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="Pulumi project; default: the current one."
+            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="Pulumi project. Default: the current one."
         ),
     ] = None,
     policy_pack: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="Policy pack to run; default: the project's own."),
+        typer.Option(metavar="PATH", help="Policy pack to run. Default: the project's own."),
     ] = None,
     post: Annotated[
         bool,

@@ -95,7 +95,7 @@ def run_cases(
         typer.Option(
             "--cases",
             metavar="DIR",
-            help="Folder of the cases, in files named like the rules; default: DIR/cases.",
+            help="Folder of the cases, in files named like the rules. Default: DIR/cases.",
             show_default=False,
         ),
     ] = None,

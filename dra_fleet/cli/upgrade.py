@@ -39,16 +39,16 @@ def upgrade(
         typer.Option(
             "--to",
             metavar="NAME=VERSION",
-            help="kubernetes, mig, a driver or a release, and its version; can be repeated.",
+            help="kubernetes, mig, a driver or a release, and its version (can be repeated).",
         ),
     ],
     accept: Annotated[
         list[str] | None,
-        typer.Option("--accept", metavar="STEP", help="Accept an unknown step by name; can be repeated."),
+        typer.Option("--accept", metavar="STEP", help="Accept an unknown step by name (can be repeated)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the steps of an upgrade in order, each with a verdict, its source and what to do; change nothing.
+    """List the steps of an upgrade in order, each with a verdict, its source and what to do (read-only).
 
     Verdicts: safe: one deployment, and running pods keep their devices. manual: do the listed steps.
     blocked: impossible, or no source describes the step.

@@ -79,7 +79,7 @@ def check_quota(
         name: of the quota.
         place: where it counts, such as a region.
         quota: as the account has it; None where the cloud reports none of this name.
-        ask: the command that asks for more.
+        ask: the command that requests more.
     """
     takes = f"the pools take {requested:.0f} {unit} of {name} at max"
     if quota is None:
@@ -157,7 +157,7 @@ def check_permissions(
     """Report missing permissions of the login.
 
     Args:
-        missing: by action the command that asks for the right to it.
+        missing: by action the command that requests the right to it.
         unknown: by action why no one knows whether it is allowed.
         scope: where it is asked.
     """

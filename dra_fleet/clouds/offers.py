@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from dra_fleet import clouds, drivers
 from dra_fleet.core.facts import PRICES, CatalogueInvalid, own, own_file
-from dra_fleet.core.findings.errors import ExpectedError, choices, mistyped
+from dra_fleet.core.findings.errors import ExpectedError, choices, message_of, mistyped
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.hardware import Machine, Price
 
@@ -63,7 +63,7 @@ def _read(section: str, read: Callable[[], Collection[str] | None]) -> Collectio
         return read() or ()
     except ValidationError as invalid:
         lines = [
-            f"{section}: {invalid.title} {'.'.join(map(str, error['loc']))}: {error['msg']}; "
+            f"{section}: {invalid.title} {'.'.join(map(str, error['loc']))}: {message_of(error)}; "
             f"got: {error['input']}"
             for error in invalid.errors(include_url=False)
         ]
@@ -80,7 +80,7 @@ _MIB = 1024**2
 
 
 class NoSuchOffer(ExpectedError):  # noqa: N818 - that is the sentence
-    """Nothing can be looked for by what was given."""
+    """The lookup has no known criteria."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ _EFFECTS: Final[Mapping[str, str]] = {
     "NO_EXECUTE": "NoExecute",
 }
 _TAINT_TEXT = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
-"""As `kubectl taint` takes it."""
+"""Syntax of a taint in `kubectl taint`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,7 +85,7 @@ class MachineTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class Support:
-    """Until when a cloud supports a minor.
+    """End of a cloud's support for a minor.
 
     Attributes:
         by: what supports it, for people.
@@ -182,16 +182,18 @@ class CloudResources:
         system_pool: name of dra-fleet's pool for system pods; empty if there is none.
         machine_templates: types of templates that may name a pool's machine.
         machines: known machine types by name.
-        machines_told: machines of a pool without a machine type, from its other fields.
+        machines_from_fields: machines of a pool without a machine type, from its other fields.
         gpu_families: patterns of unknown machines with a driver's GPUs, by driver name.
         plain_families: pattern of unknown machines that have no accelerator.
-        gpus_told: drivers whose GPUs a pool has, from fields other than its machine; None if unknown.
+        gpu_drivers_from_fields: drivers whose GPUs a pool has, from fields other than its machine; None if
+            unknown.
         own_labels: pattern of the label keys that it sets on nodes.
         labels_by_hand: keys that match the pattern but that only the pool sets.
         labels_gpus: True if its images label nodes by the GPUs found on them.
         added_taints: taints, all `NoSchedule`, that it adds to a pool's nodes.
         device_plugin: device plugin that it installs on a pool's nodes; None if it is off.
-        images_told: whether the program specifies the node images of a resource; None if only a pool can.
+        specifies_images: whether the program specifies the node images of a resource; None if only a pool
+            can.
         managed_plugins: choice of its managed device plugin on a pool; None if there is none.
         gpu_driver_owner: component that installs a pool's GPU driver; None if unknown.
         gpu_driver_root: path of the GPU driver on a pool's nodes: empty if an operator decides, None if

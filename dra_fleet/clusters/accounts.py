@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pydantic import ValidationError
 
 from dra_fleet import clouds
-from dra_fleet.core.findings.errors import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError, message_of
 from dra_fleet.core.findings.reported import PreflightFinding
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _unread(title: str, question: CloudQuestion, out: bytes, error: ErrorDetails
         why = f"its answer is not JSON ({began})"
         return _unanswered(title, question, why, f"run it yourself: {shlex.join(question.command)}")
     place = ".".join(map(str, error["loc"])) or "the answer"
-    return _unanswered(title, question, f"{place}: {error['msg']}", f"update {question.command[0]}")
+    return _unanswered(title, question, f"{place}: {message_of(error)}", f"update {question.command[0]}")
 
 
 def _refused(title: str, question: CloudQuestion, words: str) -> PreflightFinding:

@@ -62,7 +62,6 @@ class OtherPod:
         )
 
     def to_json(self) -> OtherPodJson:
-        """As plain data."""
         return {
             "name": self.name,
             "namespace": self.namespace,
@@ -97,7 +96,7 @@ class WorkloadAllocation:
 
     name: str
     namespace: str
-    wanted: int
+    requested: int
     pods: tuple[PodDevices, ...]
     reason: WaitingReason | None
 
@@ -134,11 +133,11 @@ class ClusterAllocation:
     @property
     def waiting(self) -> frozenset[str]:
         """The workloads of which some copy holds no devices."""
-        return frozenset(name for name, item in self.workloads.items() if item.allocated < item.wanted)
+        return frozenset(name for name, item in self.workloads.items() if item.allocated < item.requested)
 
     @property
     def queued(self) -> frozenset[str]:
-        """Those that a queue does not start."""
+        """Workloads that a queue does not start."""
         return frozenset(
             name
             for name in self.waiting
@@ -180,7 +179,7 @@ def allocation_of(
                 pods[namespace, name],
                 name,
                 namespace,
-                wanted=copies,
+                requested=copies,
                 queue=(queues or {}).get(name),
                 explained=explained,
             )
@@ -231,7 +230,7 @@ def _workload(
     name: str,
     namespace: str,
     *,
-    wanted: int,
+    requested: int,
     queue: str | None,
     explained: bool,
 ) -> WorkloadAllocation:
@@ -240,9 +239,9 @@ def _workload(
     return WorkloadAllocation(
         name=name,
         namespace=namespace,
-        wanted=wanted,
+        requested=requested,
         pods=pods,
-        reason=_reason(state, waiting, name, namespace, missing=wanted - len(found), queue=queue)
+        reason=_reason(state, waiting, name, namespace, missing=requested - len(found), queue=queue)
         if explained
         else None,
     )
@@ -333,7 +332,7 @@ def allocation_json(allocation: ClusterAllocation) -> AllocationJson:
 def _workload_json(workload: WorkloadAllocation) -> WorkloadJson:
     return {
         "allocated": workload.allocated,
-        "wanted": workload.wanted,
+        "wanted": workload.requested,
         "pods": [
             {
                 "name": pod.name,

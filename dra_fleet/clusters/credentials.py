@@ -66,7 +66,7 @@ def is_kubeconfig_text(text_or_path: str | None) -> TypeGuard[str]:
 def _parsed(data: bytes, file: Path | None = None) -> KubeConfig:
     content: Any = next((document.value for document in read_documents("kubeconfig", data)), None)
     if not isinstance(content, dict):
-        raise ConfigError("it is no mapping of clusters, users and contexts")
+        raise ConfigError("it is not a mapping of clusters, users and contexts")
     return KubeConfig.from_dict(cast("dict[str, Any]", content), fname=file)  # pyright: ignore[reportUnknownMemberType] - untyped dict
 
 
@@ -96,7 +96,7 @@ def _choose(config: KubeConfig, context: str | None, cluster: str | None) -> Sin
 
 
 class ExecCredential(httpx2.Auth):
-    """Bearer tokens from an exec plugin, fetched when first needed and again when one is refused."""
+    """Bearer tokens from an exec plugin, fetched when first needed and again when one is rejected."""
 
     def __init__(self, command: UserExec) -> None:
         if command.apiVersion not in EXEC_VERSIONS:

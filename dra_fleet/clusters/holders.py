@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 Workloads = Mapping[str, tuple[str, int]]
-"""By name the namespace and the copies."""
+"""Namespace and copies of each workload, by name."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Asks while something else is done."""
+"""Run a request in a background thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Answer = TypeVar("Answer")
 
 
 @contextmanager
-def meanwhile(asking: Coroutine[Any, Any, Answer]) -> Generator[Future[Answer]]:
+def in_background(asking: Coroutine[Any, Any, Answer]) -> Generator[Future[Answer]]:
     """Run a coroutine in a separate thread; leaving the context cancels it and ends the thread.
 
     Args:
@@ -25,7 +25,7 @@ def meanwhile(asking: Coroutine[Any, Any, Answer]) -> Generator[Future[Answer]]:
         Its answer, or what it raised, as soon as it is asked for.
     """
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=_run, args=(loop,), name="meanwhile")
+    thread = threading.Thread(target=_run, args=(loop,), name="in-background")
     thread.start()
     answer = asyncio.run_coroutine_threadsafe(asking, loop)
     try:

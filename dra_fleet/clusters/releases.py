@@ -31,7 +31,7 @@ PENDING = "pending-"
 SLICES_SECONDS = 60
 """Maximum time for ResourceSlices to be deleted after their driver."""
 _GOOD = ("deployed", "superseded")
-"""In which state a revision was once complete, the better one first."""
+"""States of a complete revision, the better one first."""
 
 
 class HelmError(ExpectedError):
@@ -69,7 +69,7 @@ class InterruptedRelease:
 
 
 async def interrupted_releases(api: KubeApi, releases: Iterable[ReleasePlan]) -> list[InterruptedRelease]:
-    """Those of a stack's releases on a cluster that are pending."""
+    """Return the pending releases of a stack on a cluster."""
     found = [await _interrupted(api, release) for release in releases]
     return [item for item in found if item is not None]
 

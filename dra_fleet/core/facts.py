@@ -77,7 +77,7 @@ _PLACES: Final = {
     "gpus.yaml": ("drivers", {"gpus": "gpus"}),
     "gpu_operator.yaml": ("drivers", {"versions": "operator"}),
 }
-"""By a data file's name: the section of its folder here, and by its own lists what they are called there."""
+"""Sections of a data file: the section of its folder, and the names of its lists there."""
 
 SECTIONS: Final = {
     kind: sorted({key for of, keys in _PLACES.values() if of == kind for key in keys.values()})
@@ -101,7 +101,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """By what it is asked for."""
+        """Name of the fact."""
         ...
 
 
@@ -131,7 +131,7 @@ def read_mapping(text: str) -> dict[str, Any]:
     """Parse a YAML mapping of this program; third-party texts are read with bounds, by `yaml_text`.
 
     Raises:
-        ValueError: It is no YAML.
+        ValueError: It is not valid YAML.
     """
     return cast("dict[str, Any]", yaml12.parse_yaml(text))
 
@@ -239,7 +239,7 @@ def _joined(mine: Sequence[OwnEntry], own: Sequence[OwnEntry], at: str) -> list[
         like = entry.get("like")
         if like is not None and like not in names:
             known = choices(str(like), names)
-            raise _invalid(f"{at}: {name}: like is no entry\n  got: {like}\n  allowed: {known}")
+            raise _invalid(f"{at}: {name}: like is not an entry\n  got: {like}\n  allowed: {known}")
         base = dict(found[names.index(like)]) if like is not None else {}
         base.pop("price", None)
         # Of versions the order is their age; one that is like another is right after it, and says so.

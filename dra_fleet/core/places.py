@@ -49,7 +49,7 @@ def project() -> Path:
     """Return the folder of the Pulumi project of a command.
 
     Raises:
-        NoProjectError: the working directory is in none, and this is no checkout.
+        NoProjectError: the working directory is in none, and this is not a checkout.
     """
     found = nearest_project()
     if found is None:

@@ -78,6 +78,6 @@ class Registry(Generic[ValueT]):
                 # An abstract class without all its methods; the text names them.
                 raise NotRegistered(f"{place} cannot be loaded: {incomplete}") from incomplete
             if not isinstance(value, self.kind):
-                raise NotRegistered(f"{place} is no {self.kind.__name__}")
+                raise NotRegistered(f"{place} is not a {self.kind.__name__}")
             found[entry.name] = value
         return found

@@ -116,7 +116,7 @@ class DeviceSelection:
 
     @classmethod
     def of(cls, expressions: Sequence[str]) -> DeviceSelection | None:
-        """Compile expressions; None where one is no valid CEL.
+        """Compile expressions; None where one is not valid CEL.
 
         Raises:
             CelUnsupported: One may be valid, but cannot be evaluated here.

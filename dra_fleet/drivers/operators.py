@@ -61,7 +61,7 @@ class HostDriver:
 
 
 NO_HOST_DRIVER = HostDriver(runtime="")
-"""Of a cloud on which no operator is asked for."""
+"""Host driver of a cloud without an operator."""
 
 
 def how_to_ask(machine: Machine) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.common.predicting import KnownDevice
-    from dra_fleet.kubernetes.scheduling.node_affinity import Held
+    from dra_fleet.kubernetes.scheduling.node_affinity import LabelValue
 
 NO_NAME: Final = re.compile(r"(?!)")
 """Matches nothing: the answer of a driver that has none."""
@@ -136,7 +136,7 @@ class Progress:
 
     key: str
     ready: str
-    before: tuple[Held, ...]
+    before: tuple[LabelValue, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ class Dividable:
             cannot be divided, None for a model that is not the driver's.
         is_partition: what a selector says to take partitions only, CEL.
         partition_class: the class of its chart that takes partitions only.
-        label: the label of nodes that asks for partitions of their devices.
+        label: the label of nodes that requests partitions of their devices.
         whole_label: what it says where there shall be none.
         progress: the label that reports how far they are.
         switch: the chart value by which the driver makes partitions by itself.
@@ -180,7 +180,7 @@ class DriverResources:
     """Resource names and patterns of one driver.
 
     Attributes:
-        told_by: evidence that a pool's nodes have its devices: GPUs, even on unknown machines; a known
+        evidence: evidence that a pool's nodes have its devices: GPUs, even on unknown machines; a known
             machine that the driver serves; or a chart that selects nodes.
         publishes: the chart value that turns the publishing of its devices off, or None.
         program: pattern of its program in a command, for any image.
@@ -193,7 +193,7 @@ class DriverResources:
         operator: the operator that installs its requirements, or None.
         discovery_charts: the names of further charts that label nodes by their devices.
         other_charts: the names of other charts for its devices that advertise none.
-        told_by_values: its charts that their values identify, even if renamed.
+        identified_by_values: its charts that their values identify, even if renamed.
         dividable: its devices that can be partitioned, or None.
         installer_images: pattern of images that install the devices' driver on nodes.
     """

@@ -50,7 +50,7 @@ class Explanation:
 
 
 class UnknownKey(ExpectedError):  # noqa: N818 - the key is unknown; that is the sentence
-    """No stack file may have such a key."""
+    """Unknown key of a stack file."""
 
 
 def explain(path: str) -> Explanation:

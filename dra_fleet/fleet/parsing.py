@@ -1,4 +1,4 @@
-"""From a plain mapping to FleetSettings. Both the program and the other commands come through here."""
+"""Conversion of a plain mapping to FleetSettings, for the program and all commands."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _as_json(settings: Mapping[str, Any]) -> str:
     try:
         return json.dumps(settings, default=str)
     except (ValueError, TypeError, RecursionError):
-        # A YAML anchor that holds itself, or a key that is no scalar.
+        # A YAML anchor that holds itself, or a key that is not a scalar.
         what = "a value contains itself, or a key is not a string"
         raise SettingsInvalid(
             [SettingsError(path=KEY, what=what, fix="write it without YAML anchors")]

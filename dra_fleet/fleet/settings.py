@@ -20,7 +20,7 @@ _TAG = "cloud"
 
 
 class NoDriverReads(LookupError):  # noqa: N818 - it says what is missing
-    """No driver has a model for a section of the stack file; the message names it."""
+    """Section of the stack file that no driver has a model for; the message names it."""
 
 
 def section_model(key: str) -> type[SettingsModel]:

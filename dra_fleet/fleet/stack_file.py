@@ -91,7 +91,7 @@ def read_stack_file(path: Path) -> StackFile:
         path: Pulumi.<stack>.yaml; the stack's name is taken from it.
 
     Raises:
-        SettingsInvalid: The file is missing, is no YAML, holds no fleet, or the fleet is wrong.
+        SettingsInvalid: The file is missing, is not valid YAML, holds no fleet, or the fleet is wrong.
     """
     written = _load(path)
     handed_over = variable_bytes(_value(written, path))
@@ -108,7 +108,7 @@ def as_written(path: Path) -> object:
     """Return the value of `dra-fleet:fleet` in a file itself.
 
     Raises:
-        SettingsInvalid: The file is missing, is no YAML or holds no fleet.
+        SettingsInvalid: The file is missing, is not valid YAML or holds no fleet.
     """
     return _value(_load(path), path)
 
@@ -117,7 +117,7 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
     """Return the raw value of `dra-fleet:fleet` in a stack file.
 
     Raises:
-        SettingsInvalid: The file is missing, is no YAML or holds no fleet.
+        SettingsInvalid: The file is missing, is not valid YAML or holds no fleet.
     """
     return read_written(path).fleet
 
@@ -133,7 +133,7 @@ def read_written(path: Path) -> Written:
     """Return the raw value of `dra-fleet:fleet` in a stack file, and its documents.
 
     Raises:
-        SettingsInvalid: The file is missing, is no YAML or holds no fleet.
+        SettingsInvalid: The file is missing, is not valid YAML or holds no fleet.
     """
     documents: list[Document] = []
 
@@ -152,7 +152,7 @@ def fleet_at(path: Path, text: Callable[[Path], str | None]) -> Mapping[str, Any
         text: A file's content then; None if the file did not exist.
 
     Raises:
-        SettingsInvalid: The file was missing, is no YAML or holds no fleet.
+        SettingsInvalid: The file was missing, is not valid YAML or holds no fleet.
     """
 
     def load(file: Path) -> Document:
@@ -172,7 +172,7 @@ def settled(fleet: object, folder: Path) -> Layer:
         folder: The project's folder.
 
     Raises:
-        SettingsInvalid: It is no fleet, or a file that it extends is missing or wrong.
+        SettingsInvalid: It is not a fleet, or a file that it extends is missing or wrong.
     """
     document = Document(file="", value={FLEET[0]: {FLEET[1]: fleet}}, places={})
     return extended(_of(document, folder), lambda name: _layer(folder / name, _load))

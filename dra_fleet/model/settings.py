@@ -361,7 +361,7 @@ class DriverSettings(SettingsModel):
     @model_validator(mode="after")
     def _whole_version(self) -> Self:
         if self.described is not None and not is_chart_version(self.version):
-            raise refuse(f"is no version of a chart: {self.version}", fix=f"write {EXAMPLE}", at="version")
+            raise refuse(f"is not a version of a chart: {self.version}", fix=f"write {EXAMPLE}", at="version")
         return self
 
 

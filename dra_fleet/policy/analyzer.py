@@ -139,10 +139,10 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         self._take(rules)
         self._for_type: dict[str, list[ResourceRule]] = {}
         self._read: dict[str, Read] = {}
-        """By resource its inputs, decoded once for all rules on it and on the stack."""
+        """Inputs of each resource, decoded once for all its rules and for the stack's."""
         self._ahead = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead")
         self._reported: dict[str, dict[str, int]] = {}
-        """By resource the unknown values that were reported, with how much they stop."""
+        """Reported unknown values of each resource, with the number of rules that they stop."""
 
     def _take(self, rules: Sequence[Rule]) -> None:
         self._rules = rules

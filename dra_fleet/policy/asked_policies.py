@@ -86,7 +86,7 @@ def asked_by_project(directory: Path, stack: str) -> AskedPolicies:
         stack: the stack's name; an organisation may stand before it.
 
     Raises:
-        PoliciesError: one of the files cannot be read, or asks for something else.
+        PoliciesError: one of the files cannot be read, or requests something else.
     """
     return asked_by_file(_project(directory) / f"Pulumi.{stack.rpartition('/')[2]}.yaml")
 
@@ -98,7 +98,7 @@ def asked_by_file(file: Path) -> AskedPolicies:
         file: the stack file, in the project's folder or below it.
 
     Raises:
-        PoliciesError: one of the files cannot be read, or asks for something else.
+        PoliciesError: one of the files cannot be read, or requests something else.
     """
     folder = _project(file.parent)
     own, shared = _content(file), _content(folder / PROJECT_FILE)

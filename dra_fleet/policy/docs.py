@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 _INTRODUCTION: Final = """\
 # Rules of the policy pack
 
-Made by `make generate` from `policies/rules/`; how the gate works is in [gate.md](gate.md).
-Levels are those of the presets `standard` and `production`; in the preset `advisory` no rule stops a run.
+Made by `make generate` from `policies/rules/`. For the gate itself, see [gate.md](gate.md).
+Levels are those of the presets `standard` and `production`. In the preset `advisory`, no rule stops a run.
 Every rule also takes `acceptUnknown`: values that may stay unknown at preview, each as
-`<resource name>/<property path>`; what one rule accepts holds for all.
+`<resource name>/<property path>`. A value that one rule accepts is accepted by all.
 """
 
 

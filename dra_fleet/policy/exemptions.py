@@ -133,7 +133,7 @@ def _exemption(document: Document, index: int, entry: object, rules: Collection[
     given = cast("Mapping[str, object]", entry)
     for name in given:
         if name not in _FIELDS:
-            raise ExemptionsError(f"{at}: {name!r} is no key; allowed: {', '.join(_FIELDS)}")
+            raise ExemptionsError(f"{at}: {name!r} is not a key; allowed: {', '.join(_FIELDS)}")
     for name in _FIELDS:
         text = given.get(name)
         if not isinstance(text, str) or not text.strip():
@@ -142,7 +142,8 @@ def _exemption(document: Document, index: int, entry: object, rules: Collection[
     if rule not in rules:
         fix = mistyped(rule, rules)
         raise ExemptionsError(
-            f"{at}: {rule!r} is no rule; allowed: {choices(rule, rules)}" + (f"; fix: {fix}" if fix else "")
+            f"{at}: {rule!r} is not a rule; allowed: {choices(rule, rules)}"
+            + (f"; fix: {fix}" if fix else "")
         )
     try:
         day = dt.date.fromisoformat(expires)

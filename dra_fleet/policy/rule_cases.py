@@ -30,11 +30,11 @@ class Declared:
 
     @property
     def urn(self) -> str:
-        """As the engine would name it."""
+        """Return the URN as the engine would."""
         return f"urn:pulumi:dev::other::{self.type}::{self.name}"
 
     def resource(self) -> Resource:
-        """As rules see it."""
+        """Return the resource as rules read it."""
         properties = copy.deepcopy(self.properties)
         outputs = self.properties if self.outputs is None else self.outputs
         provider = None

@@ -31,7 +31,7 @@ _PARAMETER: Final = re.compile(r"[a-z][A-Za-z]+")
 
 
 def broken_contract(rule: Rule, cases: Sequence[RuleCase]) -> list[str]:
-    """Everything that a rule and its cases do not hold to, a sentence each; of wrong cases, the first."""
+    """Return a sentence for each broken part of the contract; of wrong cases, only the first."""
     found = [*explains_itself(rule, cases), *breaks_what_is_there(rule, cases)]
     return found or [reported for check in CHECKS for reported in check(rule, cases)]
 
@@ -76,7 +76,7 @@ def passes(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
             yield f"a program has no resource that it checks; allowed: {rule.types.pattern}"
 
 
-def tells_each_break(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
+def reports_each_break(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
     """Check that the rule reports each break with exactly the messages of the case."""
     for case, broken in _breaks(cases):
         violations = _reported(rule, case, changed(case, broken, broken.value))
@@ -87,7 +87,7 @@ def tells_each_break(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
             yield f"{_named(broken)} stops nothing"
 
 
-def tells_unknown(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
+def reports_unknown(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]:
     """Check that the rule reports the same property as unknown if preview does not know it."""
     for case, broken in _breaks(cases):
         if broken.unknown is None:
@@ -154,8 +154,8 @@ def sees_through_secrets(rule: Rule, cases: Sequence[RuleCase]) -> Iterator[str]
 
 CHECKS: Final[tuple[Check, ...]] = (
     passes,
-    tells_each_break,
-    tells_unknown,
+    reports_each_break,
+    reports_unknown,
     accepts_unknown,
     shows_no_secret,
     sees_through_secrets,

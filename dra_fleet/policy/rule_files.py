@@ -75,7 +75,7 @@ def load_cases(rule: Rule, folder: Path) -> tuple[RuleCase, ...]:
 def _files(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         raise RuleFileError(
-            f"{folder} is no folder, and rules of it are asked for: nothing is checked without them; "
+            f"{folder} is not a folder, and rules of it are asked for: nothing is checked without them; "
             "fix: restore it, or take it out of the policies"
         )
     found = [file for file in sorted(folder.glob("*.py")) if not file.name.startswith("_")]

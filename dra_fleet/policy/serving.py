@@ -29,7 +29,7 @@ _LARGEST_MESSAGE: Final = 400 * 1024 * 1024
 """Bytes; the engine's own limit. A whole stack is one message."""
 _WATCH_SECONDS: Final = 5
 _SWITCH_SECONDS: Final = 0.0005
-"""After which a thread that works ahead lets another one answer; the engine waits for each answer."""
+"""Seconds after which a background thread yields to a thread that answers the engine."""
 
 
 class Limited(grpc.ServerInterceptor):

@@ -292,14 +292,14 @@ def _explained(answer: Answer, pools: Sequence[PoolFit], copies: int) -> tuple[A
     if answer.word == "guaranteed":
         return answer, ""
     if answer.word == "possible":
-        fix = "run fewer copies, add nodes, or keep the sizes of claims apart by pools of their own"
+        fix = "run fewer copies, add nodes, or use a separate pool for each size of claim"
         return answer, fix
     doubtful = next((pool for pool in pools if pool.per_node is None), None)
     if answer.word == "unknown":
         return answer, doubtful.fix if doubtful else ""
     if all(pool.at_max == 0 for pool in pools) and pools:
         return Answer(word="never", reason=reasons_of(pools)), fix_of(pools)
-    room = sum(pool.at_max or 0 for pool in pools)
-    if room < copies:
-        return answer, f"run {room} copies at most, or raise nodes.max"
+    most = sum(pool.at_max or 0 for pool in pools)
+    if most < copies:
+        return answer, f"run {most} copies at most, or raise nodes.max"
     return answer, "run fewer copies, or raise nodes.max"

@@ -37,7 +37,7 @@ _RULES: Final = (
     SarifRule(
         name="may-not-fit", description="A proof that is less than certain, or a doubt.", level="warning"
     ),
-    SarifRule(name="stack-file", description="A stack file that is refused.", level="error"),
+    SarifRule(name="stack-file", description="A stack file that is rejected.", level="error"),
 )
 
 _PLACE: Final = re.compile(r"^  at: (.*):(\d+):\d+$\n?", re.MULTILINE)

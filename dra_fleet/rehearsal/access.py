@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NothingRunsError(RehearsalError):
-    """No rehearsal answers."""
+    """No rehearsal is running."""
 
 
 def simulated_name(cluster: ClusterPlan, home: Home) -> str:
@@ -55,7 +55,7 @@ def _exported(home: Home, cluster: str, requested: StackOutput) -> str:
     found = requested.text_in(outputs.get(requested.output))
     if found is None:
         raise RehearsalError(
-            f"cluster {cluster} adopts {requested}, which is no plain text there; "
+            f"cluster {cluster} adopts {requested}, which is not plain text there; "
             f"fix: look with `pulumi stack output --stack {requested.stack}`"
         )
     return found

@@ -106,7 +106,7 @@ class Timed:
         self._parts[f"{title}: else"] = max(rest, 0.0)
 
     def seconds(self) -> float:
-        """Since the run began."""
+        """Seconds since the run began."""
         return time.monotonic() - self._began
 
     def timings(self) -> tuple[Timing, ...]:

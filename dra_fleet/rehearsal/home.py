@@ -186,9 +186,9 @@ class Home:
         """
         if self.former_mark.exists():
             raise HomeUnusableError(
-                f"an older version of dra-fleet made the rehearsal in {self.root}, and its state goes by "
-                "other names; fix: dra-fleet rehearse down --remove, which ends it and removes what it "
-                "simulated"
+                f"an older version of dra-fleet made the rehearsal in {self.root}, and its state has "
+                "other names; fix: dra-fleet rehearse down --remove, which ends the rehearsal and "
+                "deletes its simulated clusters"
             )
 
     def create(self) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 EXPORTS = "exports.json"
 EXPORTED = "exported.json"
 PROGRAM = f'''\
-"""Stands in for a stack that exports kubeconfigs; made by a rehearsal."""
+"""Simulated stack that exports kubeconfigs; made by a rehearsal."""
 
 import json
 import pathlib

@@ -87,7 +87,7 @@ def is_passed_on(name: str) -> bool:
 
 
 def passed_on(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Those of the caller's variables that a rehearsal passes on, with the network as it is outside of it."""
+    """Return the caller's variables that a rehearsal passes on, with the network outside of it."""
     return {name: value for name, value in outside(variables).items() if is_passed_on(name)}
 
 

@@ -83,7 +83,7 @@ LONGEST_REST = 5.0
 ENGINE_LOG = "engine.jsonl"
 
 ENGINE_SESSION = "engine.session"
-"""Beside the log, see `dra_fleet.rehearsal.engine_run`."""
+"""File beside the log, see `dra_fleet.rehearsal.engine_run`."""
 
 FORKS_LOG = "forks.log"
 
@@ -279,7 +279,7 @@ def _why(result: EngineResult) -> str:
 async def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: float) -> StackStatus:
     """Wait until every plugin runs and all copies hold their devices at once, or the time is up."""
     deadline = time.monotonic() + seconds
-    wanted = sum(_least_copies(cluster) for cluster in plan.clusters)
+    requested = sum(_least_copies(cluster) for cluster in plan.clusters)
     with reporter.step("devices") as step:
         async with connected(plan, home) as stack:
             while True:
@@ -287,8 +287,8 @@ async def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seco
                 final = began >= deadline
                 try:
                     ready = await stack.count_ready()
-                    step.update("held by running pods", done=min(ready, wanted), total=wanted)
-                    if final or ready >= wanted:
+                    step.update("allocated to running pods", done=min(ready, requested), total=requested)
+                    if final or ready >= requested:
                         status = await stack.status()
                         if final or status.complete:
                             return status
@@ -305,12 +305,12 @@ def _least_copies(cluster: ClusterPlan) -> int:
     return min(sum(copies[name] for name in end) for end in ends_of(cluster))
 
 
-def bring_down(home: Home, *, remove: bool) -> None:
+def take_down(home: Home, *, remove: bool) -> None:
     """Stop everything of a home; with `remove` delete its clusters, stacks and logs too.
 
     Raises:
         SimulatorError: the simulator does not end.
-        HomeUnusableError: what should be removed is no rehearsal's home.
+        HomeUnusableError: what should be removed is not a rehearsal's home.
     """
     if not home.root.exists():
         return
@@ -398,7 +398,7 @@ def runnable(driver: str, program: Path) -> Path:
     """Return a driver's program by path, if this machine can run it.
 
     Raises:
-        RehearsalError: it is no program for this machine.
+        RehearsalError: it is not a program for this machine.
     """
     said = f"--drivers {driver}={program}"
     if not program.is_file():

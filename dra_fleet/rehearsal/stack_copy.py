@@ -38,7 +38,7 @@ ORGANIZATION = "organization"
 """The one organisation of a file backend: https://www.pulumi.com/docs/iac/concepts/state-and-backends/."""
 
 LONGEST_LINE = 100_000
-"""No line of a stack file is broken where its author did not break it."""
+"""Maximum line length: lines are broken only where the author broke them."""
 
 _NAMESPACE = KEY.partition(":")[0]
 

@@ -55,7 +55,7 @@ def read_hardware(plan: FleetPlan, source: StackSource) -> Hardware:
 
 
 def refuse_mismatch(plan: FleetPlan, hardware: Hardware, source: StackSource) -> None:
-    """Check that each existing cluster has simulated hardware of its own Kubernetes version.
+    """Check that each existing cluster has simulated hardware of its Kubernetes version.
 
     Raises:
         RehearsalError: naming every cluster that has not.

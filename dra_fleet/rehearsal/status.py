@@ -106,9 +106,9 @@ class StackStatus:
         return sum(item.allocated for item in self.workloads)
 
     @property
-    def wanted(self) -> int:
+    def requested(self) -> int:
         """Copies that should."""
-        return sum(item.wanted for item in self.workloads)
+        return sum(item.requested for item in self.workloads)
 
     @property
     def all_allocated(self) -> bool:
@@ -214,7 +214,7 @@ async def _read_cluster(cluster: ClusterPlan, api: KubeApi) -> ClusterStatus:
 
 
 def other_pods_pending(state: ClusterState, workloads: Mapping[str, tuple[str, int]]) -> Iterator[str]:
-    """Return a sentence with the cause for each Pending pod that is no workload and no node plugin.
+    """Return a sentence with the cause for each Pending pod that is not a workload and no node plugin.
 
     Args:
         state: what was read of the cluster.

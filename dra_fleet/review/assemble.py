@@ -55,7 +55,9 @@ if TYPE_CHECKING:
 
 
 _SOON = dt.timedelta(days=90)
-"""Before its end a version is called `ending`: about the time that an upgrade of a fleet takes."""
+"""Time before the end of support in which a version is `ending`: about as long as an upgrade of a fleet
+takes.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +302,7 @@ def _workloads(settings: FleetSettings) -> Iterator[Shared]:
 
 
 def uses(proof: Proof) -> tuple[Use, ...]:
-    """Return the resources that one copy of each workload asks for, gets and strands on each pool."""
+    """Return the resources that one copy of each workload requests, gets and strands on each pool."""
     return tuple(
         Use(
             cluster=item.cluster,
@@ -325,7 +327,7 @@ def _amounts(known: DeviceAmounts) -> Amounts:
 def unchecked(
     preview: Preview, plan: FleetPlan | None, was: Was, running: Running | None, pools: Sequence[Pool]
 ) -> tuple[Unchecked, ...]:
-    """Everything that a reader may think was looked at and was not."""
+    """Return the parts that were not checked although a reader may expect it."""
     return tuple(_all(preview, plan, was, running, pools))
 
 
@@ -347,37 +349,37 @@ def _all(
         )
     if preview.result != "succeeded":
         yield Unchecked(
-            what="what the engine would change",
+            what="the changes of the engine",
             why="the preview stopped before it had looked at every resource",
             how="correct what the findings say and review again",
         )
     if running is None:
         yield Unchecked(
-            what="which pods run and hold devices now",
+            what="pods that run and use devices now",
             why="the clusters were not asked",
             how=f"dra-fleet review {stack} --running clusters",
         )
     if was.plan is None:
         yield Unchecked(
-            what="the matrix, verdicts and settings as they were",
+            what="earlier matrix, verdicts and settings",
             why=was.problem or "the review was compared with no other stack file",
             how=f"dra-fleet review {stack} --against main",
         )
     if running is None or any(cluster.others is None for cluster in running.clusters.values()):
         yield Unchecked(
-            what="pods of others that hold devices of these pools",
+            what="third-party pods that use devices of these pools",
             why="only workloads that the stack declares are known by name",
             how="kubectl get resourceclaims --all-namespaces",
         )
     yield Unchecked(
-        what="what the nodes really publish",
+        what="the devices that nodes publish",
         why="devices are predicted from the catalogue and the drivers' values",
         how="kubectl get nodes,resourceslices -o json > nodes.json; "
         f"dra-fleet prove {stack} --slices nodes.json",
     )
     yield from _of_pools(pools)
     yield Unchecked(
-        what="changes that someone made by hand",
+        what="changes made by hand",
         why="a preview compares with the state, not with the clouds",
         how=f"dra-fleet drift {stack}",
     )
@@ -386,7 +388,7 @@ def _all(
     if managed:
         yield Unchecked(
             what="quota and capacity for the machines",
-            why="only the clouds know, and only for the moment",
+            why="only the clouds know them, and they change",
             how=f"ask {', '.join(managed)} for the quota of each machine family in its region",
         )
 

@@ -490,7 +490,7 @@ def _planned(subject: SentenceSubject) -> PoolPlan | None:
 
 def _pool_change(subject: SentenceSubject, was: WasPool | None, plan: PoolPlan | None) -> str:
     if subject.action == "delete":
-        return "it goes"
+        return "it is deleted"
     shown: list[str] = []
     if was is not None and plan is not None and before_words(was, plan):
         if was.machine_name != plan.machine.name:

@@ -29,7 +29,7 @@ class EngineStep:
         operation: The engine's word: same, create, update, replace, create-replacement, delete …
         parent: Its parent's URN, empty for the stack.
         old: What the state holds of it, None where it is new.
-        new: What the program asks for, None if it is deleted.
+        new: What the program requests, None if it is deleted.
         diff: Per property path how it changes (`update`, `add-replace`, …).
         keys: The properties that make it a replacement.
     """

@@ -55,7 +55,7 @@ _ORDER = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 _MANDATORY = "mandatory"
 
 _UNNAMED: Severity = "high"
-"""Of a mandatory rule that names no severity; an advisory one is then `medium`."""
+"""Severity of a mandatory rule that names none; an advisory rule is then `medium`."""
 
 _EXIT = "an unhandled error occurred: program exited with non-zero exit code"
 

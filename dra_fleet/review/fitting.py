@@ -88,7 +88,7 @@ def _cell(fit: PoolFit, before: int | None) -> Cell:
 
 
 def _matched(requests: Mapping[str, int]) -> int:
-    """Of the request that the fewest devices match, by its best alternative."""
+    """Return the matches of the request that the fewest devices match, by its best alternative."""
     best: dict[str, int] = {}
     for name, count in requests.items():
         request = name.partition("/")[0]

@@ -35,12 +35,12 @@ class Offered:
     placements: Placements
 
 
-Held = dict[str, str]
-"""By device, who holds it."""
+Holders = dict[str, str]
+"""The name of the user of each device."""
 
 
 def running_map(offer: Offered, running: Running) -> dict[str, tuple[Node, ...]]:
-    """By pool the nodes that run and who holds their devices.
+    """Return the running nodes of each pool and the users of their devices.
 
     Devices in use that are not predicted are shown too; a pool that was not asked about has no nodes.
     """
@@ -69,12 +69,12 @@ def _devices(predicted: Mapping[str, str], holders: Mapping[str, tuple[str, str]
 
 
 def example_map(offer: Offered) -> dict[str, tuple[Node, ...]]:
-    """By pool its most nodes, filled by the workloads in the order in which the stack names them.
+    """Return the maximum nodes of each pool, filled by the workloads in the order of the stack file.
 
     A pod takes the first node that it fits on, as one order of arrival; the proof, not this, reports
     what holds in every order. Nodes that end up alike and stand together are one with `times`.
     """
-    filled = [[Held() for _ in range(group.most)] for group in offer.groups]
+    filled = [[Holders() for _ in range(group.most)] for group in offer.groups]
     _fill(offer, filled)
     found: dict[str, tuple[Node, ...]] = {}
     for group, nodes in zip(offer.groups, filled, strict=True):
@@ -83,7 +83,7 @@ def example_map(offer: Offered) -> dict[str, tuple[Node, ...]]:
     return found
 
 
-def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
+def _fill(offer: Offered, filled: Sequence[Sequence[Holders]]) -> None:
     groups, pod_sets = offer.groups, offer.pod_sets
     suitability = [
         [suitability_of(pod_set, group, offer.placements.suitability) for group in groups]
@@ -104,7 +104,7 @@ def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
                     number,
                     states[group],
                     node=node,
-                    held=filled[group][node],
+                    holders=filled[group][node],
                     name=pod_set.name,
                     left=left,
                 )
@@ -118,7 +118,7 @@ def _fill_node(
     states: list[int],
     *,
     node: int,
-    held: Held,
+    holders: Holders,
     name: str,
     left: int,
 ) -> int:
@@ -131,7 +131,7 @@ def _fill_node(
         if following is None:
             return left
         for _, _, device in packing.given(pod_set, states[node]):
-            held[device] = name
+            holders[device] = name
         if following == states[node]:  # it takes nothing that runs out
             return 0
         states[node] = following
@@ -139,14 +139,14 @@ def _fill_node(
     return left
 
 
-def _alike(group: NodeGroup, nodes: Sequence[Held], first: int) -> Iterator[Node]:
+def _alike(group: NodeGroup, nodes: Sequence[Holders], first: int) -> Iterator[Node]:
     number = first + 1
     kinds = [(device.name, device_kind(device)) for device in group.shape.devices]
-    for held, same in groupby(nodes):
+    for holders, same in groupby(nodes):
         times = sum(1 for _ in same)
         name = f"node {number}" if times == 1 else f"nodes {number}-{number + times - 1}"
         devices = tuple(
-            Device(name=device, kind=kind, holder=held.get(device, ""), pod="") for device, kind in kinds
+            Device(name=device, kind=kind, holder=holders.get(device, ""), pod="") for device, kind in kinds
         )
         yield Node(name=name, times=times, devices=devices)
         number += times

@@ -46,14 +46,14 @@ def device_kinds(group: NodeGroup) -> tuple[DeviceKind, ...]:
 
 def _kind(kind: str, count: int, device: NodeDevice) -> DeviceKind:
     attributes, capacity = device.seen.get("attributes", {}), device.seen.get("capacity", {})
-    processors = _amount(capacity, "multiprocessors")
+    cores = _amount(capacity, "multiprocessors")
     return DeviceKind(
         kind=kind,
         count=count,
         driver=device.driver,
         product=_text(attributes, "productName"),
         memory=_amount(capacity, "memory"),
-        multiprocessors=int(processors) if processors.isdigit() else device.multiprocessors,
+        multiprocessors=int(cores) if cores.isdigit() else device.multiprocessors,
     )
 
 
@@ -93,12 +93,12 @@ def _one(found: Sequence[Change]) -> Change:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """So many of something: `1 node`, `2 nodes`."""
+    """Return a number with a noun: `1 node`, `2 nodes`."""
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def ranged(least: int, most: int, noun: str) -> str:
-    """So many at least and at most: `1 node`, `1 to 3 nodes`."""
+    """Return a range with a noun: `1 node`, `1 to 3 nodes`."""
     return counted(most, noun) if least == most else f"{least} to {counted(most, noun)}"
 
 

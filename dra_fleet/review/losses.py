@@ -170,11 +170,11 @@ class Losses:
             return Loss(claims=None)
         sure, workloads, doubt = 0, list[str](), False
         for item in self._was.proof.workloads:
-            room = (
+            possible = (
                 [fit.pool for fit in item.pools if fit.at_max != 0] if item.cluster == owner.cluster else []
             )
-            if owner.name in room:
+            if owner.name in possible:
                 workloads.append(item.name)
-                doubt = doubt or len(room) > 1
+                doubt = doubt or len(possible) > 1
                 sure += self._count(owner.cluster, item.name, copies.get(item.name, item.copies))
         return Loss(claims=None if doubt else sure, workloads=tuple(workloads))

@@ -49,8 +49,8 @@ def _cut(text: str, start: int) -> str:
     """Return the text from `start` on, with an ellipsis for omitted text on either side."""
     head = "…" if start else ""
     rest = text[start:]
-    room = _LONGEST - len(head)
-    return head + (rest if len(rest) <= room else f"{rest[: room - 1]}…")
+    left = _LONGEST - len(head)
+    return head + (rest if len(rest) <= left else f"{rest[: left - 1]}…")
 
 
 def _text(value: object, path: str) -> str:

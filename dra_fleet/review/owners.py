@@ -1,4 +1,4 @@
-"""To which cluster, pool, driver, class, claim or workload each resource of the engine belongs."""
+"""Cluster, pool, driver, class, claim or workload of each resource of the engine."""
 
 from __future__ import annotations
 

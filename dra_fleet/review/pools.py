@@ -100,7 +100,7 @@ def before_words(before: WasPool, plan: PoolPlan) -> str:
 
 
 def node_range(least: int, most: int) -> str:
-    """So many nodes, in words."""
+    """Return the number of nodes as text."""
     return f"{least} {'node' if least == 1 else 'nodes'}" if least == most else f"{least} to {most} nodes"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.review.errors import ReviewError
 
@@ -76,7 +77,7 @@ class Running(_Saved):
     clusters: dict[str, RunningCluster]
 
     def holders(self, cluster: str) -> Mapping[str, Mapping[str, tuple[str, str]]]:
-        """By node and device of a cluster, the workload and the pod that hold it."""
+        """Return the workload and the pod that use each device of a cluster, by node and device."""
         found: defaultdict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
         asked = self.clusters.get(cluster)
         for name, workload in (asked.workloads if asked else {}).items():
@@ -113,7 +114,7 @@ def parse_running(content: Any, source: str) -> Running:  # noqa: ANN401 - any J
         first = invalid.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ReviewError(
-            f"{source} does not say what runs: {where or 'it'}: {first['msg']}; {_SAVE}"
+            f"{source} does not say what runs: {where or 'it'}: {message_of(first)}; {_SAVE}"
         ) from None
 
 

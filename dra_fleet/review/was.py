@@ -61,7 +61,7 @@ class Was:
 
     @property
     def copies(self) -> dict[str, dict[str, tuple[str, int]]]:
-        """By cluster and workload its namespace and copies."""
+        """Namespace and copies of each workload, by cluster."""
         return {
             name: {
                 item: (cluster.namespaces.get(item, ""), count) for item, count in cluster.workloads.items()
@@ -71,7 +71,7 @@ class Was:
 
 
 def was_planned(plan: FleetPlan, proof: Proof, source: str) -> Was:
-    """As another stack file has it."""
+    """Return the pools of another stack file."""
     return Was(
         source=source,
         clusters={cluster.name: _planned(cluster) for cluster in plan.clusters},
@@ -101,7 +101,7 @@ def _planned(cluster: ClusterPlan) -> WasCluster:
 
 
 def was_exported(outputs: Object) -> Was:
-    """As the stack's own exports, version 1, have it since the last update."""
+    """Return the pools in the stack's outputs, version 1, after the last update."""
     clusters = outputs.get("clusters")
     if outputs.get("version") != 1 or not isinstance(clusters, dict):
         return Was()

@@ -14,7 +14,7 @@ own = pulumi.ResourceOptions(provider=aws.Provider("aws", region=REGION))
 
 
 def role(name: str, service: str, policies: tuple[str, ...]) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
-    """A role of the cluster or of its nodes, and what is attached to it."""
+    """Create a role of the cluster or of its nodes, and attach policies to it."""
     statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
     made = aws.iam.Role(
         name,
@@ -31,7 +31,7 @@ def role(name: str, service: str, policies: tuple[str, ...]) -> tuple[aws.iam.Ro
 
 
 def kubeconfig(endpoint: str, authority: str) -> str:
-    """A way into the cluster that asks AWS for each token."""
+    """Return a kubeconfig that gets each token from AWS."""
     command = ["eks", "get-token", "--cluster-name", NAME, "--region", REGION, "--output", "json"]
     login = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "aws", "args": command}
     entry = {"server": endpoint, "certificate-authority-data": authority}

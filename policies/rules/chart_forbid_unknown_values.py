@@ -40,7 +40,7 @@ RULE = ResourceRule(
         "Charts of DRA drivers and of the GPU Operator get only values that their version has, because "
         "Helm ignores others silently."
     ),
-    fix="Correct the key or the type; the message names the nearest one.",
+    fix="Correct the key or the type. The message names the nearest one.",
     link="https://helm.sh/docs/chart_template_guide/values_files/",
     severity="high",
     types=RELEASE_TYPES,

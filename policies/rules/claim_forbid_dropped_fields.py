@@ -1,4 +1,4 @@
-"""No class or claim sets a field that its cluster drops.
+"""Reject classes and claims with a field that their cluster drops.
 
 The API server removes fields whose feature gate is off before it validates, silently: the claim is
 stored without them and allocates something else than was asked for.

@@ -1,4 +1,4 @@
-"""No claim tolerates the taints by which a driver marks a broken device.
+"""Reject claims that tolerate the taints by which a driver marks a broken device.
 
 A toleration without a key, or with a health taint's key, hands out a GPU that has fallen off the bus.
 """

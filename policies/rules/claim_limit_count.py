@@ -1,4 +1,4 @@
-"""A claim asks for a bounded number of devices.
+"""A claim requests a bounded number of devices.
 
 A claim is allocated on one node, so a count above what a machine holds waits for ever, and one slip of a
 digit empties a pool. Requests of one claim are allocated together: what they ask of one driver adds up.

@@ -1,4 +1,4 @@
-"""No program declares a DeviceClass under a name that a driver's chart owns.
+"""Reject a DeviceClass whose name a driver's chart owns.
 
 The chart's own classes, which a component of Helm renders as resources of the program, are no second owner.
 Two owners of one object undo each other: the chart's next upgrade writes its own selectors back, or fails

@@ -1,6 +1,6 @@
 """A cluster runs a Kubernetes that serves resource.k8s.io/v1.
 
-It checks what a program asks for, in each cloud's own words; it asks no cloud which versions it offers. A
+It checks what a program requests, in each cloud's own words; it asks no cloud which versions it offers. A
 node pool without a version takes its cluster's, so only a control plane must name one. In a program that
 surely has no accelerators, nothing depends on it yet, and what it finds is advice.
 """

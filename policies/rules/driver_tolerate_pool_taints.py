@@ -55,7 +55,7 @@ RULE = StackRule(
         "The plugin of a DRA driver tolerates the taints of its pools, because it otherwise does not run "
         "there and publishes no devices."
     ),
-    fix="Add the missing toleration to the chart's values; Helm replaces lists, so repeat the others.",
+    fix="Add the missing toleration to the chart's values. Helm replaces lists, so repeat the others.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",
     severity="high",
     check=check,

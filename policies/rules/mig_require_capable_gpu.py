@@ -1,4 +1,4 @@
-"""A pool asks for MIG partitions only of GPUs that have them, in profiles that these GPUs have.
+"""A pool requests MIG partitions only of GPUs that have them, in profiles that these GPUs have.
 
 The cloud refuses such a pool when it is made, or, where the partitions come from a label, nothing ever makes
 them and the claims wait.

@@ -29,7 +29,7 @@ def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
     nodes = Nodes(stack)
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
-            for reason, allowed in pool.cloud.unpredicted(pool, nodes.give_out(drivers, pool)):
+            for reason, allowed in pool.cloud.unpredicted(pool, nodes.advertise(drivers, pool)):
                 yield _finding(pool, reason, allowed)
 
 

@@ -40,7 +40,7 @@ def check(resource: Resource, settings: Settings) -> Iterator[Finding]:
     if users is None:
         if "\n" not in text.strip():
             return  # paths, as in KUBECONFIG
-        yield Finding(resource, kubeconfig, "is no kubeconfig that can be read", ALLOWED, FIX)
+        yield Finding(resource, kubeconfig, "is not a readable kubeconfig", ALLOWED, FIX)
         return
     found = sorted({reported for user in users for reported in _credentials_of(user)})
     if found:

@@ -1,6 +1,6 @@
 """Every CEL expression of a class, claim or template compiles.
 
-An expression that does not is refused by the API server when the stack is updated, half-way through; one
+An expression that does not is rejected by the API server when the stack is updated, half-way through; one
 that the program composes is not seen by any linter of YAML.
 """
 
@@ -41,7 +41,7 @@ def check(stack: Stack, settings: Settings) -> Iterator[Finding]:
                 yield Finding(
                     resource,
                     selector,
-                    f"is refused by Kubernetes {minor}{reported}",
+                    f"is rejected by Kubernetes {minor}{reported}",
                     "an expression that compiles to true or false there",
                     "correct the expression",
                 )
@@ -63,7 +63,7 @@ RULE = StackRule(
         "CEL expressions compile in the Kubernetes version of their cluster, because the API server "
         "otherwise rejects them in the middle of an update."
     ),
-    fix="Correct the expression; the message names the position.",
+    fix="Correct the expression. The message names the position.",
     link="https://kubernetes.io/docs/reference/using-api/cel/",
     severity="high",
     parameters=(KUBERNETES,),

@@ -26,7 +26,6 @@ def check(
     manifests: Iterable[ManifestFile],
     values: Iterable[ValuesFile] = (),
 ) -> list[FileFinding]:
-    """What is found."""
     return list(checking.check(plan, manifests, values).findings)
 
 
@@ -36,14 +35,14 @@ def plan_of(path: Path = LAB) -> FleetPlan:
 
 
 def findings(text: str | bytes, stack: Path = LAB) -> list[str]:
-    """What is found in one file called f.yaml."""
+    """Return the findings in a file called f.yaml."""
     data = text.encode() if isinstance(text, str) else text
     found = check(plan_of(stack), [ManifestFile(name="f.yaml", data=data)])
     return [str(finding).removeprefix("f.yaml:") for finding in found]
 
 
 def value_findings(text: str, stack: Path = LAB, chart: str = "dra-driver-nvidia-gpu@0.5.0") -> list[str]:
-    """What is found in a values file called v.yaml."""
+    """Return the findings in a values file called v.yaml."""
     name, version = chart.split("@")
     values = ValuesFile(chart=name, version=version, name="v.yaml", data=text.encode())
     return [str(finding).removeprefix("v.yaml:") for finding in check(plan_of(stack), [], [values])]
@@ -68,7 +67,7 @@ def cluster(machine: str, kubernetes: str = "1.36", drivers: Any = None, **pool:
 
 
 def nvidia(**values: Any) -> dict[str, Any]:
-    """The newest NVIDIA driver with chart values of one's own."""
+    """The newest NVIDIA driver with custom chart values."""
     return {"nvidia": {"version": "0.5.0", "values": values}}
 
 
@@ -80,5 +79,5 @@ def plan_on(**clusters: dict[str, Any]) -> FleetPlan:
 
 
 def on(text: str, **clusters: dict[str, Any]) -> list[str]:
-    """What is found in one file on clusters."""
+    """Return the findings in a file on clusters."""
     return [str(item) for item in check(plan_on(**clusters), [ManifestFile(name="f", data=text.encode())])]

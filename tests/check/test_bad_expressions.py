@@ -1,4 +1,4 @@
-"""Expressions that are too long, too deep, too costly or look endless: told at their place."""
+"""Expressions that are too long, too deep, too costly or look endless are reported at their place."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def loops(depth: int) -> str:
     ],
     ids=["long", "loops", "doubled", "pairs", "open", "types"],
 )
-def test_what_a_server_refuses_is_reported_where_it_stands(expression: str, output: str) -> None:
+def test_reports_objects_that_a_server_rejects_at_their_place(expression: str, output: str) -> None:
     found = findings(selecting(expression))
     assert any(line.startswith("6:13: error: DeviceClass big ") and output in line for line in found), found
 
 
 @pytest.mark.parametrize("expression", [loops(4), loops(5), "(" * 2_000 + "true" + ")" * 2_000])
-def test_what_only_a_server_can_evaluate_is_no_error(expression: str) -> None:
+def test_accepts_expressions_that_only_a_server_can_evaluate(expression: str) -> None:
     found = findings(selecting(f"{DRIVER} && {expression}"))
     assert not any(" error: " in line for line in found), found
 

@@ -63,7 +63,7 @@ def test_an_affinity_for_other_nodes_leaves_the_pool_without_devices() -> None:
 
 def test_an_unknown_chart_or_version_is_reported() -> None:
     [line] = value_findings("{}", STACK, "gpu-driver@1.0.0")
-    assert "chart 'gpu-driver' is no known driver's chart" in line
+    assert "chart 'gpu-driver' is not the chart of a known driver" in line
     [line] = value_findings("{}", STACK, "nvidia-dra-driver-gpu@25")
     assert "has no known version '25'; allowed: 25.3.2, 25.8.1, 25.12.0" in line
 

@@ -1,4 +1,4 @@
-"""What someone decided to omit is not reported; a rule that does not exist is."""
+"""Ignored rules are not reported. Unknown ignored rules are."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_comment_leaves_a_rule_out_of_a_file() -> None:
 def test_a_rule_that_does_not_exist_is_reported() -> None:
     output = findings(CLASS % "class-without-selectors")
     assert [line.rpartition(" ")[2] for line in output] == ["[unknown-rule]", "[class-without-selector]"]
-    assert "omits a rule that does not exist; got: class-without-selectors" in output[0]
+    assert "names a rule that does not exist; got: class-without-selectors" in output[0]
     assert "did you mean class-without-selector?" in output[0]
 
 

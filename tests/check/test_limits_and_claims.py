@@ -20,7 +20,7 @@ def test_limits_are_answered_by_a_device_plugin_s_pool_as_far_as_one_node_has_gp
     plugin = cluster("hgx-h100-8", kubernetes="1.35", advertise="device-plugin")
     assert on(limited(8), lab=plugin) == []
     [output] = on(limited(9), lab=plugin)
-    assert "asks for 9 devices by nvidia.com/gpu on one node, where at most 8 match" in output
+    assert "requests 9 devices by nvidia.com/gpu on one node, where at most 8 match" in output
 
 
 def test_limits_are_answered_on_pools_of_either_kind() -> None:
@@ -35,7 +35,7 @@ def test_limits_are_answered_on_pools_of_either_kind() -> None:
     both["pools"]["gpus"]["machine"] = "pcie-t4-1"
     assert on(limited(4), lab=both) == []
     [output] = on(limited(5), lab=both)
-    assert "asks for 5 devices of class gpu.nvidia.com on one node, where at most 4 match" in output
+    assert "requests 5 devices of class gpu.nvidia.com on one node, where at most 4 match" in output
 
 
 def test_operator_may_advertise_the_pools_that_say_so() -> None:

@@ -23,4 +23,4 @@ def test_the_good_file_passes() -> None:
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_each_break_is_reported(case: dict[str, Any]) -> None:
     assert case["old"] in GOOD
-    assert findings(GOOD.replace(case["old"], case["new"], 1)) == case["told"]
+    assert findings(GOOD.replace(case["old"], case["new"], 1)) == case["findings"]

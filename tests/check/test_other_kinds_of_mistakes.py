@@ -288,7 +288,7 @@ def test_a_mig_strategy_that_makes_no_partitions_is_a_warning() -> None:
 
 
 def test_the_owner_of_a_gpu_driver_is_called_as_in_the_stack_file() -> None:
-    stack = ROOT / "examples/s01-aks-vgpu.yaml"
+    stack = ROOT / "examples/aks-vgpu.yaml"
     data = b"driver: {enabled: true}\ndevicePlugin: {enabled: false}\n"
     operator = ValuesFile(chart="gpu-operator", version="v25.10.0", name="v.yaml", data=data)
     texts = [item.what for item in check(plan_of(stack), [], [operator])]
@@ -299,7 +299,7 @@ def test_a_wrong_driver_root_names_the_owner_as_in_the_stack_file() -> None:
     root, chart = "nvidiaDriverRoot: /run/nvidia/driver\n", "nvidia-dra-driver-gpu@25.8.1"
     texts = [
         text
-        for text in value_findings(root, ROOT / "examples/s01-aks-vgpu.yaml", chart)
+        for text in value_findings(root, ROOT / "examples/aks-vgpu.yaml", chart)
         if "is not where" in text
     ]
     assert texts

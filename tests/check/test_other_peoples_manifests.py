@@ -30,7 +30,7 @@ def limits(text: str, requests: str = "", **pod_fields: str) -> str:
 def test_a_class_of_a_driver_that_is_unknown_is_doubted(name: str) -> None:
     [output] = on(template("one", exactly("dev", name)) + pod("one"), lab=H100)
     assert (
-        f"warning: ResourceClaimTemplate one spec.spec.devices.requests[0].exactly.deviceClassName: cannot be checked: it is no class of the stack, its drivers or the files; another driver may install it; got: {name}"
+        f"warning: ResourceClaimTemplate one spec.spec.devices.requests[0].exactly.deviceClassName: cannot be checked: it is not a class of the stack, its drivers or the files; another driver may install it; got: {name}"
         in output
     )
 
@@ -108,16 +108,19 @@ def test_every_gpu_has_a_bus_id_from_0_4_0_on(version: str) -> None:
 @pytest.mark.parametrize(
     ("toleration", "output"),
     [
-        ("{effect: NoSchedule}", "[0]: is refused: a toleration without a key must have operator Exists"),
-        ("{key: nvidia.com/gpu, operator: Exist}", "[0].operator: is refused: is no operator; got: Exist"),
+        ("{effect: NoSchedule}", "[0]: is rejected: a toleration without a key must have operator Exists"),
+        (
+            "{key: nvidia.com/gpu, operator: Exist}",
+            "[0].operator: is rejected: it is not an operator; got: Exist",
+        ),
         (
             "{key: nvidia.com/gpu, operator: Exists, value: 'true'}",
-            "[0].value: is refused: must be empty with operator Exists; got: true",
+            "[0].value: is rejected: must be empty with operator Exists; got: true",
         ),
-        ("{operator: Exists, effect: NoRun}", "[0].effect: is refused: is no effect; got: NoRun"),
+        ("{operator: Exists, effect: NoRun}", "[0].effect: is rejected: it is not an effect; got: NoRun"),
         (
             "{operator: Exists, effect: NoSchedule, tolerationSeconds: 30}",
-            "[0].effect: is refused: must be NoExecute where tolerationSeconds is given; got: NoSchedule",
+            "[0].effect: is rejected: must be NoExecute where tolerationSeconds is given; got: NoSchedule",
         ),
     ],
     ids=["no key", "operator", "value", "effect", "seconds"],
@@ -167,7 +170,7 @@ def test_templates_of_one_name_in_two_namespaces_are_two() -> None:
         text + at("a", pod("t", "").replace("{name: own}]}}", "{name: own, request: gpu}]}}")), lab=H100
     )
     assert [line.split(": ")[1:2] for line in output] == [["error"]]
-    assert "asks for 9 devices" in output[0]
+    assert "requests 9 devices" in output[0]
 
 
 def test_the_nearest_device_meets_the_most_clauses_of_class_and_request_together() -> None:
@@ -223,7 +226,7 @@ def test_pods_are_found_wherever_a_kind_holds_them(kind: str) -> None:
     text = f"apiVersion: {version}\nkind: {name}\nmetadata: {{name: j}}\nspec: {{{JOBS[kind].format(template=POD)}}}\n"
     [output] = on(text, lab=H100)
     assert f"error: {name} j spec." in output
-    assert "is no ResourceClaimTemplate of the stack or of the files checked; got: missing" in output
+    assert "is not a ResourceClaimTemplate of the stack or of the files checked; got: missing" in output
 
 
 def test_a_machine_takes_its_claims_by_its_devices() -> None:
@@ -234,7 +237,8 @@ def test_a_machine_takes_its_claims_by_its_devices() -> None:
     )
     [output] = on(template("g", exactly("gpu", "gpu.nvidia.com")) + machine, lab=H100)
     assert (
-        "spec.domain.devices.gpus[0].requestName: is no request of claim g; got: gpus; allowed: gpu" in output
+        "spec.domain.devices.gpus[0].requestName: is not a request of claim g; got: gpus; allowed: gpu"
+        in output
     )
 
 
@@ -260,7 +264,7 @@ def test_a_name_of_an_extended_resource_belongs_to_one_class() -> None:
 
 def test_more_gpus_than_a_node_has_are_reported() -> None:
     [output] = on(limits("nvidia.com/gpu: 16"), lab=H100)
-    assert "asks for 16 devices of class gpu.nvidia.com on one node, where at most 8 match" in output
+    assert "requests 16 devices of class gpu.nvidia.com on one node, where at most 8 match" in output
 
 
 def test_limits_and_requests_of_an_extended_resource_are_the_same() -> None:
@@ -273,7 +277,7 @@ def test_an_implicit_class_must_be_there() -> None:
     assert on(limits(f"{prefix}gpu.nvidia.com: 1"), lab=H100) == []
     [output] = on(limits(f"{prefix}gpus: 1"), lab=H100)
     assert "warning: Pod p spec.containers[0].resources.limits" in output
-    assert "is no class of the stack" in output
+    assert "is not a class of the stack" in output
 
 
 def test_a_domain_needs_a_driver_that_serves_domains() -> None:

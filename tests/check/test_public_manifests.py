@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages and YAML are written as they are printed
-"""What public manifests of other projects showed (tests/data/public-manifests.yaml): a case of each corrected kind."""
+"""Cases from public manifests of other projects (tests/data/public-manifests.yaml)."""
 
 from __future__ import annotations
 

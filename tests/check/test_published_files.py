@@ -1,6 +1,7 @@
 """Files in the manner of those that projects publish: each says in its head what is found in it, no more is.
 
-Structure, kinds and names are the projects'; the text is ours. `# stack: NAME` names one of stacks.yaml; each
+Structure, kinds and names are the projects'; the text is dra-fleet's. `# stack: NAME` names one of
+stacks.yaml; each
 `# finds: SEVERITY RULE LINE` is a finding, and a file without has none.
 """
 
@@ -36,7 +37,7 @@ def plan(stack: str) -> FleetPlan:
 
 
 @pytest.mark.parametrize("file", FILES, ids=[str(path.relative_to(PUBLISHED)) for path in FILES])
-def test_what_a_published_file_says_is_found_in_it(file: Path) -> None:
+def test_finds_the_listed_findings_in_each_published_file(file: Path) -> None:
     text = file.read_text("utf-8")
     [stack] = re.findall(r"^# stack: (\S+)$", text, re.MULTILINE)
     expected = re.findall(r"^# finds: (.+)$", text, re.MULTILINE)

@@ -87,7 +87,7 @@ def test_s2_as_published_has_five_traps() -> None:
             "error",
             3,
             "resources-computeDomains",
-            "is no value of chart 25.8.1; Helm would ignore it silently",
+            "is not a value of chart 25.8.1; Helm would ignore it silently",
         ),
     ]
 

@@ -34,7 +34,7 @@ def pod(template_name: str, container: str = "") -> str:
 
 
 def operator(text: str, version: str = "v25.10.0", **pool: str) -> list[str]:
-    """What is found in values of the GPU Operator."""
+    """Return the findings in values of the GPU Operator."""
     plan = plan_on(lab=cluster("dgx-a100-80-8", **pool))
     return [
         str(item)
@@ -68,7 +68,7 @@ def test_s3_s_operator_does_not_install_a_driver_beside_the_host_s() -> None:
 def test_an_unknown_key_or_version_of_the_operator_is_reported() -> None:
     values = "devicePlugin: {enabled: false}\ndriver: {enabled: false}\nmigs: {strategy: single}\n"
     [output] = operator(values)
-    assert "v:3:1: error: values of gpu-operator v25.10.0 migs: is no value of chart v25.10.0" in output
+    assert "v:3:1: error: values of gpu-operator v25.10.0 migs: is not a value of chart v25.10.0" in output
     [output] = operator("{}", "v1.0.0")
     assert "chart gpu-operator has no known version 'v1.0.0'; allowed: v25.10.0" in output
 
@@ -169,7 +169,7 @@ def test_s7_s_channel_template_is_not_declared_twice() -> None:
     own = template("nvl-channel", exactly("channel", "compute-domain-default-channel.nvidia.com"))
     output = on(DOMAIN % "numNodes: 0, " + own, lab=cluster("hgx-h100-8", drivers={}))
     assert len(output) == 1
-    assert "spec.channel.resourceClaimTemplate.name: is made by the driver's controller" in output[0]
+    assert "spec.channel.resourceClaimTemplate.name: is created by the driver's controller" in output[0]
 
 
 def sized(least: str) -> str:
@@ -201,7 +201,7 @@ def test_s11_s_part_of_a_gpu_that_is_not_shared_is_the_whole_gpu() -> None:
     [output] = on(PART, lab=cluster("dgx-a100-40-8"))
     assert "warning" in output
     assert (
-        "asks for a part, but these devices cannot be shared: the claim holds a whole one of 8 of type gpu in pool gpus"
+        "requests a part, but these devices cannot be shared: the claim holds a whole one of 8 of type gpu in pool gpus"
         in output
     )
 
@@ -243,13 +243,13 @@ def test_s12_s_sharing_needs_the_driver_s_gates() -> None:
 def test_s12_s_unknown_configuration_is_reported_before_a_pod_depends_on_it() -> None:
     lab = cluster("hgx-h100-8", drivers=GATES)
     for parameters, words in {
-        "sharing: {strategy: TimeSlice}": "sharing.strategy: is refused by the driver; got: TimeSlice; allowed: TimeSlicing, MPS",
+        "sharing: {strategy: TimeSlice}": "sharing.strategy: is rejected by the driver; got: TimeSlice; allowed: TimeSlicing, MPS",
         "sharing: {strategy: TimeSlicing, timeSlicingConfig: {}}": "sharing.timeSlicingConfig.interval: is required",
-        "sharing: {strategy: TimeSlicing, timeSlicingConfig: {intervall: Long}}": "timeSlicingConfig.intervall: is no field of GpuConfig",
-        "sharing: {strategy: MPS, timeSlicingConfig: {interval: Long}}": "interval: is refused unless sharing.strategy is TimeSlicing",
+        "sharing: {strategy: TimeSlicing, timeSlicingConfig: {intervall: Long}}": "timeSlicingConfig.intervall: is not a field of GpuConfig",
+        "sharing: {strategy: MPS, timeSlicingConfig: {interval: Long}}": "interval: is rejected unless sharing.strategy is TimeSlicing",
         "sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}": "Percentage: must be at most 100",
         "sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 1Ki}}": "MemoryLimit: must be at least 1Mi",
-        "shares: 4": "shares: is no field of GpuConfig",
+        "shares: 4": "shares: is not a field of GpuConfig",
     }.items():
         output = on(sharing(parameters), lab=lab)
         assert any(words in line for line in output), (parameters, output)
@@ -258,7 +258,7 @@ def test_s12_s_unknown_configuration_is_reported_before_a_pod_depends_on_it() ->
 def test_s12_s_kind_must_be_one_that_the_driver_decodes_and_fit_the_device() -> None:
     lab = cluster("hgx-h100-8", drivers=GATES)
     [output] = on(sharing(SLICED, kind="GPUConfig"), lab=lab)
-    assert "parameters.kind: is no kind that driver gpu.nvidia.com decodes" in output
+    assert "parameters.kind: is not a kind that driver gpu.nvidia.com decodes" in output
     assert "did you mean GpuConfig?" in output
     cut = cluster("dgx-a100-80-8", drivers=GATES, sharing={"strategy": "mig", "layout": {"1g.10gb": 4}})
     [output] = on(sharing(SLICED, "mig.nvidia.com"), lab=cut)

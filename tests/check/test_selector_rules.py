@@ -86,7 +86,7 @@ def test_a_mistake_has_a_fix_that_passes(expression: str, severity: str, what: s
         ),
         (
             DRIVER + ATTRIBUTES + ".driverVersion.compareTo(semver('v580.1')) >= 0",
-            "semver('v580.1') is a run-time error: that is no semver",
+            "semver('v580.1') is a run-time error: that is not a semver",
         ),
         (
             "device.foo == 1",
@@ -94,7 +94,7 @@ def test_a_mistake_has_a_fix_that_passes(expression: str, severity: str, what: s
         ),
     ],
 )
-def test_what_can_never_work_is_an_error(expression: str, what: str) -> None:
+def test_reports_impossible_objects_as_errors(expression: str, what: str) -> None:
     [finding] = found(expression)
     assert (finding.severity, finding.what, finding.line) == ("error", what, 7)
 
@@ -112,7 +112,7 @@ def test_a_clause_on_a_value_no_one_knows_is_no_error() -> None:
     assert found(DRIVER + ATTRIBUTES + ".driverVersion.compareTo(semver('570.0.0')) >= 0") == []
 
 
-def test_what_a_minor_drops_is_reported() -> None:
+def test_reports_fields_that_a_version_drops() -> None:
     text = (
         "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: big}\nspec:\n"
         "  extendedResourceName: example.com/gpu\n  selectors: [{cel: {expression: \"device.driver == 'gpu.nvidia.com'\"}}]\n"

@@ -1,4 +1,4 @@
-"""What is checked is counted, and why the rest is not."""
+"""Checked objects are counted, and the reasons for skipped ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_file_of_a_folder_may_hold_no_objects() -> None:
 
 def test_a_template_is_to_be_rendered_first() -> None:
     [output] = findings(TEMPLATE)
-    assert "warning: is a template that no one rendered, and was not checked" in output
+    assert "warning: is a template that was not rendered, and was not checked" in output
     assert "fix: render it first, for example: helm template … | dra-fleet check -" in output
 
 
@@ -74,9 +74,9 @@ def test_a_template_is_to_be_rendered_first() -> None:
         ("__CLASS__", "put a value in its place"),
     ],
 )
-def test_what_a_template_left_is_reported_once_and_nothing_else_of_that_value(left: str, fix: str) -> None:
+def test_reports_a_placeholder_once_and_nothing_else_about_its_value(left: str, fix: str) -> None:
     [output] = findings(CLAIM % (left, 1))
-    assert f"deviceClassName: was not rendered: {left.strip(chr(34))} is no value; fix: " in output
+    assert f"deviceClassName: was not rendered: {left.strip(chr(34))} is not a value; fix: " in output
     assert fix in output
 
 

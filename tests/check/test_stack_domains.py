@@ -40,4 +40,4 @@ def test_a_template_without_a_name_is_reported_with_the_way_to_get_one() -> None
 
 def test_a_template_of_no_domain_is_unknown() -> None:
     (found,) = output("imax", "imex")
-    assert "is no ResourceClaimTemplate of the stack or of the files checked" in found
+    assert "is not a ResourceClaimTemplate of the stack or of the files checked" in found

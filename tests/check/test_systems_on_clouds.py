@@ -23,14 +23,14 @@ GKE_PLUGIN = f'kubeletPlugin: {{priorityClassName: "", {TOLERATIONS}}}\n'
 
 
 def values(example: str, text: str, chart: str = "dra-driver-nvidia-gpu@0.5.0") -> list[str]:
-    """What is found in a values file for an example's stack."""
+    """Return the findings in a values file for an example's stack."""
     name, version = chart.split("@")
     file = ValuesFile(chart=name, version=version, name="v", data=text.encode())
     return [str(item) for item in check(plan_of(EXAMPLES / f"{example}.yaml"), [], [file])]
 
 
 def manifest(example: str, text: str) -> list[str]:
-    """What is found in a file of objects for an example's stack."""
+    """Return the findings in a file of objects for an example's stack."""
     file = ManifestFile(name="m", data=text.encode())
     return [str(item) for item in check(plan_of(EXAMPLES / f"{example}.yaml"), [file])]
 
@@ -42,8 +42,8 @@ def limited(name: str, count: int) -> str:
     )
 
 
-def test_s3_s_managed_gpus_bring_the_device_plugin_and_are_refused_with_dra() -> None:
-    settings: dict[str, Any] = dict(read_fleet(EXAMPLES / "s02-aks-mig.yaml"))
+def test_s3_s_managed_gpus_include_the_device_plugin_and_are_rejected_with_dra() -> None:
+    settings: dict[str, Any] = dict(read_fleet(EXAMPLES / "aks-mig.yaml"))
     (name,) = settings["clusters"]
     settings["clusters"][name]["pools"]["mig"]["gpuManagement"] = "Managed"
     with pytest.raises(SettingsInvalid) as output:
@@ -86,7 +86,7 @@ def test_s3_s_strategies_without_isolation_are_not_chosen_silently_in_production
 
 
 def test_s4_s_driver_root_is_that_of_gke() -> None:
-    output = values("s04-gke-cel", GPUS + GKE_PLUGIN)
+    output = values("gke-fallback", GPUS + GKE_PLUGIN)
     assert len(output) == 4
     assert all(
         "nvidiaDriverRoot: is not where pool" in line and "allowed: /home/kubernetes/bin/nvidia" in line
@@ -95,11 +95,11 @@ def test_s4_s_driver_root_is_that_of_gke() -> None:
 
 
 def test_s4_corrected_passes_on_gke() -> None:
-    assert values("s04-gke-cel", GPUS + GKE_ROOT + GKE_PLUGIN) == []
+    assert values("gke-fallback", GPUS + GKE_ROOT + GKE_PLUGIN) == []
 
 
 def test_s4_s_plugin_must_bear_the_taint_of_a_compute_class() -> None:
-    output = values("s04-gke-cel", GPUS + GKE_ROOT + 'kubeletPlugin: {priorityClassName: ""}\n')
+    output = values("gke-fallback", GPUS + GKE_ROOT + 'kubeletPlugin: {priorityClassName: ""}\n')
     assert {line.split(" of pool ")[1].split(",")[0] for line in output} == {"a100", "flex", "l4"}
     assert all(
         "does not tolerate cloud.google.com/compute-class=any-gpu:NoSchedule" in line for line in output
@@ -110,7 +110,7 @@ QUOTA = "GKE admits critical pods outside of kube-system only where a ResourceQu
 
 
 def test_s4_s_plugin_is_critical_by_default_which_gke_admits_by_quota_only() -> None:
-    [output] = values("s04-gke-cel", f"{GPUS}{GKE_ROOT}kubeletPlugin: {{{TOLERATIONS}}}\n")
+    [output] = values("gke-fallback", f"{GPUS}{GKE_ROOT}kubeletPlugin: {{{TOLERATIONS}}}\n")
     assert (
         f" warning: values of dra-driver-nvidia-gpu 0.5.0 kubeletPlugin.priorityClassName: {QUOTA}" in output
     )
@@ -133,31 +133,31 @@ def test_s4_s_plugin_is_critical_by_default_which_gke_admits_by_quota_only() -> 
     ],
 )
 def test_every_part_that_runs_is_looked_at(given: str, parts: list[str]) -> None:
-    output = [line for line in values("s04-gke-cel", GKE_PLUGIN + given) if QUOTA in line]
+    output = [line for line in values("gke-fallback", GKE_PLUGIN + given) if QUOTA in line]
     assert [line.split(".priorityClassName")[0].rsplit(" ", 1)[1] for line in output] == parts
 
 
 def test_other_clouds_admit_critical_pods_everywhere() -> None:
-    assert not any(QUOTA in line for line in values("s02-aks-mig", GPUS))
+    assert not any(QUOTA in line for line in values("aks-mig", GPUS))
 
 
 def test_s5_s_label_turns_the_device_plugin_off() -> None:
-    [output] = manifest("s05-gke-tpu", limited("google.com/tpu", 4))
+    [output] = manifest("gke-tpu", limited("google.com/tpu", 4))
     assert "limits.google.com/tpu: asks a device plugin" in output
     assert "the pod would wait for ever" in output
 
 
 def test_s9_s_cluster_that_has_slices_gets_no_second_driver() -> None:
     values_with_label = f"{GPUS}kubeletPlugin: {{nodeSelector: {{example.com/pool: l40s}}, affinity: {{}}}}\n"
-    [output] = values("s09-existing-cluster", values_with_label)
+    [output] = values("existing-cluster", values_with_label)
     assert " warning: " in output
-    assert "cluster edge brings its own DRA drivers (drivers: {})" in output
+    assert "cluster edge already has DRA drivers (drivers: {})" in output
     assert "fix: install nothing there" in output
 
 
 def test_s15_s_device_plugin_s_pool_is_never_one_of_dra() -> None:
     operator = "devicePlugin: {enabled: true}\ndriver: {enabled: true}\n"
-    output = values("s02-aks-mig", operator, "gpu-operator@v25.10.0")
+    output = values("aks-mig", operator, "gpu-operator@v25.10.0")
     assert any("which the DRA driver publishes: each is allocated twice" in line for line in output)
 
 

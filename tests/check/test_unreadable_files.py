@@ -15,10 +15,10 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("data", "output"),
     [
-        (b"a: [", "2:1: error: is no YAML: did not find expected node content"),
-        (b"a: \x07b", "1:4: error: is no YAML: control characters are not allowed"),
-        (b"a: *b", "1:4: error: is no YAML: found undefined alias b"),
-        (b"a: 1\nb: \xff\xfe", "2:4: error: is no UTF-8 text"),
+        (b"a: [", "2:1: error: is not valid YAML: did not find expected node content"),
+        (b"a: \x07b", "1:4: error: is not valid YAML: control characters are not allowed"),
+        (b"a: *b", "1:4: error: is not valid YAML: found undefined alias b"),
+        (b"a: 1\nb: \xff\xfe", "2:4: error: is not UTF-8 text"),
         (b"x" * 16_777_217, "1:1: error: is larger than 16777216 bytes"),
         (BOMB.encode(), "error: holds more than 100000 values once its anchors are followed"),
         (b"a: &a [*a]", "1:8: error: holds an anchor that contains itself: a"),
@@ -28,8 +28,8 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             "error: holds more than 100000 values",
             marks=pytest.mark.slow,
         ),
-        (b"? [a]\n: b\n", "1:3: error: has a key that is no text"),
-        (b"just text", "1:1: error: is no Kubernetes object: apiVersion and kind are required"),
+        (b"? [a]\n: b\n", "1:3: error: has a key that is not a text"),
+        (b"just text", "1:1: error: is not a Kubernetes object: apiVersion and kind are required"),
     ],
 )
 def test_it_is_reported_and_nothing_is_raised(data: bytes, output: str) -> None:
@@ -42,10 +42,10 @@ def test_an_empty_file_and_other_kinds_say_nothing() -> None:
     assert findings("---\n---\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n") == []
 
 
-def test_what_cannot_be_read_hides_no_other_document_of_its_file() -> None:
+def test_unreadable_documents_hide_no_other_document_of_their_file() -> None:
     empty = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
     torn, output = findings(f"%YAML 1.2\n---\nkind: [Service\n---\n{empty}")
-    assert torn.startswith("4:1: error: is no YAML")
+    assert torn.startswith("4:1: error: is not valid YAML")
     assert output.startswith("8:1: warning: DeviceClass a spec: has no selector")
 
 

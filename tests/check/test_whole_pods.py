@@ -70,7 +70,7 @@ def test_as_many_pods_as_the_fleet_has_devices_for_pass_and_one_more_is_reported
     )
 
 
-def test_what_stops_the_scheduling_of_a_pod_is_reported_in_the_scheduler_s_words() -> None:
+def test_reports_unschedulable_pods_with_the_scheduler_s_message() -> None:
     text = template("a", 1, "gpu.nvidia.com/parentUUID", "mig.nvidia.com").replace(
         "count: 1", "allocationMode: All"
     )
@@ -84,7 +84,7 @@ def test_each_cluster_is_checked_and_named_where_they_differ() -> None:
     assert on(template("a", 4), **both) == []
     [output] = on(template("a", 8), **both)
     assert " warning: " in output
-    assert "exactly.count: on small: asks for 8 devices of one node, where at most 4 of type gpu" in output
+    assert "exactly.count: on small: requests 8 devices of one node, where at most 4 of type gpu" in output
 
 
 def test_a_field_that_one_cluster_s_minor_drops_is_reported_for_that_cluster() -> None:
@@ -122,10 +122,10 @@ spec:
 RESERVED = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"}]
 
 
-def test_where_a_pod_may_run_is_checked_beside_a_claim_that_is_unknown() -> None:
+def test_checks_the_placement_of_a_pod_with_an_unknown_claim() -> None:
     tainted = cluster("hgx-h100-8", taints=RESERVED)
     kept_off, unknown = on(POD % "gpus", lab=tainted)
-    assert "is no ResourceClaimTemplate of the stack or of the files checked" in unknown
+    assert "is not a ResourceClaimTemplate of the stack or of the files checked" in unknown
     assert kept_off == (
         "f:5:1: warning: Pod typing-error spec.tolerations: tolerates the taints of no pool of the stack: gpus "
         "has example.com/reserved=x:NoSchedule; fix: tolerations: [{key: example.com/reserved, operator: Equal, "

@@ -1,4 +1,4 @@
-"""Commands run inside the tests' process; what they set for a process of their own does not stay."""
+"""Commands run inside the tests' process; variables that they set for a separate process are reset."""
 
 from __future__ import annotations
 

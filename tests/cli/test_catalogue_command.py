@@ -86,12 +86,12 @@ def test_no_machine_large_enough_exits_1() -> None:
         ),
         (
             {"least": "40Gx"},
-            "'40Gx' is no quantity; allowed: a number with an optional suffix: ",
+            "'40Gx' is not a quantity; allowed: a number with an optional suffix: ",
         ),
         ({"least": "40"}, "40 bytes are less than any accelerator has; fix: write one such as 40Gi"),
     ],
 )
-def test_what_cannot_be_looked_for_is_refused(asked: dict[str, str], refusal: str) -> None:
+def test_rejects_values_that_cannot_be_searched(asked: dict[str, str], refusal: str) -> None:
     with pytest.raises(NoSuchOffer) as refused:
         find_offers(**asked)
     assert str(refused.value).startswith(refusal)
@@ -118,7 +118,7 @@ def test_a_key_is_explained_with_or_without_the_names_between(path: str) -> None
     assert [key.name for key in found.keys] == ["min", "max"]
 
 
-def test_what_differs_between_clouds_is_explained_for_each() -> None:
+def test_explains_differences_for_each_cloud() -> None:
     assert [found.within for found in explain("clusters.access").found] == [
         "AksCluster",
         "EksCluster",
@@ -145,7 +145,7 @@ def test_every_key_of_the_reference_is_explained() -> None:
 
 
 def written(below: str, value: Any) -> Iterator[str]:
-    """A path to everything that stands in a mapping."""
+    """Return the path of every value of a mapping."""
     if isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():
             yield f"{below}.{key}"

@@ -48,7 +48,7 @@ def test_a_cluster_that_the_stack_lacks_is_reported_with_those_it_has() -> None:
     assert "nowhere is no cluster of this stack" in result.output
 
 
-def test_what_another_command_writes_is_read_from_stdin() -> None:
+def test_reads_the_output_of_another_command_from_stdin() -> None:
     stack = str(RECIPES / "s6" / "stack.yaml")
     text = (RECIPES / "s6" / "published.yaml").read_text("utf-8")
     result = RUNNER.invoke(app, ["check", "-", "--stack", stack], input=text)
@@ -128,7 +128,7 @@ def test_a_list_of_what_to_omit_is_a_file(tmp_path: Path) -> None:
     listed.write_text("* class-without-selectors\n")
     result = RUNNER.invoke(app, ["check", str(deployed(tmp_path)), *STACK, "--ignore", str(listed)])
     assert result.exit_code == 1
-    assert f"{listed}:1:1: error: omits a rule that does not exist" in result.stdout
+    assert f"{listed}:1:1: error: names a rule that does not exist" in result.stdout
 
 
 def test_findings_are_annotations_and_sarif_for_code_hosts(tmp_path: Path) -> None:

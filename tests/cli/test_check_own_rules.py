@@ -95,7 +95,7 @@ def test_a_comment_omits_a_rule_of_one_s_own(file: Path, rules: Path) -> None:
     assert check(file, "--rules", str(rules))[0] == 0
     code, lines = check(file)
     assert code == 1
-    assert "omits a rule that does not exist" in lines[0]
+    assert "names a rule that does not exist" in lines[0]
 
 
 def test_rules_of_the_stack_file_run_only_if_the_option_asks_for_them(file: Path, rules: Path) -> None:
@@ -132,6 +132,6 @@ def test_missing_rules_stop_the_check(file: Path, tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(STACK), "--rules", str(tmp_path / "no")])
     assert isinstance(result.exception, GateError)
     assert str(result.exception) == (
-        f"{tmp_path / 'no'} is no folder, and rules of it are asked for: nothing is checked without them; "
+        f"{tmp_path / 'no'} is not a folder, and rules of it are asked for: nothing is checked without them; "
         "fix: restore it, or take it out of the policies"
     )

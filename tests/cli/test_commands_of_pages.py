@@ -58,7 +58,7 @@ SHOWN = {
 
 
 def is_whole(command: str) -> bool:
-    """Whether it needs nothing, and the stack that it names is here."""
+    """Return True if the command needs nothing and the stack that it names is here."""
     first, *words = command.split()
     stacks = [word for word in words if word == "dev" or (ROOT / word).is_file()]
     return first in NEED_NOTHING[bool(stacks)] and not re.search(

@@ -1,4 +1,4 @@
-"""What all commands have in common, as a user types it: `-o`, `-q`, `-v`, help and completion."""
+"""Options of all commands: `-o`, `-q`, `-v`, help and completion."""
 
 from __future__ import annotations
 

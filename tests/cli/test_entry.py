@@ -31,7 +31,7 @@ main.run = lambda: print(signal.getsignal(signal.SIGINT))
 entry.run()
 """
 ANSWERED = "signal.signal(signal.SIGINT, signal.default_int_handler)"
-"""Whoever runs the tests in the background has Ctrl-C ignored; the program answers it all the same."""
+"""The program handles Ctrl-C even if the tests run in the background, which ignores it."""
 
 
 def started(before: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
@@ -44,7 +44,7 @@ def test_ctrl_c_before_the_commands_are_there_ends_without_a_traceback() -> None
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
-def test_where_ctrl_c_is_ignored_it_stays_so() -> None:
+def test_ctrl_c_stays_ignored() -> None:
     done = started("signal.signal(signal.SIGINT, signal.SIG_IGN)")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("dra-fleet ")

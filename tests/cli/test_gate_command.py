@@ -1,4 +1,4 @@
-"""What `dra-fleet gate` prints and how it ends, without an engine."""
+"""Output and exit codes of `dra-fleet gate`, without an engine."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_disabled_mandatory_rule_is_named_and_can_be_exempt_by_name(saved: Pat
     assert RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR]).exit_code == 0
 
 
-def test_what_plain_json_prints_is_refused_by_name(saved: Path) -> None:
+def test_rejects_the_output_of_plain_json_by_name(saved: Path) -> None:
     saved.write_text(json.dumps({"steps": [], "duration": 1}, indent=4), encoding="utf-8")
     result = RUNNER.invoke(app, ["gate", "--events", str(saved)])
     assert result.exit_code == 3
@@ -137,9 +137,9 @@ def test_the_findings_are_written_as_sarif(saved: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("nonsense", "is no JSON"),
+        ("nonsense", "is not valid JSON"),
         ("[]", "must be a JSON object of rules"),
-        ('{"no-such-rule": "disabled"}', "'no-such-rule' is no rule; allowed: "),
+        ('{"no-such-rule": "disabled"}', "'no-such-rule' is not a rule; allowed: "),
         (f'{{"{FLOOR}": 3}}', f"{FLOOR} must be a level or an object of parameters"),
         (f'{{"{FLOOR}": "mandatry"}}', f"{FLOOR} has the level 'mandatry'; allowed: disabled, advisory"),
         (f'{{"{FLOOR}": {{"flor": 1}}}}', f"the policy config of {FLOOR} has flor; allowed: acceptUnknown"),
@@ -180,7 +180,7 @@ def test_a_stack_or_events_are_needed_and_not_both(arguments: list[str]) -> None
 def test_a_rule_that_does_not_exist_cannot_be_exempt() -> None:
     result = RUNNER.invoke(app, ["gate", "dev", "--without", "no-such-rule"])
     assert result.exit_code == 2
-    assert "'no-such-rule' is no rule" in result.output
+    assert "'no-such-rule' is not a rule" in result.output
 
 
 def test_a_rule_that_is_exempt_is_reported(saved: Path) -> None:

@@ -1,4 +1,4 @@
-"""`dra-fleet init`: a project of one's own that proves and checks at once; nothing is ever overwritten."""
+"""`dra-fleet init`: a custom project that proves and checks at once; nothing is ever overwritten."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: CLASS}}]}}
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands run in a folder that is no project."""
+    """Commands run in a folder that is not a project."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -70,10 +70,10 @@ def test_a_new_project_is_called_as_its_folder_or_as_was_said(tmp_path: Path) ->
         "name": "own", "description": init.DESCRIPTION,
         "runtime": {"name": "python", "options": {"toolchain": "pip", "virtualenv": ".venv"}},
     }  # fmt: skip
-    assert run("init", "other", "--name", "acme.gpus", "--description", 'ours: "GPUs" #1').exit_code == 0
+    assert run("init", "other", "--name", "acme.gpus", "--description", 'acme: "GPUs" #1').exit_code == 0
     assert project_file(tmp_path / "other")["name"] == "acme.gpus"
-    assert project_file(tmp_path / "other")["description"] == 'ours: "GPUs" #1'
-    assert (tmp_path / "other" / "README.md").read_text().startswith('# acme.gpus\n\nours: "GPUs" #1\n')
+    assert project_file(tmp_path / "other")["description"] == 'acme: "GPUs" #1'
+    assert (tmp_path / "other" / "README.md").read_text().startswith('# acme.gpus\n\nacme: "GPUs" #1\n')
 
 
 def test_the_rule_of_a_new_project_holds_to_its_cases(tmp_path: Path) -> None:

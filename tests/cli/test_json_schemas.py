@@ -1,4 +1,4 @@
-"""What the commands print with `--json` keeps to the published schemas."""
+"""The output of commands with `--json` matches the published schemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VERDICTS = ["error", "guaranteed", "never", "possible", "unknown"]
 
 
 def problems(name: str, content: Any) -> list[str]:
-    """What the committed schema finds in an output; the validator's types are incomplete."""
+    """Return the errors of the committed schema in an output; the validator's types are incomplete."""
     schema = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text(encoding="utf-8"))
     validator: Any = jsonschema.Draft202012Validator(schema)
     return [error.message for error in validator.iter_errors(content)]
@@ -92,7 +92,7 @@ def test_a_stack_that_is_wrong_is_reported_within_the_schema(
     assert problems(name, output) == []
 
 
-def test_where_a_rehearsed_stack_stands_keeps_to_the_schema() -> None:
+def test_the_status_of_a_rehearsed_stack_matches_the_schema() -> None:
     pods = (
         PodDevices(name="train-0", node="n1", devices=(HeldDevice("d", "n1", "gpu-0"),), running=True),
         PodDevices(name="train-1", node=None, devices=(), running=False),
@@ -100,7 +100,7 @@ def test_where_a_rehearsed_stack_stands_keeps_to_the_schema() -> None:
     allocation = ClusterAllocation(
         pools={"a": PoolDevices(nodes=1, devices=2, held=1, claims=1, node_names=("n1",))},
         workloads={
-            "train": WorkloadAllocation(name="train", namespace="ns", wanted=2, pods=pods, reason=None)
+            "train": WorkloadAllocation(name="train", namespace="ns", requested=2, pods=pods, reason=None)
         },
     )
     status = StackStatus(clusters={"lab": ClusterStatus(kubernetes="v1.36.3", allocation=allocation)})

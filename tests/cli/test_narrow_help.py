@@ -29,7 +29,7 @@ ALL = dict(everything(get_command(app), "dra-fleet"))
 
 
 def output(name: str, columns: int) -> tuple[str, str]:
-    """Help on a terminal of so many columns: what comes before its examples, and these."""
+    """Return the help on a terminal of so many columns: the text before its examples, and the examples."""
     wider = columns if columns > DEFAULT else None
     context = Context(ALL[name], info_name=name, terminal_width=wider)
     text, _, after = ALL[name].get_help(context).partition("Examples:\n")
@@ -37,7 +37,7 @@ def output(name: str, columns: int) -> tuple[str, str]:
 
 
 def wanting(name: str, columns: int) -> list[str]:
-    """What is wrong with the help of a command on a terminal of so many columns."""
+    """Return the problems of a command's help on a terminal of so many columns."""
     text, examples = output(name, columns)
     whole, copied = output(name, WIDE)
     words = set(whole.split())

@@ -62,13 +62,13 @@ def test_a_table_of_sentences_may_ask_for_more_columns() -> None:
 
 
 def test_a_title_longer_than_its_table_stands_on_one_line() -> None:
-    table = new_table("What one copy asks for, gets and strands", "")
+    table = new_table("What one copy requests, gets and strands", "")
     table.add_column("Pool")
     table.add_row("h100")
     console = Console(file=io.StringIO(), width=NARROW)
     print_table(console, table)
     assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue().startswith("What one copy asks for, gets and strands\n")
+    assert console.file.getvalue().startswith("What one copy requests, gets and strands\n")
 
 
 def test_a_table_without_rows_is_not_printed() -> None:

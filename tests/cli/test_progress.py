@@ -1,4 +1,4 @@
-"""What long work reports where there is no terminal."""
+"""Progress of long work without a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def text(monkeypatch: pytest.MonkeyPatch) -> Reported:
-    """The last line told of a step, when so many of 100 are done after so many seconds."""
+    """Return the last line of a step when so many of 100 are done after so many seconds."""
 
     def text(done: int, seconds: float) -> str:
         now = [0.0]

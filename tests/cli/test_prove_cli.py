@@ -89,7 +89,7 @@ def test_a_wrong_key_is_reported_with_its_place(tmp_path: Path) -> None:
         CliRunner().invoke(app, ["prove", str(file)], catch_exceptions=False)
 
 
-def test_what_a_plan_refuses_is_reported_with_its_place(tmp_path: Path) -> None:
+def test_reports_rejections_of_a_plan_with_their_place(tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(LAB.replace("{class: mig-5g}", "{class: mig-6g}"))
     with pytest.raises(SettingsInvalid, match=r"at: .*wrong\.yaml:\d+:\d+"):
@@ -115,7 +115,7 @@ def test_each_pool_that_serves_a_claim_has_a_row() -> None:
     assert ["studio", "vgpu", "sixth", "1", "of", "1", "1", "1", "to", "4"] in rows
 
 
-def test_what_is_not_asked_for_is_a_dash_and_what_is_unknown_is_unknown() -> None:
+def test_prints_a_dash_for_unrequested_values_and_unknown_for_unknown_values() -> None:
     rows = [line.split() for line in CliRunner().invoke(app, ["prove", "dev", "--all"]).stdout.splitlines()]
     assert ["infer", "a100", "4864Mi,", "14", "SM", "4864Mi,", "14", "SM", "0", "0"] in rows
     assert ["notebook", "sixth", "-", "1/6", "of", "a", "GPU", "(A10-4Q)", "-", "0"] in rows
@@ -139,7 +139,7 @@ def test_the_dev_stack_takes_less_than_100_lines_of_80_columns_and_loses_no_name
     assert lines[-1] == "every claim finds its devices"
 
 
-def test_what_does_not_fit_comes_first_and_its_number_last(tmp_path: Path) -> None:
+def test_prints_workloads_that_do_not_fit_first_and_their_number_last(tmp_path: Path) -> None:
     lines = CliRunner().invoke(app, ["prove", str(broken(tmp_path))]).stdout.splitlines()
     assert lines[0].startswith("error: dra-fleet:fleet.classes.mig-5g: class mig-5g matches 0 of ")
     rows = [line.split() for line in lines]
@@ -165,7 +165,7 @@ def test_of_many_claims_and_failures_the_first_are_reported_and_all_on_demand(tm
     assert "--all" not in full
 
 
-@pytest.mark.parametrize("stack", ["dev", "examples/s10-capacity.yaml"])
+@pytest.mark.parametrize("stack", ["dev", "examples/any-gpu-by-memory.yaml"])
 def test_the_tables_show_every_workload(stack: str) -> None:
     result = CliRunner().invoke(app, ["prove", str(ROOT / stack) if "/" in stack else stack])
     assert result.exit_code == 0

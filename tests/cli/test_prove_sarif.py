@@ -39,7 +39,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_does_not_fit_stands_on_its_line_of_the_stack_file(run: Run, here: Path) -> None:
+def test_reports_workloads_that_do_not_fit_on_their_line_of_the_stack_file(run: Run, here: Path) -> None:
     text = LAB.replace("memory: {min: 4864Mi}", "memory: {min: 5Gi}")
     line = 1 + next(at for at, output in enumerate(text.splitlines()) if " mig-5g: {" in output)
     found = results(run, here, text)
@@ -55,7 +55,7 @@ def test_a_refused_stack_file_is_a_report_too(run: Run, here: Path) -> None:
     assert (found["ruleId"], place(found)) == ("stack-file", ("stack.yaml", line))
 
 
-def test_what_a_file_that_is_extended_says_is_shown_there(run: Run, here: Path) -> None:
+def test_reports_problems_of_an_extended_file_in_that_file(run: Run, here: Path) -> None:
     wrong = LAB.replace("cloud: existing", "cloud: nowhere", 1)
     (here / "base.yaml").write_text(wrong)
     line = 1 + next(at for at, output in enumerate(wrong.splitlines()) if "cloud: nowhere" in output)

@@ -119,7 +119,7 @@ def test_a_wrong_stack_file_is_reported_with_every_error(run: Run, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("config: [", "is no YAML"),
+        ("config: [", "is not valid YAML"),
         ("- a", "must be a mapping with the key config"),
         ("config: {}", "has no key dra-fleet:fleet under config"),
         ("config: {dra-fleet:fleet: 3}", "must be a mapping"),

@@ -19,8 +19,6 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Ended(NamedTuple):
-    """How a command ended and what it said."""
-
     returncode: int
     stdout: str
     stderr: str
@@ -78,13 +76,16 @@ def test_json_on_stdout_is_the_review(tmp_path: Path, review: Callable[..., Ende
             "error: absent.jsonl cannot be read: No such file or directory;",
         ),
         # Before the preview, which no engine could run here.
-        (["dev", "--running", "README.md"], "README.md is no JSON"),
-        (["dev", "--events", "README.md"], "README.md, line 1: is no JSON"),
+        (["dev", "--running", "README.md"], "README.md is not valid JSON"),
+        (["dev", "--events", "README.md"], "README.md, line 1: is not valid JSON"),
         (
             ["dev", "--events", str(DATA / "same.jsonl"), "--against", "no-such-revision"],
             "--against no-such-revision is neither a file nor a revision",
         ),
-        (["dev", "--events", str(DATA / "same.jsonl"), "--running", "README.md"], "README.md is no JSON"),
+        (
+            ["dev", "--events", str(DATA / "same.jsonl"), "--running", "README.md"],
+            "README.md is not valid JSON",
+        ),
     ],
 )
 def test_wrong_input_is_one_message_and_exit_code_1(

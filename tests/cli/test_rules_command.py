@@ -19,7 +19,7 @@ RUNNER = CliRunner()
 
 
 def test_rules_that_hold_to_their_cases_pass(tmp_path: Path) -> None:
-    result = RUNNER.invoke(app, ["rules", "test", str(write_rules(tmp_path / "held"))])
+    result = RUNNER.invoke(app, ["rules", "test", str(write_rules(tmp_path / "verified"))])
     assert (result.exit_code, result.output) == (0, f"{OWNER}: passed\n1 rules, 0 failed\n")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _YAML: Any = YAML(typ="safe", pure=True)
 RECORDED: list[dict[str, Any]] = _YAML.load(ROOT / "tests/clouds/sdk_models.yaml")
 KINDS = {"ElasticityAssuranceSet", "CapacityReservationSet"}
-"""One model of ours reads private pools of both kinds, of which each answer has one."""
+"""One model reads private pools of both kinds. Each answer has one kind."""
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=lambda recorded: str(recorded["model"]))

@@ -60,7 +60,7 @@ def test_a_pool_that_says_nothing_has_no_gpus_no_machines_and_no_labels(cloud: C
         assert pool.name == EMPTY.name
 
 
-def test_what_clouds_say_of_their_resources_loads_neither_settings_nor_plans() -> None:
+def test_resource_facts_of_clouds_load_neither_settings_nor_plans() -> None:
     program = (
         "import sys; from dra_fleet.policy.reading.clouds import all_resources; all_resources(); "
         "print(*sys.modules)"

@@ -1,4 +1,4 @@
-"""A catalogue of one's own adds to this program's, and never contradicts it."""
+"""A custom catalogue adds to this program's, and never contradicts it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CACHED: tuple[Any, ...] = (
 
 @pytest.fixture(autouse=True)
 def facts_as_before() -> Iterator[None]:
-    """A process reads its facts once; here each test has a catalogue of its own."""
+    """A process reads its facts once; here each test has a separate catalogue."""
     for cached in CACHED:
         cached.cache_clear()
     yield
@@ -114,7 +114,7 @@ def test_a_chart_version_of_one_s_own_is_checked_as_it_is_reported(catalogue: Ca
     assert nvidia.facts.is_older("0.5.0", "0.6.0")
 
 
-def test_what_no_one_knew_may_be_described(catalogue: Callable[[str], Path]) -> None:
+def test_unknown_machines_can_be_described(catalogue: Callable[[str], Path]) -> None:
     assert nvidia_facts.gpus()["L20"].memory_mib is None
     nvidia_facts.gpus.cache_clear()
     catalogue(f"drivers: {{nvidia: {{gpus: [{{name: L20, memoryMib: 46068, {SOURCE}}}]}}}}")
@@ -123,11 +123,11 @@ def test_what_no_one_knew_may_be_described(catalogue: Callable[[str], Path]) -> 
 
 def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str], Path]) -> None:
     catalogue(
-        f"prices: {{Standard_NC24ads_A100_v4: {{perHour: 1.25, currency: USD, region: ours, {SOURCE}}}}}"
+        f"prices: {{Standard_NC24ads_A100_v4: {{perHour: 1.25, currency: USD, region: acme, {SOURCE}}}}}"
     )
     found = clouds.machines()["Standard_NC24ads_A100_v4"].price
     assert found is not None
-    assert (found.per_hour, found.region) == (1.25, "ours")
+    assert (found.per_hour, found.region) == (1.25, "acme")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         ),
         (
             "clouds: {existing: {machines: [{name: box, like: hgx-h100-9}]}}",
-            "clouds.existing.machines: box: like is no entry\n  got: hgx-h100-9\n  allowed: hgx-h100-8",
+            "clouds.existing.machines: box: like is not an entry\n  got: hgx-h100-9\n  allowed: hgx-h100-8",
         ),
         ("clouds: {existing: {machines: [{gpus: 1}]}}", "clouds.existing.machines: an entry has no name"),
         (
@@ -196,9 +196,9 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         ),
         (
             f"drivers: {{nvidia: {{versions: [{{version: newest, like: 0.5.0, {SOURCE}}}]}}}}",
-            "version: Value error, must be three numbers, such as 0.6.0; got: newest",
+            "version: must be three numbers, such as 0.6.0; got: newest",
         ),
-        ("a: [", ":2:1: is no YAML: did not find expected node content"),
+        ("a: [", ":2:1: is not valid YAML: did not find expected node content"),
     ],
 )
 def test_a_wrong_catalogue_is_one_clear_error(

@@ -1,4 +1,4 @@
-"""Labels written by hand on a pool: what software goes by or writes itself is refused, on every cloud."""
+"""Labels written by hand on a pool: labels that software reads or writes are rejected, on every cloud."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_pool_does_without_other_pods_of_the_operator(advertise: str, label: s
     assert len(planned(needing(advertise, label)).clusters[0].pools) == 2
 
 
-def test_a_pool_whose_image_brings_the_driver_does_without_the_operator_s_pods() -> None:
+def test_a_pool_whose_image_includes_the_driver_needs_none_of_the_operator_s_pods() -> None:
     fleet = labelled("dra", "nvidia.com/gpu.deploy.operands", "false")
     pools = cluster(fleet)["pools"]
     pools.pop("device-plugin")

@@ -138,7 +138,7 @@ def test_a_command_line_whose_interpreter_is_gone_is_one_sentence(commands: Path
     assert (found.level, found.fix) == ("unchecked", "install az again")
 
 
-def test_who_stops_waiting_leaves_nothing_behind(commands: Path) -> None:
+def test_a_cancelled_wait_leaves_nothing_behind(commands: Path) -> None:
     script(commands, "az", f"echo $$ > {commands}/pid; : > {commands}/started; sleep 60")
 
     async def ask_and_stop() -> int:
@@ -154,7 +154,7 @@ def test_who_stops_waiting_leaves_nothing_behind(commands: Path) -> None:
         os.kill(asyncio.run(ask_and_stop()), 0)
 
 
-def test_what_is_not_there_is_a_problem(commands: Path) -> None:
+def test_reports_missing_objects(commands: Path) -> None:
     fleet = h100()
     pool(fleet).update(reservation=RESERVATION, zones=["us-east-1a"])
     login = '{"Account": "000000000000", "Arn": "arn:aws:iam::000000000000:root"}'

@@ -1,4 +1,4 @@
-"""What workloads hold and pools offer, read from objects."""
+"""Devices of workloads and pools, read from objects."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_copies_pools_and_the_reason_of_a_waiting_copy_are_reported() -> None:
         "b": PoolDevices(nodes=0, devices=0, held=0, claims=0),
     }
     train = found.workloads["train"]
-    assert (train.wanted, train.allocated, found.complete) == (2, 1, False)
+    assert (train.requested, train.allocated, found.complete) == (2, 1, False)
     assert train.pods[0].devices == (HeldDevice("d", "n1", "gpu-1"),)
     assert train.reason is not None
     assert train.reason.sentence.startswith("ResourceClaimTemplate absent does not exist")

@@ -1,4 +1,4 @@
-"""What a stack's plan expects of the cluster it meets."""
+"""Expectations of a stack's plan of a running cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def test_a_driver_managed_on_the_cluster_is_expected_to_publish() -> None:
-    plan = make_plan(read_stack_file(PROJECT / "examples" / "s09-existing-cluster.yaml").settings)
+    plan = make_plan(read_stack_file(PROJECT / "examples" / "existing-cluster.yaml").settings)
     requested = expectations(plan.clusters[0])
     assert (requested.installs, requested.uses) == ({}, ["gpu.nvidia.com"])
 

@@ -46,7 +46,7 @@ def test_objects_follow_the_watch() -> None:
     assert calls[-1] == "watch Node from 13"
 
 
-def test_a_watch_that_ends_goes_on_where_it_was() -> None:
+def test_an_ended_watch_continues_from_its_last_event() -> None:
     calls, _, _ = follow([], [("ADDED", item("a", "11"))], [])
     assert calls == ["list Node", "watch Node from 10", "watch Node from 11", "watch Node from 11"]
 
@@ -99,7 +99,7 @@ def test_objects_are_found_by_their_place_wherever_they_went() -> None:
     assert names_at(informer, "west") == ["a"]
 
 
-def test_what_went_while_no_one_watched_is_at_no_place() -> None:
+def test_objects_deleted_between_watches_are_removed() -> None:
     before = [{**item("a"), "zone": "east"}, {**item("b"), "zone": "east"}]
     informer = at_zones(before, httpx2.ConnectError("refused"), [{**item("b"), "zone": "east"}])
     assert names_at(informer, "east") == ["b"]

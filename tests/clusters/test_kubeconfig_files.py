@@ -42,11 +42,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     ("text", "why"),
     [
         (BOMB, "holds more than 100000 values once its anchors are followed"),
-        ("\n", "it is no mapping of clusters, users and contexts"),
+        ("\n", "it is not a mapping of clusters, users and contexts"),
         ("clusters: []\n", "'contexts'"),
     ],
 )
-def test_what_is_no_kubeconfig_is_refused(text: str, why: str) -> None:
+def test_rejects_values_that_are_no_kubeconfig(text: str, why: str) -> None:
     with pytest.raises(KubeconfigError) as refused:
         read_kubeconfig(text)
     assert str(refused.value) == f"kubeconfig (given as text) cannot be used: {why}"

@@ -1,4 +1,4 @@
-"""What is asked in a thread of its own is reported where it is waited for, and ends with its context."""
+"""A request in a background thread returns its answer or error, and ends with its context."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from dra_fleet.clusters.meanwhile import meanwhile
+from dra_fleet.clusters.meanwhile import in_background
 
 
 async def _answer() -> str:
@@ -21,16 +21,16 @@ async def _refusal() -> None:
 
 
 def test_another_thread_asks() -> None:
-    with meanwhile(_answer()) as answer:
+    with in_background(_answer()) as answer:
         assert answer.result() not in ("", threading.current_thread().name)
 
 
 def test_a_refusal_is_raised_where_the_answer_is_asked_for() -> None:
-    with meanwhile(_refusal()) as answer, pytest.raises(LookupError, match="no one is there"):
+    with in_background(_refusal()) as answer, pytest.raises(LookupError, match="no one is there"):
         answer.result()
 
 
-def test_what_is_not_waited_for_is_cancelled_and_cleans_up() -> None:
+def test_cancels_an_unused_request_which_cleans_up() -> None:
     begun, ended = threading.Event(), threading.Event()
 
     async def ask() -> None:
@@ -42,7 +42,7 @@ def test_what_is_not_waited_for_is_cancelled_and_cleans_up() -> None:
             ended.set()
 
     before = threading.active_count()
-    with meanwhile(ask()):
+    with in_background(ask()):
         begun.wait()
     assert ended.is_set()
     assert threading.active_count() == before

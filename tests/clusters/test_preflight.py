@@ -1,4 +1,4 @@
-"""What `doctor` finds on a cluster, from answers as API servers give them."""
+"""Findings of `doctor` on a cluster, from answers of API servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dra_fleet.clusters.preflight import Requested, preflight
 if TYPE_CHECKING:
     from dra_fleet.core.findings.reported import PreflightFinding
 
-WANTED = Requested(
+REQUESTED = Requested(
     kubernetes="1.36",
     installs={"gpu.nvidia.com": "lab-nvidia"},
     uses=(),
@@ -56,7 +56,7 @@ def nvidia_slice(node: str = "n1") -> dict[str, Any]:
     }
 
 
-def look(answers: dict[str, Any], requested: Requested = WANTED) -> list[PreflightFinding]:
+def look(answers: dict[str, Any], requested: Requested = REQUESTED) -> list[PreflightFinding]:
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, json=copy.deepcopy(answers[request.url.path]))
 
@@ -68,7 +68,7 @@ def look(answers: dict[str, Any], requested: Requested = WANTED) -> list[Preflig
     return asyncio.run(run())
 
 
-def problems(answers: dict[str, Any], requested: Requested = WANTED) -> list[str]:
+def problems(answers: dict[str, Any], requested: Requested = REQUESTED) -> list[str]:
     return [f"{item.message} -> {item.fix}" for item in look(answers, requested) if item.level == "problem"]
 
 

@@ -1,4 +1,4 @@
-"""Which of a stack's releases a killed run left pending, from the labels that helm gives its records.
+"""Pending releases of a killed run, from the labels of Helm's records.
 
 https://helm.sh/docs/topics/advanced/#storage-backends
 """
@@ -27,7 +27,7 @@ KINDS = {"resources": [{"name": "secrets", "kind": "Secret", "namespaced": True}
 
 
 def found(*states: str) -> list[InterruptedRelease]:
-    """What is found where helm recorded revisions 1, 2, ... in these states."""
+    """Return the findings if Helm recorded revisions 1, 2, ... in these states."""
     records = [
         {
             "metadata": {

@@ -54,7 +54,9 @@ def test_another_spec_is_another_name_and_the_same_spec_the_same(
     assert recorder.only(TEMPLATE).inputs["metadata"]["name"] != first
 
 
-def test_a_changed_spec_is_a_replacement_made_before_the_old_one_goes(recorder: Recorder) -> None:
+def test_a_changed_spec_creates_the_replacement_before_the_old_template_is_deleted(
+    recorder: Recorder,
+) -> None:
     declare(recorder, spec())
     template = recorder.only(TEMPLATE)
     assert template.replace_on_changes == ("spec",)

@@ -55,7 +55,7 @@ def test_domain_and_template_carry_the_same_hash_of_the_spec(recorder: Recorder)
 
 
 @pytest.mark.parametrize("changed", [{"num_nodes": 2}, {"allocation_mode": "All"}])
-def test_another_spec_is_another_domain_made_before_the_old_one_goes(
+def test_a_changed_spec_creates_the_new_domain_before_the_old_one_is_deleted(
     changed: dict[str, Any], recorder: Recorder
 ) -> None:
     first, _ = declare(recorder)

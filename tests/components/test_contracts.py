@@ -21,9 +21,9 @@ from dra_fleet import clouds
 
 FOLDER = Path(components.__file__).parent
 SHARED = {Platform}
-"""What several clouds or drivers build on."""
+"""Base classes that several clouds or drivers use."""
 SEVERAL = (Platform, FleetComponent)
-"""What holds several resources."""
+"""Classes that contain several resources."""
 PROGRAM = "components.program."
 """The public components, whose contracts are in tests/components/program."""
 

@@ -1,4 +1,4 @@
-"""What each object waits for and is deleted before: what it names and what serves it, and nothing else."""
+"""Dependencies of each object: the objects that it names and that serve it, and no others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLAIM: Final = "kubernetes:resource.k8s.io/v1:ResourceClaim"
 DOMAIN: Final = "kubernetes:resource.nvidia.com/v1beta1:ComputeDomain"
 JOB: Final = "kubernetes:batch/v1:Job"
 NAMED: Final = (NAMESPACE, CLASS, TEMPLATE, CLAIM)
-"""What others name in their specs."""
+"""Types that other objects name in their specs."""
 
 every_stack = pytest.mark.parametrize("stack", STACKS, ids=lambda stack: stack.stem)
 
@@ -113,7 +113,7 @@ def no_secret(key: str) -> pulumi.Output[str]:
 
 
 def objects(resources: list[Resource]) -> dict[str, Resource]:
-    """What lives in Kubernetes, by URN."""
+    """Return the Kubernetes objects by URN."""
     return {item.urn: item for item in resources if item.type.startswith("kubernetes:")}
 
 

@@ -1,4 +1,4 @@
-"""The components in a program that is no Python of ours: a YAML program, on the real engine."""
+"""The components in a YAML program, on the real engine."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ class YamlProgram:
         )
 
     def output(self, *arguments: str) -> dict[str, Any]:
-        """What the engine prints as JSON."""
         done = self.run(*arguments, stderr=subprocess.PIPE)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
@@ -135,7 +134,7 @@ def test_a_yaml_program_s_fleet_is_proved_at_preview(program: YamlProgram) -> No
     assert (proved.returncode, "+ 8 to create" in proved.stdout) == (0, True), proved.stdout
 
 
-def test_a_yaml_program_s_fleet_comes_up_and_goes(
+def test_a_yaml_program_s_fleet_is_created_and_deleted(
     with_clusters: YamlProgram, rehearsal_simulator: RehearsalWorld
 ) -> None:
     program = with_clusters

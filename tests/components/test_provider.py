@@ -53,7 +53,7 @@ def test_a_cluster_is_named_as_its_component(recorder: Recorder) -> None:
     assert recorder.only("dra-fleet:clouds:ExistingCluster").name == "lab"
 
 
-def test_what_does_not_fit_is_refused_before_anything_is_registered(recorder: Recorder) -> None:
+def test_rejects_workloads_that_do_not_fit_before_anything_is_registered(recorder: Recorder) -> None:
     workload = {"train": {"cluster": "site", "claim": "one", "copies": 9.0}}
     with pytest.raises(pulumi.InputPropertiesError, match="9 x 1 devices are requested, and 8 can match"):
         construct(recorder, workloads=workload)
@@ -67,7 +67,7 @@ def test_a_value_that_no_preview_knows_is_refused_by_its_place(value: object, re
     assert refused.value.property_path == "clusters.site.kubernetes"
     assert refused.value.reason == (
         "is a value of a resource, or a secret; allowed: a plain value, because the fleet is proved at "
-        "preview; fix: write it out; a kubeconfig goes into kubeconfigs"
+        "preview; fix: write the value; pass a kubeconfig as kubeconfigs"
     )
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dra_fleet.core.declared.resources import Resource
     from dra_fleet.testing import Recorder
 
-EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "s14-queues.yaml"
+EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "team-queues.yaml"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_job_names_its_queue_and_its_pods_do_not(made: dict[tuple[str, str], R
     assert "kueue.x-k8s.io/queue-name" not in job["spec"]["template"]["metadata"]["labels"]
 
 
-def test_a_job_goes_before_its_queue_and_a_queue_before_kueue(
+def test_a_job_is_deleted_before_its_queue_and_a_queue_before_kueue(
     made: dict[tuple[str, str], Resource],
 ) -> None:
     job, local = made["Job", "lab-train"], made["LocalQueue", "lab-research"]

@@ -1,4 +1,4 @@
-"""Driver releases: where the chart comes from, exact values, and patience."""
+"""Driver releases: the source of the chart, exact values, and patience."""
 
 from __future__ import annotations
 

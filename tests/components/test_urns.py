@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.golden_files import Golden
 
 
-@pytest.mark.parametrize("stack", ["Pulumi.dev.yaml", "examples/s04-gke-cel.yaml"])
+@pytest.mark.parametrize("stack", ["Pulumi.dev.yaml", "examples/gke-fallback.yaml"])
 def test_a_stack_s_urns_are_those_it_was_deployed_with(
     stack: str, recorder: Recorder, golden: Golden
 ) -> None:

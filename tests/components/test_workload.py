@@ -79,7 +79,7 @@ def test_memory_is_a_request_and_no_limit_unless_limits_says_so(recorder: Record
 
 
 def test_the_tensorflow_job_of_the_mig_example_runs_without_a_memory_limit() -> None:
-    settings = read_stack_file(Path("examples/s02-aks-mig.yaml")).settings.workloads["mnist"]
+    settings = read_stack_file(Path("examples/aks-mig.yaml")).settings.workloads["mnist"]
     assert isinstance(settings, WorkloadSettings)
     assert "samples-tf-mnist-demo" in settings.image
     assert settings.limits == {}
@@ -104,7 +104,7 @@ def test_pods_of_a_compute_domain_claim_a_channel_too_and_follow_the_first_one_s
     assert term["labelSelector"] == {"matchLabels": job.inputs["metadata"]["labels"]}
 
 
-def test_it_goes_where_it_is_sent(recorder: Recorder) -> None:
+def test_it_is_placed_by_its_node_selector(recorder: Recorder) -> None:
     tolerations = (Toleration(operator="Exists"), Toleration(key="gpu", value="x", effect="NoSchedule"))
     spec = pod(
         declare(

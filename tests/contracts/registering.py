@@ -27,8 +27,8 @@ def installed(folder: Path = MADE_UP) -> Generator[None]:
     brought = {path.name for path in folder.iterdir()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(folder), *sys.path])
-        for room in (clouds, drivers):
-            patch.setattr(room, "_REGISTRY", replace(vars(room)["_REGISTRY"]))
+        for registry_module in (clouds, drivers):
+            patch.setattr(registry_module, "_REGISTRY", replace(vars(registry_module)["_REGISTRY"]))
         importlib.invalidate_caches()
         _forget()
         try:

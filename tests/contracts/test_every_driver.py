@@ -1,4 +1,4 @@
-"""What holds for every driver, whoever writes it."""
+"""The contract of every driver, built in or custom."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_name_of_its_facts_is_one_it_publishes_under(driver: Driver) -> None
     assert {kind.driver for kind in driver.facts.parameters or ()} <= set(driver.publishers)
 
 
-def test_where_its_plugin_is_placed_is_a_value_of_every_version(driver: Driver) -> None:
+def test_the_placement_of_its_plugin_is_a_value_of_every_version(driver: Driver) -> None:
     for version in driver.facts.versions:
         assert driver.plugin_key("tolerations") in version.values
         assert (driver.plugin_key("nodeSelector") in version.values) is version.chooses_nodes
@@ -46,7 +46,7 @@ def test_where_its_plugin_is_placed_is_a_value_of_every_version(driver: Driver) 
 def test_a_chart_value_that_no_version_has_is_refused_once_with_those_that_there_are(driver: Driver) -> None:
     for version in driver.facts.versions:
         [output] = check_values(version, {"plugin-tolerations": []})
-        assert output.what == f"is no value of chart {version.version}; Helm would ignore it silently"
+        assert output.what == f"is not a value of chart {version.version}; Helm would ignore it silently"
         assert output.got == "plugin-tolerations"
         assert output.allowed
         assert output.fix
@@ -74,23 +74,23 @@ def test_it_reports_accelerators_of_machines_that_it_serves_alone(driver: Driver
 
 
 def test_the_accelerators_of_a_machine_are_one_driver_s() -> None:
-    held = {
+    found = {
         name: [
             output for driver in drivers.known() if (output := driver.accelerators_of(machine)) is not None
         ]
         for name, machine in clouds.machines().items()
     }
-    assert [name for name, output in held.items() if len(output) > 1] == []
-    assert held["p5.48xlarge"] == [Accelerators(model="H100-SXM5-80GB", count=8)]
-    assert held["ct6e-standard-4t"] == [
+    assert [name for name, output in found.items() if len(output) > 1] == []
+    assert found["p5.48xlarge"] == [Accelerators(model="H100-SXM5-80GB", count=8)]
+    assert found["ct6e-standard-4t"] == [
         Accelerators(model="v6e", count=4, called="tpu-v6e-slice", topology="2x2")
     ]
 
 
-def test_what_a_machine_has_of_one_vendor_is_written_for_a_driver() -> None:
-    held = {vendor for machine in clouds.machines().values() for vendor in machine.vendors}
-    assert held
-    assert held <= set(NAMES)
+def test_each_vendor_s_accelerators_of_a_machine_are_listed_for_a_driver() -> None:
+    found = {vendor for machine in clouds.machines().values() for vendor in machine.vendors}
+    assert found
+    assert found <= set(NAMES)
 
 
 def test_parameters_of_no_kind_that_it_decodes_are_refused_once_where_it_is_known_what_it_reads(
@@ -112,12 +112,12 @@ def test_a_field_that_it_does_not_decode_is_refused_with_those_that_it_does(driv
         heads = {"kind": kind.kind, "apiVersion": kind.api_version}
         given = {**{key: heads[key] for key in kind.head}, "speed": "fast"}
         (unknown,) = [one for one in check_parameters(kind.driver, given, running) if one.path == "speed"]
-        assert unknown.what.startswith(f"is no field of {kind.kind}; the driver would ")
+        assert unknown.what.startswith(f"is not a field of {kind.kind}; the driver would ")
         assert unknown.got == "speed"
         assert (unknown.allowed == "no fields") == (not kind.fields)
         assert unknown.fix
 
 
 def test_every_driver_of_this_program_says_which_parameters_it_reads(driver: Driver) -> None:
-    is_ours = driver.package.startswith("dra_fleet.")
-    assert is_ours == (driver.facts.parameters is not None)
+    is_built_in = driver.package.startswith("dra_fleet.")
+    assert is_built_in == (driver.facts.parameters is not None)

@@ -18,8 +18,8 @@ CONTRACTS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8
 ]
 NAMES = [contract["name"] for contract in CONTRACTS]
 BREAKING = {
-    "rooms import only rooms further down": (
-        "dra_fleet/model/breaking_rooms.py",
+    "packages import only packages below them": (
+        "dra_fleet/model/breaking_packages.py",
         "dra_fleet.fleet.plan.claims",
     ),
     "what decides is pure: no engine, no cloud SDK, no network": (
@@ -38,7 +38,7 @@ BREAKING = {
         "dra_fleet/policy/breaking_gate.py",
         "pulumi_aws",
     ),
-    "the proof's rooms import one way: supply and demand know nothing of each other": (
+    "the proof's packages import one way: supply and demand know nothing of each other": (
         "dra_fleet/proof/supply/breaking_supply.py",
         "dra_fleet.proof.answer.workloads",
     ),
@@ -76,7 +76,7 @@ BREAKING = {
 
 @pytest.fixture(scope="module")
 def sections(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What import-linter says of each contract in a copy of the project that holds all breaking files."""
+    """Return import-linter's text for each contract, in a copy of the project with all breaking files."""
     copy = tmp_path_factory.mktemp("broken")
     for folder in ("dra_fleet", "components", "stacks", "policies"):
         shutil.copytree(

@@ -1,4 +1,4 @@
-"""What a made-up cloud says of its resources and its clusters is checked, proved and told as any cloud's."""
+"""Resources and clusters of a made-up cloud are checked, proved and reported as those of any cloud."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ POOL = Declared(
 
 
 def environment_with(folder: Path, *packages: Path) -> Path:
-    """The Python of an environment of its own: this one's packages, and further ones installed there."""
+    """Return the Python of a separate environment with this one's packages and further packages."""
     venv.create(folder, with_pip=False)
     (site,) = folder.glob("lib/python*/site-packages")
     own = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})"
@@ -47,7 +47,7 @@ def environment_with(folder: Path, *packages: Path) -> Path:
 
 
 def gate(folder: Path, *program: Declared, packages: tuple[Path, ...] = (MADE_UP,)) -> dict[str, Any]:
-    """What the gate says of a preview, in its own process: rules ask once which clouds are registered."""
+    """Return the gate's answer for a preview, from a process that has the made-up packages."""
     events = folder / "events.jsonl"
     events.write_text("\n".join(lines(ROOT, *program)), encoding="utf-8")
     python = environment_with(folder / "environment", *packages)

@@ -31,7 +31,7 @@ def no_secret(key: str) -> pulumi.Output[str]:
 
 @pytest.fixture
 def outputs(recorder: Recorder) -> Outputs:
-    """What a stack of the made-up cloud exports after it was declared."""
+    """Return the outputs of a stack of the made-up cloud."""
     recorder.outputs[CLUSTER] = {"server": "https://lab.meadow.example", "authority": "Q0E="}
     with installed():
         plan = make_plan(parse(stack()))

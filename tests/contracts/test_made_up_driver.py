@@ -52,8 +52,8 @@ def test_it_is_not_known_where_its_package_is_not_installed() -> None:
     with pytest.raises(SettingsInvalid) as invalid:
         plan_of(stack(1, {"class": "lane"}))
     assert {error.path: error.what for error in invalid.value.errors} == {
-        "dra-fleet:fleet.classes.lane.driver": "is no DRA driver this program knows",
-        "dra-fleet:fleet.clusters.lab.drivers.acme": "is no DRA driver this program knows",
+        "dra-fleet:fleet.classes.lane.driver": "is not a known DRA driver",
+        "dra-fleet:fleet.clusters.lab.drivers.acme": "is not a known DRA driver",
     }
 
 
@@ -75,11 +75,11 @@ def test_its_chart_is_planned_with_its_values_and_its_class_with_its_attributes(
 
 
 @pytest.mark.usefixtures("acme")
-def test_what_its_chart_refuses_is_refused() -> None:
+def test_rejects_values_that_its_chart_rejects() -> None:
     with pytest.raises(SettingsInvalid) as invalid:
         plan_of(stack(1, {"class": "lane"}, {"speed": "double"}))
     assert {error.path: error.what for error in invalid.value.errors} == {
-        "dra-fleet:fleet.clusters.lab.drivers.acme.values.speed": "is no speed of a lane"
+        "dra-fleet:fleet.clusters.lab.drivers.acme.values.speed": "is not a speed of a lane"
     }
 
 
@@ -92,7 +92,7 @@ def test_its_devices_are_proved_as_those_of_any_driver(copies: int, word: str, n
 
 
 @pytest.mark.usefixtures("acme")
-def test_what_is_unknown_of_its_devices_is_never_guessed() -> None:
+def test_unknown_values_of_its_devices_are_never_guessed() -> None:
     request = {"class": "lane", "selectors": ["device.attributes['lanes.acme.example'].serial == '1'"]}
     (found,) = proved(stack(1, request)).workloads
     assert found.word == "unknown"
@@ -133,5 +133,5 @@ def test_an_entry_point_that_names_no_driver_is_reported(tmp_path: Path) -> None
     with installed(folder), pytest.raises(NotRegistered) as wrong:
         drivers.named("acme")
     assert str(wrong.value) == (
-        "entry point acme of group dra_fleet.drivers, acme_driver:Driver, is no Driver"
+        "entry point acme of group dra_fleet.drivers, acme_driver:Driver, is not a Driver"
     )

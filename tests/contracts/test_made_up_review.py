@@ -40,7 +40,7 @@ HOLDERS = {
         }
     }
 }
-"""What the cluster answers: two pods, each with a lane of the pool's only node."""
+"""Answer of the cluster: two pods, each with a lane of the pool's only node."""
 
 
 CHANGES: dict[str, tuple[str, dict[str, str]]] = {
@@ -88,17 +88,17 @@ def asked(folder: Path, operation: str, diff: dict[str, str]) -> list[str]:
         step(POOL, "lab-hens", operation, above, diff),
         {"summaryEvent": {"result": "succeeded", "PolicyPacks": {"dra-fleet": "0.1.0"}}},
     ]
-    file, saved, held = (folder / name for name in ("farm.yaml", "events.jsonl", "running.json"))
+    file, saved, running = (folder / name for name in ("farm.yaml", "events.jsonl", "running.json"))
     file.write_text(json.dumps({"config": {"dra-fleet:fleet": stack()}}), encoding="utf-8")
     saved.write_text("\n".join(json.dumps(event) for event in events), encoding="utf-8")
-    held.write_text(json.dumps(HOLDERS), encoding="utf-8")
-    options = ["--against", file, "--events", saved, "--running", held, "--out", folder / "out", "--json"]
+    running.write_text(json.dumps(HOLDERS), encoding="utf-8")
+    options = ["--against", file, "--events", saved, "--running", running, "--out", folder / "out", "--json"]
     return ["review", str(file), *map(str, options)]
 
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What the command says of each change, in one process that has the made-up packages."""
+    """Return the command's review of each change, from one process that has the made-up packages."""
     commands = {name: asked(tmp_path_factory.mktemp("farm"), *change) for name, change in CHANGES.items()}
     done = subprocess.run(
         [sys.executable, "-c", EACH, json.dumps(commands)],

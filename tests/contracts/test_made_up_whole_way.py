@@ -1,6 +1,6 @@
 """A stack of a made-up cloud and a made-up driver is rehearsed until pods hold its devices, then reviewed.
 
-Command line, program, policy pack, simulator and plugins are processes of their own; each finds by itself
+Command line, program, policy pack, simulator and plugins are separate processes; each finds by itself
 what the made-up package registers.
 """
 
@@ -48,7 +48,7 @@ def stack_file(folder: Path, *, nodes: int, copies: int) -> Path:
 
 
 def brought_up(rehearsed: Rehearsed) -> dict[str, Any]:
-    """What is shown of the stack with two nodes and a copy for each of their lanes."""
+    """Return the status of the stack with two nodes and a copy for each of their lanes."""
     return rehearsed.up(stack_file(rehearsed.files, nodes=2, copies=4))
 
 

@@ -1,4 +1,4 @@
-"""What a Kubernetes minor changes is reported on one page; the page names every file that knows one."""
+"""One page lists the changes for a new Kubernetes minor and names every file that knows a minor."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ _GATES_OF_FEATURES = {
     "ListTypeAttributes": ("DRAListTypeAttributes",),
     "PartitionableDevices": ("DRAPartitionableDevices",),
 }
-"""What the scheduler asks of the allocator, and the gates that it does so for: `AllocatorFeatures` of
-https://github.com/kubernetes/kubernetes, pkg/scheduler/framework/plugins/dynamicresources."""
+"""Features that the scheduler requests of the allocator, and their gates: `AllocatorFeatures` of
+https://github.com/kubernetes/kubernetes, pkg/scheduler/framework/plugins/dynamicresources.
+"""
 _FOLDERS = ("dra_fleet", "components", "stacks", "policies")
 
 
@@ -92,7 +93,7 @@ def test_every_gated_field_is_known_of_every_minor(minor: str) -> None:
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_every_minor_has_an_oracle_and_is_planned_and_proved(minor: str) -> None:
+def test_every_minor_has_an_upstream_reference_and_is_planned_and_proved(minor: str) -> None:
     assert (recipes.ENGINE / f"oracle-{minor}").is_dir()
     device = CelDevice.of({"name": "gpu-0", "attributes": {"type": {"string": "gpu"}}}, "gpu.nvidia.com")
     assert environment(minor).compile("device.driver == 'gpu.nvidia.com'").evaluate(device)
@@ -118,7 +119,7 @@ def test_the_data_of_minors_is_read_nowhere_else() -> None:
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_the_oracle_has_the_features_on_that_a_stock_scheduler_has_on(minor: str) -> None:
+def test_the_upstream_reference_has_the_default_features_of_a_stock_scheduler(minor: str) -> None:
     text = (ROOT / "dra_fleet" / "rehearsal" / "engine" / f"oracle-{minor}" / "main.go").read_text("utf-8")
     chosen = set(re.findall(r"(\w+):\s*true", text))
     merged = {"DeviceBindingAndStatus"} if minor == MINORS[0] else {"DeviceBinding", "DeviceStatus"}

@@ -1,4 +1,4 @@
-"""What a cloud or driver is stands in its folders: no string elsewhere is its name or has its domain."""
+"""Facts of a cloud or driver are in its folders: no string elsewhere is its name or has its domain."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def program_files() -> list[str]:
 
 
 def own_folder(file: str) -> bool:
-    """Whether a file stands in a folder of one cloud or driver."""
+    """Return True if a file is in a folder of one cloud or driver."""
     parts = Path(file).parts
-    return any(room in {"clouds", "drivers"} and name in NAMES for room, name in pairwise(parts))
+    return any(parent in {"clouds", "drivers"} and name in NAMES for parent, name in pairwise(parts))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def domains_in(strings: Strings) -> Strings:
 
 
 def strings_in(source: str) -> Strings:
-    """Line and text of every string in a module that is no docstring."""
+    """Line and text of every string in a module that is not a docstring."""
     nodes = list(ast.walk(ast.parse(source)))
     docstrings = {
         id(statement.value)
@@ -108,12 +108,12 @@ def strings_in(source: str) -> Strings:
 
 @pytest.mark.slow
 def test_no_file_outside_a_cloud_s_or_driver_s_folders_holds_its_name(texts: Texts) -> None:
-    found = {file: held for file, strings in texts.items() if (held := names_in(strings))}
+    found = {file: used for file, strings in texts.items() if (used := names_in(strings))}
     assert found.keys() == ALLOWED.keys(), f"{found}; ask the Cloud or Driver value instead"
 
 
 def test_no_file_outside_a_cloud_s_or_driver_s_folders_holds_its_vendor_s_domain(texts: Texts) -> None:
-    found = {file: held for file, strings in texts.items() if (held := domains_in(strings))}
+    found = {file: used for file, strings in texts.items() if (used := domains_in(strings))}
     assert found.keys() == ALLOWED_DOMAINS.keys(), f"{found}; ask the Cloud or Driver value"
 
 

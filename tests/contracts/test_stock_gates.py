@@ -1,4 +1,4 @@
-"""Feature gates of stock clusters are those of Kubernetes' own source, for every minor and every oracle."""
+"""Feature gates of stock clusters and upstream references are those of Kubernetes' source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_gate_has_the_stage_that_kubernetes_own_source_gives_it(minor: str) ->
 
 
 @pytest.mark.parametrize("minor", _RECORDED)
-def test_the_gates_of_an_oracle_are_read_from_a_release_of_its_minor(minor: str) -> None:
+def test_the_gates_of_an_upstream_reference_are_read_from_a_release_of_its_minor(minor: str) -> None:
     required = (_REFERENCES / f"oracle-{minor}" / "go.mod").read_text(encoding="utf-8")
     found = re.search(r"k8s\.io/dynamic-resource-allocation v0\.(\d+)\.\d+", required)
     assert found is not None

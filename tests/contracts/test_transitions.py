@@ -1,4 +1,4 @@
-"""What applies to every documented transition, of Kubernetes, of queues and of drivers."""
+"""The contract of every documented transition of Kubernetes, queues and drivers."""
 
 from __future__ import annotations
 

@@ -27,17 +27,17 @@ def paths(title: str, word: str, name: str) -> list[str]:
     return [path.replace(f"<{word}>", name) for path in found]
 
 
-def test_every_room_is_named_in_the_order_in_which_they_import_one_another() -> None:
-    _, _, rooms = walk("The rooms").partition("dra_fleet/\n")
-    leading = re.findall(r"^ +((?:\w+/\s+)+)", rooms.partition("```")[0], re.MULTILINE)
-    named = [room.rstrip("/") for line in leading for room in line.split()]
+def test_packages_are_listed_in_their_import_order() -> None:
+    _, _, packages = walk("Packages").partition("dra_fleet/\n")
+    leading = re.findall(r"^ +((?:\w+/\s+)+)", packages.partition("```")[0], re.MULTILINE)
+    named = [package.rstrip("/") for line in leading for package in line.split()]
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     layers = [layer.split(" | ") for layer in contracts["contracts"][0]["layers"]]
-    level = {room: at for at, layer in enumerate(layers) for room in layer}
+    level = {package: at for at, layer in enumerate(layers) for package in layer}
     assert sorted(named) == sorted(
         folder.parent.name for folder in (ROOT / "dra_fleet").glob("*/__init__.py")
     )
-    assert named == sorted(named, key=lambda room: level[f"dra_fleet.{room}"])
+    assert named == sorted(named, key=lambda package: level[f"dra_fleet.{package}"])
 
 
 @pytest.mark.parametrize("cloud", clouds.BUILT_IN)
@@ -68,7 +68,7 @@ def test_every_rule_has_a_file_of_cases_of_its_name() -> None:
     rules, cases = paths("A rule", "rule", "")
     names = {file.name for file in (ROOT / rules).glob("[!_]*.py")}
     assert names
-    told_by_others = {
+    listed_elsewhere = {
         "unknown_report_unjudged.py"
     }  # it checks nothing: other rules' unknown values stand under it
-    assert names - told_by_others == {file.name for file in (ROOT / cases).glob("[!_]*.py")}
+    assert names - listed_elsewhere == {file.name for file in (ROOT / cases).glob("[!_]*.py")}

@@ -1,4 +1,4 @@
-"""What a plan writes into the values of a driver's chart are values of that chart."""
+"""Values that a plan writes for a driver's chart are values of that chart."""
 
 from __future__ import annotations
 

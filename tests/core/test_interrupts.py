@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ENGINE = f"""#!{sys.executable}
 import pathlib, signal
-pathlib.Path(__file__).with_name("told").write_text(str(signal.getsignal(signal.SIGINT)))
+pathlib.Path(__file__).with_name("handler").write_text(str(signal.getsignal(signal.SIGINT)))
 """
 
 
@@ -84,7 +84,7 @@ def test_an_engine_heeds_interrupts(
     engine.chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     start(engine)
-    assert (tmp_path / "told").read_text(encoding="utf-8") == str(signal.default_int_handler)
+    assert (tmp_path / "handler").read_text(encoding="utf-8") == str(signal.default_int_handler)
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
@@ -95,6 +95,6 @@ def test_an_interrupt_in_the_meantime_is_ignored_too() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_who_answers_interrupts_answers_them_in_the_meantime() -> None:
+def test_interrupt_handlers_also_run_during_a_wait() -> None:
     with with_answer(signal.default_int_handler), heeding_interrupts():
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

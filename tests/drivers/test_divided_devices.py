@@ -1,4 +1,4 @@
-"""Whoever is meant for partitions takes no whole device: one judgement for plan, checking and rules."""
+"""Requests for partitions get no whole device: plan, check and rules use the same function."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dra_fleet import drivers
 
 
 @pytest.mark.parametrize("driver", [pytest.param(each, id=each.name) for each in drivers.known()])
-def test_what_a_driver_says_of_its_charts_is_said_of_values_that_they_have(driver: drivers.Driver) -> None:
+def test_chart_facts_of_a_driver_name_values_that_its_charts_have(driver: drivers.Driver) -> None:
     newest = driver.facts.versions[-1]
     resources = driver.resources
     keys = [resources.root, "" if resources.publishes is None else resources.publishes.key]
@@ -30,7 +30,7 @@ def test_the_class_of_a_driver_s_partitions_is_one_of_its_charts_for_partitions(
         assert dividable.is_partition in driver.facts.class_selectors[dividable.partition_class]
 
 
-def test_what_a_vendor_s_software_labels_nodes_by_is_reported_by_its_driver() -> None:
+def test_node_labels_of_a_vendor_s_software_are_reported_by_its_driver() -> None:
     asked = (
         "nvidia.com/gpu.product",
         "example.com/nvidia.com",

@@ -1,4 +1,4 @@
-"""Whether a rehearsal agrees with the proof of its stack: devices, pods promised, pods that never fit."""
+"""Comparison of a rehearsal with the proof of its stack: devices, guaranteed pods, pods that never fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 def disagreements(proof: Mapping[str, Any], clusters: Mapping[str, Any]) -> list[str]:
-    """Where a rehearsal shows something else than was proved; empty where they agree.
+    """Return the differences between a rehearsal and its proof.
 
     Args:
         proof: what `dra-fleet prove STACK --json` prints.

@@ -101,7 +101,7 @@ class Mix:
         return {item.name for item in self.proof.workloads if item.word == word}
 
     def needed(self) -> dict[str, int]:
-        """How many pods of each workload must be placed: its gang, or all."""
+        """Return the number of pods of each workload that must be placed: its gang, or all."""
         return {item.name: item.gang or item.copies for item in self.cluster.workloads}
 
     def gangs(self) -> set[str]:

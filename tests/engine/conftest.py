@@ -1,4 +1,4 @@
-"""A rehearsal of its own for the tests of a module, and for a test that breaks it."""
+"""A separate rehearsal for the tests of a module, and for a test that breaks it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ class QueueMix:
 
     @property
     def admissions(self) -> Admissions:
-        """What the proof says of it."""
         return admissions(self.queues, self.workloads)
 
     def queue_objects(self) -> list[Object]:

@@ -38,7 +38,6 @@ class Finished:
 
     @property
     def json(self) -> dict[str, Any]:
-        """What it printed with --json."""
         return json.loads(self.out)
 
 
@@ -53,7 +52,7 @@ class Rehearsed:
     _shown: dict[tuple[str, str], dict[str, Any]] = field(
         default_factory=dict[tuple[str, str], dict[str, Any]]
     )
-    """What `up` printed of a stack and its file, as long as nothing ran that may have changed something."""
+    """Output of `up` for a stack and its file, until a command runs that may change something."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -71,7 +70,7 @@ class Rehearsed:
         return self._finish([str(self.command), *arguments], self.project)
 
     def up(self, stack: str | Path = "dev") -> dict[str, Any]:
-        """What `rehearse up --json` prints of a stack; run only if anything but `ask` ran since."""
+        """Return the output of `rehearse up --json`; run it only if another command than `ask` ran since."""
         key = (str(stack), stack.read_text() if isinstance(stack, Path) else "")
         if key not in self._shown:
             done = self.run("rehearse", "up", str(stack), "--json")
@@ -80,11 +79,11 @@ class Rehearsed:
         return self._shown[key]
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start `dra-fleet` in a process group of its own."""
+        """Start `dra-fleet` in a separate process group."""
         return self._start([str(self.command), *arguments], self.project)
 
     def start_shell(self, line: str, directory: Path) -> subprocess.Popen[bytes]:
-        """Start a line as `shell` runs it, in a process group of its own."""
+        """Start a line as `shell` runs it, in a separate process group."""
         return self._start(["bash", "-c", self._in_environment(line)], directory)
 
     def _start(self, command: Sequence[str], directory: Path) -> subprocess.Popen[bytes]:

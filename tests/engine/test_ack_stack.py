@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-NAME = "s08-ack"
+NAME = "ack-whole-gpus"
 SECRETS = ("k8s-ack-v2.", "PRIVATE KEY", "client-key-data", "certificate-authority-data")
 ORDER = ("batch/v1:Job", ":ResourceClaimTemplate", "helm.sh/v3:Release", ":NodePool", ":ManagedKubernetes")
-"""Pods, their templates, the driver, machines, cluster: a driver that goes first leaves pods Terminating.
+"""Pods, their templates, the driver, machines, cluster: a missing driver leaves pods Terminating.
 
 https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra
 """
@@ -34,7 +34,7 @@ def deleted(output: str) -> list[str]:
     return [row[1] for row in rows if row[:1] == ["-"] and "deleted" in row]
 
 
-def test_the_recipe_is_allocated_changes_nothing_the_second_time_and_goes_away_in_the_published_order(
+def test_the_recipe_is_allocated_changes_nothing_the_second_time_and_is_deleted_in_the_published_order(
     own_rehearsed: Rehearsed,
 ) -> None:
     file = f"examples/{NAME}.yaml"
@@ -94,8 +94,8 @@ def test_a_stack_adopts_another_s_cluster_by_its_id_and_leaves_it_as_it_was(own_
         asia["adopt"] = {"id": cluster["id"], "vswitches": vswitches}
         asia["drivers"] = {}
         asia["pools"] = {"more": asia["pools"]["a10"]}
-        fleet["clusters"]["ours"] = asia
-        fleet["workloads"]["pod1"]["cluster"] = "ours"
+        fleet["clusters"]["adopted"] = asia
+        fleet["workloads"]["pod1"]["cluster"] = "adopted"
 
     tenant = stack_file(files, "tenant", adopting)
     adopted = own_rehearsed.run("rehearse", "up", str(tenant), "--json")

@@ -45,7 +45,7 @@ dra-fleet:fleet.clusters.train.adopt: EKS cluster old in region us-east-1 cannot
     the permission eks:DescribeCluster
 """
 ENDED = "an unhandled error occurred: program exited with non-zero exit code: 1"
-"""What the engine says after every program that ends with an error of its own."""
+"""The engine's message after every program that ends with an error."""
 
 
 def stack_file(files: Path, name: str, fleet: dict[str, Any], adopt: dict[str, Any]) -> Path:

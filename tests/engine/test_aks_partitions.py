@@ -26,7 +26,7 @@ NAME = "partitions"
 STATE = "nvidia.com/mig.config.state"
 DRIVER = "gpu.nvidia.com"
 ENCRYPTED = ("4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270")
-"""How the engine marks a secret in its state: github.com/pulumi/pulumi, sdk/go/common/resource/sig/sig.go."""
+"""Marks of a secret in the engine's state: github.com/pulumi/pulumi, sdk/go/common/resource/sig/sig.go."""
 
 
 def stack_file(files: Path, *, nodes: int) -> Path:

@@ -1,4 +1,4 @@
-"""What happens to a cluster of AKS: refusals, kills, upgrades; and its state holds nothing secret."""
+"""Situations of an AKS cluster: refusals, kills, upgrades, and a state without secrets."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def kill_simulator(rehearsed: Rehearsed) -> None:
         ),
     ],
 )
-def test_what_the_hardware_file_says_azure_lacks_is_refused_in_azure_s_words(
+def test_rejects_machines_that_the_hardware_file_excludes_with_azure_s_message(
     own_rehearsed: Rehearsed, limits: dict[str, Any], output: str
 ) -> None:
     up = own_rehearsed.run("rehearse", "up", str(stack_file(own_rehearsed.files, aks=limits)))

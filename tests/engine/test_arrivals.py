@@ -1,6 +1,6 @@
 """The proof's verdicts against the real scheduler: pods come one by one, in an order drawn from a seed.
 
-The driver's stand-in publishes the ResourceSlices. A pod is checked by its PodScheduled condition alone.
+The simulated driver publishes the ResourceSlices. A pod is checked by its PodScheduled condition alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Variations of a stack: what waits, what is refused, what is replaced, and what survives a kill."""
+"""Variations of a stack: what waits, what is rejected, what is replaced, and what survives a kill."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RELEASE = "dra-driver-nvidia-gpu"
 
 
 def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Rehearsed) -> None:
-    rehearsed.up(rehearsed.stack_file(all_held))
+    rehearsed.up(rehearsed.stack_file(all_allocated))
     asyncio.run(add_copy(Home.at(rehearsed.home)))
 
     status = rehearsed.ask("rehearse", "status", str(rehearsed.stack_file()), "--json").json
@@ -44,11 +44,11 @@ def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Re
 
 
 def test_a_stack_with_one_copy_too_many_stops_before_it_changes_anything(rehearsed: Rehearsed) -> None:
-    rehearsed.up(rehearsed.stack_file(all_held))
+    rehearsed.up(rehearsed.stack_file(all_allocated))
     before = declared(rehearsed)
 
     def one_more(fleet: Settings) -> None:
-        all_held(fleet)
+        all_allocated(fleet)
         fleet["workloads"]["infer"]["copies"] += 1
 
     up = rehearsed.run("rehearse", "up", str(rehearsed.stack_file(one_more)))
@@ -58,14 +58,14 @@ def test_a_stack_with_one_copy_too_many_stops_before_it_changes_anything(rehears
     assert declared(rehearsed) == before
 
 
-def all_held(fleet: Settings) -> None:
+def all_allocated(fleet: Settings) -> None:
     """Hold every partition of the lab by a copy of one workload, which works in whatever order they come."""
     del fleet["workloads"]["infer-pair"]
     fleet["workloads"]["infer"]["copies"] = 28
 
 
 def declared(rehearsed: Rehearsed) -> dict[str, Any]:
-    """What the state holds of each resource."""
+    """Return the resources in the state."""
     latest = json.loads(rehearsed.state("variation"))["checkpoint"]["latest"]
     return {item["urn"]: (item.get("id"), item.get("inputs")) for item in latest["resources"]}
 
@@ -171,9 +171,11 @@ def interrupt_upgrade(rehearsed: Rehearsed, release: str) -> None:
             listed = await api.list("v1", "Secret", params={"labelSelector": f"owner=helm,name={release}"})
             record = max(listed["items"], key=lambda item: int(item["metadata"]["labels"]["version"]))
             meta, next_version = record["metadata"], int(record["metadata"]["labels"]["version"]) + 1
-            held = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(record["data"]["release"]))))
-            held["version"], held["info"]["status"] = next_version, "pending-upgrade"
-            packed = base64.b64encode(gzip.compress(json.dumps(held).encode()))
+            stored = json.loads(
+                gzip.decompress(base64.b64decode(base64.b64decode(record["data"]["release"])))
+            )
+            stored["version"], stored["info"]["status"] = next_version, "pending-upgrade"
+            packed = base64.b64encode(gzip.compress(json.dumps(stored).encode()))
             labels = {**meta["labels"], "version": str(next_version), "status": "pending-upgrade"}
             await api.create(
                 {

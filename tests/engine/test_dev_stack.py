@@ -32,12 +32,12 @@ def git_status() -> str:
 
 
 def counts(pools: dict[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """How many nodes and devices each pool of a cluster shows."""
+    """Return the nodes and devices of each pool of a cluster."""
     return {name: {"nodes": pool["nodes"], "devices": pool["devices"]} for name, pool in pools.items()}
 
 
 def expected_pools(cluster: ClusterPlan) -> dict[str, dict[str, int]]:
-    """What each pool shows at its least number of nodes, as predicted from the plan alone."""
+    """Return the predicted devices of each pool at its least number of nodes."""
     return {
         group.pool: {"nodes": group.least, "devices": group.least * len(group.shape.devices)}
         for group in predict(cluster)
@@ -139,7 +139,7 @@ def test_a_credential_that_the_caller_exported_is_nowhere(rehearsed: Rehearsed) 
     assert [item for item in rehearsed.started() if CANARY in item.environ().values()] == []
 
 
-def test_down_leaves_no_process_and_up_goes_on_from_there(rehearsed: Rehearsed) -> None:
+def test_down_leaves_no_process_and_up_continues_from_there(rehearsed: Rehearsed) -> None:
     rehearsed.up()
     assert rehearsed.processes()
 

@@ -138,7 +138,7 @@ def test_a_user_without_rights_is_reported_in_the_servers_words(
 ) -> None:
     config: dict[str, Any] = YAML(typ="safe").load(cluster.kubeconfig.read_text())  # pyright: ignore[reportUnknownMemberType]
     for user in config["users"]:
-        user["user"] = {"token": "nobody"}
+        user["user"] = {"token": "invalid"}
     (tmp_path / "kubeconfig").write_text(json.dumps(config))
 
     seen = doctor(cluster, stack_file(tmp_path, cluster), "--json", KUBECONFIG=str(tmp_path / "kubeconfig"))

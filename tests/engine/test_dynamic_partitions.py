@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.engine, pytest.mark.full]
 
-EXAMPLE = "s12-dynamic-mig"
+EXAMPLE = "dynamic-mig"
 
 
-def held(rehearsed: Rehearsed, **copies: int) -> list[str]:
-    """The devices that are held once the example's workloads have these copies, by name."""
+def allocated(rehearsed: Rehearsed, **copies: int) -> list[str]:
+    """The devices in use once the example's workloads have these copies, by name."""
     yaml = YAML(typ="safe", pure=True)
     content: Any = yaml.load(PROJECT / "examples" / f"{EXAMPLE}.yaml")  # pyright: ignore[reportUnknownMemberType]
     fleet: dict[str, Any] = content["config"]["dra-fleet:fleet"]
@@ -41,13 +41,13 @@ def held(rehearsed: Rehearsed, **copies: int) -> list[str]:
 def test_the_gpus_of_partitions_that_went_are_advertised_whole_and_again_in_parts(
     own_rehearsed: Rehearsed,
 ) -> None:
-    first = held(own_rehearsed, notebooks=2, tune=1, train=1)
+    first = allocated(own_rehearsed, notebooks=2, tune=1, train=1)
     assert sum("mig-1g10gb" in device for device in first) == 2
     assert sum("mig-3g40gb" in device for device in first) == 1
 
-    whole = held(own_rehearsed, train=2)
+    whole = allocated(own_rehearsed, train=2)
     assert whole == ["gpu-0", "gpu-1"]
 
-    parts = held(own_rehearsed, notebooks=14)
+    parts = allocated(own_rehearsed, notebooks=14)
     assert len(set(parts)) == 14
     assert all("mig-1g10gb" in device for device in parts)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-NAME = "s07-eks-ultraserver"
+NAME = "eks-ultraserver"
 SECRETS = ("k8s-aws-v1.", "PRIVATE KEY", "certificate-authority-data", "get-token")
 
 
-def test_an_ultra_server_s_stack_holds_no_secret_in_clear_and_goes_away_whole(
+def test_an_ultra_server_s_stack_holds_no_secret_in_clear_and_is_deleted_whole(
     own_rehearsed: Rehearsed,
 ) -> None:
     up = own_rehearsed.run("rehearse", "up", f"examples/{NAME}.yaml", "--json")

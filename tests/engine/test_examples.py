@@ -18,55 +18,55 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-HELD = {
-    "s02-aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
-    "s06-eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
-    "s04-gke-cel": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
-    "s05-gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
-    "s09-existing-cluster": ("edge", "v1.36.3", {"render": 4}),
-    "s12-sharing": (
+ALLOCATED = {
+    "aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
+    "eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
+    "gke-fallback": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
+    "gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
+    "existing-cluster": ("edge", "v1.36.3", {"render": 4}),
+    "all-sharing": (
         "claimed",
         "v1.36.3",
         {"exclusive": 1, "partitioned": 1, "sliced": 2, "mps": 2, "vgpu": 1},
     ),
-    "s16-amd": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
+    "amd-gpus": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }
 """By example: its cluster, what the cluster's /version says, and the copies of each workload."""
 CHECKED_AT_LENGTH = {
-    "s03-aks-strategies": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),
-    "s07-eks-ultraserver": ("ultra", "v1.35.2-eks-f69f56f", {"pretrain": 2}),
-    "s08-ack": ("asia", "v1.36.2-aliyun.1", {"pod1": 2}),
-    "s11-shared-gpu": ("shared", "v1.36.3-gke.1089000", {"notebooks": 4}),
-    "s16-network-cards": ("edge", "v1.36.3", {"gateway": 4, "workers": 3}),
-    "s16-gke-network-cards": ("train", "v1.36.3-gke.1089000", {"pretrain": 2}),
+    "aks-sharing": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),
+    "eks-ultraserver": ("ultra", "v1.35.2-eks-f69f56f", {"pretrain": 2}),
+    "ack-whole-gpus": ("asia", "v1.36.2-aliyun.1", {"pod1": 2}),
+    "gke-shared-gpu": ("shared", "v1.36.3-gke.1089000", {"notebooks": 4}),
+    "network-cards": ("edge", "v1.36.3", {"gateway": 4, "workers": 3}),
+    "gke-network-cards": ("train", "v1.36.3-gke.1089000", {"pretrain": 2}),
     "own-catalogue/own": ("lab", "v1.36.3", {"train": 4}),
-    "s10-capacity": ("lab", "v1.36.3", {"train": 12}),
-    "s11-part-of-a-gpu": ("parts", "v1.35.8-gke.1036000", {"notebooks": 3}),
-    "s13-topology": ("lab", "v1.36.3", {"train-pair": 8}),
-    "s16-intel": ("lab", "v1.36.3", {"transcode": 8}),
-    "s16-fpga": ("lab", "v1.36.3", {"radar": 4, "filters": 2}),
-    "s01-aks-vgpu": ("vgpu", "v1.35.6", {"notebooks": 2, "render": 1}),
-    "s14-queues": ("lab", "v1.36.3", {"train": 4, "serve": 3, "explore": 1, "sweep": 0}),
-    "s12-dynamic-mig": ("lab", "v1.36.3", {"notebooks": 2, "tune": 1, "train": 1}),
-    "s17-utilisation": ("lab", "v1.36.3", {"on-parts": 28, "on-whole-gpus": 4}),
+    "any-gpu-by-memory": ("lab", "v1.36.3", {"train": 12}),
+    "gke-part-of-a-gpu": ("parts", "v1.35.8-gke.1036000", {"notebooks": 3}),
+    "pcie-topology": ("lab", "v1.36.3", {"train-pair": 8}),
+    "intel-gpus": ("lab", "v1.36.3", {"transcode": 8}),
+    "fpga-unknown-driver": ("lab", "v1.36.3", {"radar": 4, "filters": 2}),
+    "aks-vgpu": ("vgpu", "v1.35.6", {"notebooks": 2, "render": 1}),
+    "team-queues": ("lab", "v1.36.3", {"train": 4, "serve": 3, "explore": 1, "sweep": 0}),
+    "dynamic-mig": ("lab", "v1.36.3", {"notebooks": 2, "tune": 1, "train": 1}),
+    "utilisation": ("lab", "v1.36.3", {"on-parts": 28, "on-whole-gpus": 4}),
     "production": ("training", "v1.35.2-eks-f69f56f", {"train": 1}),
 }
 """Examples for `make test-full` only: other tests cover their clouds and drivers."""
 
 
 def test_no_example_is_omitted() -> None:
-    alone = {name for name in (*HELD, *CHECKED_AT_LENGTH, *STEPS) if "/" not in name}
+    alone = {name for name in (*ALLOCATED, *CHECKED_AT_LENGTH, *STEPS) if "/" not in name}
     assert alone == {file.stem for file in (PROJECT / "examples").glob("*.yaml")}
 
 
 @pytest.mark.parametrize(
-    "example", [*HELD, *(pytest.param(name, marks=pytest.mark.full) for name in CHECKED_AT_LENGTH)]
+    "example", [*ALLOCATED, *(pytest.param(name, marks=pytest.mark.full) for name in CHECKED_AT_LENGTH)]
 )
 def test_an_example_reaches_the_allocation_that_was_proved_and_its_cluster_is_in_order(
     own_rehearsed: Rehearsed, example: str
 ) -> None:
-    cluster, version, workloads = (HELD | CHECKED_AT_LENGTH)[example]
+    cluster, version, workloads = (ALLOCATED | CHECKED_AT_LENGTH)[example]
     file = f"examples/{example}.yaml"
 
     up = own_rehearsed.run("rehearse", "up", file, "--json")

@@ -1,4 +1,4 @@
-"""A program that is not ours, on the real engine: an AKS cluster below the floor does not pass the gate."""
+"""A third-party program, on the real engine: an AKS cluster below the floor does not pass the gate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REFUSED = (
 
 
 class Foreign:
-    """The program with a stack on a backend of its own and the stand-in plugin."""
+    """The program with a stack on a separate backend and the simulated plugin."""
 
     def __init__(self, folder: Path, tools: Toolset, simulator: RehearsalWorld) -> None:
         (folder / "state").mkdir()

@@ -1,4 +1,4 @@
-"""What happens to a cluster of GKE: refused, made, its machines changed, adopted by another stack."""
+"""Situations of a GKE cluster: refused, created, changed machines, adopted by another stack."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def stack_file(
     return file
 
 
-def test_a_quota_stops_a_pool_and_another_machine_comes_before_the_first_goes(
+def test_a_quota_stops_a_pool_and_a_changed_machine_is_created_before_the_first_is_deleted(
     own_rehearsed: Rehearsed,
 ) -> None:
     files = own_rehearsed.files

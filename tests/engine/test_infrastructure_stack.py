@@ -90,7 +90,7 @@ def test_our_pool_runs_in_the_cluster_and_the_network_that_the_other_stack_expor
 
 
 def by_kubeconfig(rehearsed: Rehearsed, source: dict[str, str]) -> Path:
-    """A stack of ours that enters the cluster by another stack's output, beside the rehearsed one."""
+    """A stack that connects to the cluster by another stack's output, beside the rehearsed one."""
     folder = rehearsed.home / "projects" / "dra-fleet" / "gpus"
     fleet = {
         "owner": "ml-platform",
@@ -197,7 +197,7 @@ def with_another_cluster(program: str) -> str:
     return f'{program[:end]}{second}pulumi.export("otherName", other.name)\n{program[end:]}'
 
 
-def test_what_lives_in_an_adopted_cluster_moves_to_the_one_that_is_adopted_instead(
+def test_objects_of_an_adopted_cluster_move_to_the_newly_adopted_cluster(
     own: dict[str, Any], rehearsed: Rehearsed, infrastructure: Path
 ) -> None:
     main = infrastructure / "__main__.py"

@@ -1,6 +1,6 @@
 """A stack whose clusters take their kubeconfigs from a file, a secret and another team's stack, rehearsed.
 
-Its fleet stands in a file of its own, since it is longer than what an engine can hand to a program.
+Its fleet is in a separate file, because it is too long for the engine to pass to a program.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def first(rehearsed: Rehearsed) -> Finished:
     return rehearsed.run("rehearse", "up", str(stack_file(rehearsed.files)), "--json")
 
 
-def test_workloads_hold_devices_wherever_the_kubeconfig_comes_from(first: Finished) -> None:
+def test_workloads_get_devices_with_every_source_of_a_kubeconfig(first: Finished) -> None:
     assert first.code == 0, first.err
-    held = {name: cluster["workloads"] for name, cluster in first.json["clusters"].items()}
-    assert {name: workloads[name]["allocated"] for name, workloads in held.items()} == dict.fromkeys(
+    found = {name: cluster["workloads"] for name, cluster in first.json["clusters"].items()}
+    assert {name: workloads[name]["allocated"] for name, workloads in found.items()} == dict.fromkeys(
         SOURCES, 2
     )
 

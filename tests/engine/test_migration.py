@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.engine, pytest.mark.full]
 
-STEPS = ("s15-1-device-plugin", "s15-2-coexistence", "s15-3-dra")
+STEPS = ("migration-1-device-plugin", "migration-2-coexistence", "migration-3-dra")
 REPLICAS = 3
 WITHIN = 120.0
 """Seconds; only to end a hang."""
@@ -74,7 +74,7 @@ async def _taken(rehearsed: Rehearsed, step: str) -> tuple[Finished, int]:
 
 
 def runs(pod: Object) -> bool:
-    """Whether a pod runs and is not about to go."""
+    """Return True if a pod runs and is not being deleted."""
     return pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
 
 

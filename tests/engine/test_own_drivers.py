@@ -1,4 +1,4 @@
-"""Drivers' own programs in a rehearsal: chosen by option, told in the tables, ended with the rehearsal."""
+"""Drivers' own programs in a rehearsal: chosen by option, shown in the tables, ended with the rehearsal."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 FLOOR = PROJECT / "examples" / "floor-1.34.yaml"
-CAPACITY = PROJECT / "examples" / "s10-capacity.yaml"
+CAPACITY = PROJECT / "examples" / "any-gpu-by-memory.yaml"
 WAITING = 3
-HARDWARE = PROJECT / "examples" / "hardware" / "s10-capacity.yaml"
+HARDWARE = PROJECT / "examples" / "hardware" / "any-gpu-by-memory.yaml"
 MACHINES = 3
 """In that file."""
 COPIES = 9
@@ -67,7 +67,7 @@ def working_in(home: Path) -> list[str]:
 
 
 def is_in(process: psutil.Process, home: Path) -> bool:
-    """Whether a process works in a home, or speaks to a cluster of it."""
+    """Return True if a process works in a home, or connects to a cluster of it."""
     try:
         return str(home) in f"{process.cwd()} {process.environ().get('KUBECONFIG')}"
     except psutil.Error:
@@ -99,7 +99,7 @@ def not_started(rehearsed: Rehearsed, stack: Path) -> str:
 
 
 @pytest.mark.full
-def test_what_a_program_by_path_does_wrong_is_named_and_nothing_of_it_stays(short: Rehearsed) -> None:
+def test_errors_of_a_program_by_path_are_named_and_nothing_of_it_stays(short: Rehearsed) -> None:
     def up(how: str) -> Finished:
         program = made_up(short.files, how)
         return short.run("rehearse", "up", str(FLOOR), "--drivers", f"example={program}", "--wait", "0")
@@ -131,7 +131,7 @@ def test_the_example_drivers_own_program_by_path_serves_all_claims(short: Rehear
 
 
 def claim_files(home: Path) -> list[Path]:
-    """What drivers report container runtimes of claims that they prepared."""
+    """Return the CDI files of claims that drivers prepared."""
     return sorted(home.glob("clusters/*/nodes/*/cdi/*claim_*.yaml"))
 
 
@@ -157,7 +157,7 @@ def survives_a_kill(rehearsed: Rehearsed, stack: Path, hardware: Path, nodes: in
 
     eventually("other processes serve", others_serve)
     asked = ["rehearse", "status", str(stack), "--hardware", str(hardware)]
-    eventually("all is held", lambda: rehearsed.ask(*asked).code == 0)
+    eventually("all devices are in use", lambda: rehearsed.ask(*asked).code == 0)
     assert claim_files(rehearsed.home) == files
 
 
@@ -196,9 +196,7 @@ def test_partitions_made_by_claims_survive_that_nvidias_own_driver_is_killed(sho
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("stack", "claims"), {"s02-aks-mig": 7, "s06-eks-mig": 63, "s07-eks-ultraserver": 2}.items()
-)
+@pytest.mark.parametrize(("stack", "claims"), {"aks-mig": 7, "eks-mig": 63, "eks-ultraserver": 2}.items())
 def test_nvidias_own_driver_prepares_the_claims_of_a_cloud_s_stack(
     short: Rehearsed, stack: str, claims: int
 ) -> None:

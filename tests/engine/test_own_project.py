@@ -1,4 +1,4 @@
-"""A project of one's own, by the installed package: init or pulumi new, rehearsed, reviewed, gated."""
+"""A custom project, by the installed package: init or pulumi new, rehearsed, reviewed, gated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture
 def outside(own_rehearsed: Rehearsed) -> Rehearsed:
-    """The wheel in an environment of its own, without the checkout, in a folder that is no project.
+    """Install the wheel in a separate environment without the checkout, in a folder without a project.
 
     What the package requires is not installed again: it is taken from the environment of the tests.
     """
@@ -72,7 +72,7 @@ def test_a_new_project_is_rehearsed_reviewed_and_gated_by_the_installed_package(
 
 @pytest.mark.full
 def test_the_start_page_holds_word_for_word_with_the_installed_package(own_rehearsed: Rehearsed) -> None:
-    """Its commands, in an environment that has the wheel and what the extras bring, and nothing else."""
+    """Its commands, in an environment that has the wheel and the packages of the extras only."""
     page = (PROJECT / "docs" / "start.md").read_text(encoding="utf-8")
     steps = page.partition("## Steps")[2].partition("## ")[0].split("```")[1::2]
     environment, packages, *commands = [line.strip() for step in steps for line in step.strip().splitlines()]

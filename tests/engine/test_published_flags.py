@@ -127,7 +127,7 @@ def is_bound(state: ClusterState, pod: dict[str, Any]) -> bool:
 
 
 def is_bound_and_its_node_has_a_layout(state: ClusterState, pod: dict[str, Any]) -> bool:
-    """The operator asks for its default layout at its own pace, before or after a pod is there."""
+    """The operator requests its default layout at its own pace, before or after a pod is there."""
     asked = any("nvidia.com/mig.config" in node["metadata"]["labels"] for node in state.nodes)
     return asked and is_bound(state, pod)
 
@@ -152,7 +152,7 @@ def published(recipe: str) -> list[dict[str, Any]]:
 
 
 def asking(device_class: str) -> list[dict[str, Any]]:
-    """A template and a pod that asks for one device of a class."""
+    """A template and a pod that requests one device of a class."""
     spec = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": device_class}}]}}
     container = {"name": "main", "image": "busybox", "resources": {"claims": [{"name": "gpu"}]}}
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
@@ -266,7 +266,7 @@ def test_s2_s_operator_makes_no_partitions_and_the_job_holds_a_whole_gpu(on: Cal
     assert node["metadata"]["labels"]["nvidia.com/mig.config"] == "all-disabled"
 
 
-def test_s2_s_operator_tolerates_no_taint_of_its_own_pool(on: Callable[..., Recipe]) -> None:
+def test_s2_s_operator_tolerates_no_taint_of_its_pool(on: Callable[..., Recipe]) -> None:
     recipe = on(**DRIVERLESS, taints=[SKU])
     assert recipe.install(OPERATOR, "s2").returncode == 0
     assert recipe.install(OLD, "s2").returncode == 0

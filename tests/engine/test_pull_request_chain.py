@@ -1,7 +1,7 @@
 """The whole way of a pull request, by the pipelines' scripts as they stand and the code hosts' variables.
 
 A push is reviewed, the review is the pull request's comment, someone approves, and `pulumi up --plan`
-applies exactly what was reviewed, on a checkout of its own to which only the run's artifacts were brought.
+applies exactly what was reviewed, on a separate checkout to which only the run's artifacts were brought.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ PIPELINES = ROOT / "examples" / "pull-requests"
 STACK = "dev"
 BRANCH = "more-gpus"
 INSTALLS = re.compile(r'^(python -m venv|\S*pip"? install|pulumi install)\b.*\n', re.MULTILINE)
-"""What the machine of this test has already."""
+"""Installations that the machine of this test already has."""
 FILES = {"index.html", "plan.json", "review.json", "review.md", "review.sarif"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scripts:
-    """What a pipeline runs.
+    """Scripts of a pipeline.
 
     Attributes:
         review, update: of its two jobs; `kept`: where the first leaves what the second gets as `given`.
@@ -140,13 +140,12 @@ class Repository:
     rehearsed: Rehearsed
 
     def git(self, *words: str, folder: Path | None = None) -> str:
-        """What git says."""
         user = ("-c", "user.name=ada", "-c", "user.email=ada@acme.example")
         command = ["git", *user, "-C", str(folder or self.folder), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def push(self, copies: int) -> str:
-        """A commit on the pull request's branch that asks for so many copies."""
+        """A commit on the pull request's branch that requests so many copies."""
         self.git("checkout", "-q", "-B", BRANCH)
         file = self.folder / f"Pulumi.{STACK}.yaml"
         file.write_text(re.sub(r"copies: \d+", f"copies: {copies}", file.read_text("utf-8")), "utf-8")
@@ -165,7 +164,7 @@ class Repository:
         return Reviewed(commit=commit, artifact=kept, variables=variables)
 
     def apply(self, scripts: Scripts, reviewed: Reviewed) -> Finished:
-        """Run the job that updates, on a checkout of its own that gets the artifact."""
+        """Run the job that updates, on a separate checkout that gets the artifact."""
         folder = self.checkout(reviewed.commit)
         shutil.copytree(reviewed.artifact, folder / scripts.given)
         return self._play(scripts.update, folder, scripts, reviewed.variables)
@@ -189,7 +188,7 @@ class Repository:
 
     @property
     def copies(self) -> int:
-        """How many the stack has, by what it exports."""
+        """Return the number of copies, from the stack's outputs."""
         shown = self.rehearsed.shell(f"pulumi stack output --json --stack {STACK}", self.folder)
         return shown.json["clusters"]["gpu"]["workloads"]["train"]["copies"]
 
@@ -216,7 +215,7 @@ def take_rehearsed(folder: Path, rehearsed: Rehearsed) -> None:
 @pytest.fixture(scope="module")
 def repository(rehearsed: Rehearsed) -> Repository:
     folder = rehearsed.files / "fleet"
-    made = rehearsed.run("init", str(folder), "--description", "ours")
+    made = rehearsed.run("init", str(folder), "--description", "GPUs")
     assert made.code == 0, made.err
     found = Repository(folder=folder, rehearsed=replace(rehearsed, project=folder))
     settle(folder)
@@ -237,7 +236,7 @@ def repository(rehearsed: Rehearsed) -> Repository:
         pytest.param(azure_scripts, (2,), id="azure"),
     ],
 )
-def test_what_was_reviewed_and_approved_is_applied_and_nothing_else(
+def test_applies_only_reviewed_and_approved_changes(
     pipeline: Callable[[], Scripts], pushes: tuple[int, ...], repository: Repository, tmp_path: Path
 ) -> None:
     scripts, before = pipeline(), repository.copies

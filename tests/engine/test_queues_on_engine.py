@@ -136,10 +136,10 @@ async def _eventually(what: str, reached: Callable[[], Awaitable[bool]]) -> None
 
 def _without_workloads(folder: Path) -> Path:
     yaml = YAML(typ="safe", pure=True)
-    content: Any = yaml.load(PROJECT / "examples" / "s14-queues.yaml")  # pyright: ignore[reportUnknownMemberType]
+    content: Any = yaml.load(PROJECT / "examples" / "team-queues.yaml")  # pyright: ignore[reportUnknownMemberType]
     del content["config"]["dra-fleet:fleet"]["workloads"]
     (folder / "hardware").mkdir(exist_ok=True)
-    hardware = (PROJECT / "examples" / "hardware" / "s14-queues.yaml").read_text()
+    hardware = (PROJECT / "examples" / "hardware" / "team-queues.yaml").read_text()
     (folder / "hardware" / "queues.yaml").write_text(hardware)
     file = folder / "queues.yaml"
     yaml.dump(content, file)  # pyright: ignore[reportUnknownMemberType]

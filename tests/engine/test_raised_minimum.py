@@ -26,7 +26,10 @@ POOLS: Final = {
     "train-system": "aws:eks/nodeGroup:NodeGroup",
     "train-gpu": "aws:eks/nodeGroup:NodeGroup",
 }
-"""What holds a pool's number of nodes, by logical name: its type. An AKS cluster holds its system pool's."""
+"""Type of the resource that has a pool's number of nodes, by logical name.
+
+An AKS cluster has its system pool's.
+"""
 
 
 def stack_file(files: Path, least: int) -> Path:
@@ -63,7 +66,7 @@ def stack_file(files: Path, least: int) -> Path:
 
 
 def declared(rehearsed: Rehearsed, name: str) -> dict[str, Any]:
-    """What holds a pool, as the state holds it."""
+    """Return the resource of a pool in the state."""
     resources = json.loads(rehearsed.state(NAME))["checkpoint"]["latest"]["resources"]
     [found] = [
         item for item in resources if item["type"] == POOLS[name] and item["urn"].endswith(f"::{name}")
@@ -79,7 +82,7 @@ def sized(inputs: dict[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 def asked_for(inputs: dict[str, Any]) -> int:
-    """How many nodes inputs ask a cloud for."""
+    """Return the number of nodes in inputs."""
     part, key = sized(inputs)
     return part[key]
 
@@ -101,7 +104,7 @@ def grow(rehearsed: Rehearsed, name: str, nodes: int) -> None:
 
 
 def previewed(rehearsed: Rehearsed, file: Path) -> dict[str, Any]:
-    """What a preview of a stack file says: the steps that change something, by logical name."""
+    """Return the changing steps of a preview of a stack file, by logical name."""
     project = rehearsed.home / "projects" / "dra-fleet" / NAME
     (project / f"Pulumi.{NAME}.yaml").write_text(file.read_text())
     preview = rehearsed.shell(f"pulumi preview --stack {NAME} --json", project)

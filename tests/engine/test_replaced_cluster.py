@@ -19,13 +19,13 @@ EXAMPLES = PROJECT / "examples"
 @pytest.mark.parametrize(
     ("example", "old", "new"),
     [
-        ("s04-gke-cel", "project: ml-render", "project: ml-render-two"),
-        pytest.param("s01-aks-vgpu", "region: eastus", "region: westus2", marks=pytest.mark.full),
-        pytest.param("s06-eks-mig", "us-east-1", "us-west-2", marks=pytest.mark.full),
-        pytest.param("s08-ack", "ap-southeast-1", "cn-hangzhou", marks=pytest.mark.full),
+        ("gke-fallback", "project: ml-render", "project: ml-render-two"),
+        pytest.param("aks-vgpu", "region: eastus", "region: westus2", marks=pytest.mark.full),
+        pytest.param("eks-mig", "us-east-1", "us-west-2", marks=pytest.mark.full),
+        pytest.param("ack-whole-gpus", "ap-southeast-1", "cn-hangzhou", marks=pytest.mark.full),
     ],
 )
-def test_what_lives_in_a_cluster_goes_before_it_and_lives_again_in_the_one_in_its_place(
+def test_objects_of_a_cluster_are_deleted_before_it_and_created_again_in_its_replacement(
     example: str, old: str, new: str, own_rehearsed: Rehearsed
 ) -> None:
     """No cluster moves to another project or region."""
@@ -41,12 +41,12 @@ def test_what_lives_in_a_cluster_goes_before_it_and_lives_again_in_the_one_in_it
     project = own_rehearsed.home / "projects" / "dra-fleet" / stack.stem
     again = own_rehearsed.shell(f"pulumi preview --stack {stack.stem} --expect-no-changes", project)
 
-    assert held(after) == held(before)
+    assert devices_in_use(after) == devices_in_use(before)
     assert again.code == 0, again.out + again.err
 
 
-def held(shown: dict[str, Any]) -> dict[str, int]:
-    """How many devices the pods of each workload hold."""
+def devices_in_use(shown: dict[str, Any]) -> dict[str, int]:
+    """Return the number of devices in use by the pods of each workload."""
     return {
         name: sum(len(pod["devices"]) for pod in workload["pods"])
         for cluster in shown["clusters"].values()

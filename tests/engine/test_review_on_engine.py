@@ -60,7 +60,7 @@ def test_a_review_names_exactly_the_pods_that_the_rehearsal_then_takes_devices_f
 
     assert up.code == 0, up.err
     after = pods(own_rehearsed, AFTER)
-    assert {name: held for name, held in before.items() if after.get(name) != held} == lost
+    assert {name: devices for name, devices in before.items() if after.get(name) != devices} == lost
     assert len(after) == len(before)
 
 

@@ -1,6 +1,6 @@
-"""The typed models against their oracle: the API server of each minor, asked about the same objects.
+"""The typed models against the API server of each minor, which gets the same objects.
 
-Selectors are not checked here beyond their length: that is the CEL checker's, which has an oracle of its own.
+Selectors are not checked here beyond their length: the CEL checker has a separate reference.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_verdicts_and_stored_objects_equal_the_api_servers(cluster: SimulatedClu
     assert OBJECTS / 10 < accepted < OBJECTS * 9 / 10
 
 
-def test_what_is_read_back_is_what_was_sent(cluster: SimulatedCluster) -> None:
+def test_objects_are_read_back_as_they_were_sent(cluster: SimulatedCluster) -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
     maker = ObjectMaker(random.Random(seed), 0)
@@ -193,7 +193,7 @@ def _slim(item: object) -> object:
 
 
 async def _ask(cluster: SimulatedCluster, objects: Iterable[Object]) -> list[Object | ApiError]:
-    """What the server would store, or why it refuses, for each object."""
+    """Return the stored object or the server's refusal, for each object."""
     async with cluster.admin() as api:
         strictly = {"dryRun": "All", "fieldValidation": "Strict"}
         return await _bounded(_answer(api, value, strictly) for value in objects)

@@ -1,4 +1,4 @@
-"""Whatever stands anywhere in a stack file, the program goes on or says what is wrong."""
+"""With any value at any place of a stack file, the program continues or reports the error."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def fleet_of(stack: str) -> dict[str, Any]:
 
 
 def check(fleet: dict[str, Any], place: Place, value: object) -> None:
-    """Put a value somewhere; it is taken, or refused in words, and no other error comes of it."""
+    """Put a value somewhere. It is accepted, or rejected with a message, without any other error."""
     *above, last = place
     below: Any = fleet
     for part in above:
@@ -61,7 +61,6 @@ def check(fleet: dict[str, Any], place: Place, value: object) -> None:
 
 
 def refusals(fleet: dict[str, Any]) -> tuple[SettingsError, ...]:
-    """What is wrong with a fleet."""
     try:
         prove(make_plan(parse(fleet)))
     except SettingsInvalid as invalid:

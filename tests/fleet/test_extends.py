@@ -81,7 +81,7 @@ def test_null_takes_away_and_is_a_value_where_there_is_nothing(project: Path) ->
     assert fleet["clusters"]["lab"]["drivers"]["nvidia"]["values"] == {"webhook": None, "image": {}}
 
 
-def test_what_is_wrong_is_reported_in_the_file_where_the_key_stands(project: Path) -> None:
+def test_reports_errors_in_the_file_that_has_the_key(project: Path) -> None:
     base = project / "fleets" / "base.yaml"
     base.write_text(BASE.replace("machine: hgx-h100-8", "machine: hgx-h100-8\n            spot: 1"))
     output = refused(project, "    clusters:\n      lab: {kubeconfig: {contxt: x}}\n    ownr: you\n")
@@ -119,7 +119,7 @@ def test_a_missing_file_is_reported_where_it_is_named(project: Path) -> None:
     )
 
 
-def test_what_names_no_file_is_refused(project: Path) -> None:
+def test_rejects_values_that_name_no_file(project: Path) -> None:
     file = staging(project)
     file.write_text(STAGING.replace("fleets/base.yaml", "[base]"))
     with pytest.raises(SettingsInvalid, match=r"fleet\.extends: names no file\n.*:3:5\n  got: \['base'\]"):
@@ -151,7 +151,7 @@ def test_a_file_may_extend_one_that_extends_another(project: Path) -> None:
     assert read_stack_file(file).settings.owner == "you"
 
 
-def test_a_stack_file_whose_fleet_stands_in_a_named_file_may_extend_there(project: Path) -> None:
+def test_a_stack_file_whose_fleet_is_in_a_named_file_may_extend_there(project: Path) -> None:
     (project / "fleets" / "staging.yaml").write_text(STAGING)
     file = project / "Pulumi.staging.yaml"
     file.write_text("config:\n  dra-fleet:fleet: {extends: fleets/staging.yaml}\n")

@@ -19,7 +19,7 @@ NAMES = "config:\n  dra-fleet:fleet: {extends: fleets/large.yaml}\n"
 
 @pytest.fixture
 def stack(tmp_path: Path) -> Path:
-    """A stack file whose fleet, that of the dev stack, stands in another one."""
+    """A stack file whose fleet (the dev stack) is in another file."""
     (tmp_path / "Pulumi.yaml").write_text("name: acme\nruntime: python\n")
     (tmp_path / "fleets").mkdir()
     (tmp_path / "fleets" / "large.yaml").write_text(DEV.read_text(encoding="utf-8"), encoding="utf-8")
@@ -58,7 +58,7 @@ def test_a_stack_file_in_a_folder_names_from_the_project_s_folder(stack: Path) -
     assert fleet_files(below)[-1] == stack.parent / "fleets" / "large.yaml"
 
 
-def test_what_is_wrong_is_reported_at_its_place_in_the_named_file(stack: Path) -> None:
+def test_reports_errors_at_their_place_in_the_named_file(stack: Path) -> None:
     large = stack.parent / "fleets" / "large.yaml"
     large.write_text("config:\n  dra-fleet:fleet:\n    clusterz: 1\n")
     with pytest.raises(SettingsInvalid, match=f"at: {large}:3:5"):

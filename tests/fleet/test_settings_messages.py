@@ -1,4 +1,4 @@
-"""What a newcomer's mistakes in a stack file are answered with, each to the letter."""
+"""Exact messages for common mistakes in a stack file."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_half_a_kubeconfig_source_names_the_missing_key(fleet: dict[str, Any]) -
             "classes.at-least-20g.memory.min",
             "20GB",
             "classes.at-least-20g.memory.min",
-            "is no Kubernetes quantity",
+            "is not a Kubernetes quantity",
         ),
         (
             "classes.at-least-20g.memory.min",

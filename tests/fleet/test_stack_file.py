@@ -20,7 +20,7 @@ FLEET = "config:\n  dra-fleet:fleet:\n"
 
 @cache
 def validator() -> Any:
-    """What holds a file to the schema; its types are incomplete."""
+    """Return the validator of the schema; its types are incomplete."""
     return jsonschema.Draft202012Validator(stack_schema())
 
 
@@ -43,7 +43,7 @@ def test_a_missing_file_is_reported_in_words(tmp_path: Path) -> None:
 
 
 def test_bad_yaml_is_reported_with_line_and_column(tmp_path: Path) -> None:
-    assert refused(tmp_path, "config:\n  a: [1, 2\n  b: c\n").startswith("FILE:3:4: is no YAML: ")
+    assert refused(tmp_path, "config:\n  a: [1, 2\n  b: c\n").startswith("FILE:3:4: is not valid YAML: ")
 
 
 def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whatever a file holds that someone gave us, it is taken or refused in one sentence; nothing breaks."""
+"""Files with any content are accepted, or rejected with one sentence."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ODD: Final = (
     b"[]\n[]",
 )
 BYTES = st.binary(max_size=200) | st.sampled_from(ODD)
-"""What may stand in place of a whole file, or of a line of it."""
+"""Replacements of a whole file, or of a line of it."""
 
 
 def changed(chosen: st.DataObject, content: Any) -> Any:
@@ -116,7 +116,7 @@ def hardware(chosen: st.DataObject) -> bytes:
 
 
 def stack_file(chosen: st.DataObject) -> bytes:
-    return yaml_file(chosen, PROJECT / "examples" / "s10-capacity.yaml")
+    return yaml_file(chosen, PROJECT / "examples" / "any-gpu-by-memory.yaml")
 
 
 def yaml_file(chosen: st.DataObject, like: Path) -> bytes:
@@ -186,7 +186,7 @@ MANIFEST: Final = {
 
 @cache
 def fleet() -> Any:
-    return make_plan(read_stack_file(PROJECT / "examples" / "s09-existing-cluster.yaml").settings)
+    return make_plan(read_stack_file(PROJECT / "examples" / "existing-cluster.yaml").settings)
 
 
 def gate(file: Path) -> None:
@@ -283,10 +283,10 @@ def test_ten_thousand_files_are_taken_or_refused_in_words(
         (DEEP, "is nested more than 128 levels deep"),
         (b"9" * 5000, "holds a number of 5000 digits; allowed: 20"),
         (b"1e999", "holds the number 1e999, which is too large"),
-        (b"NaN", "holds NaN, which is no JSON number"),
-        (b'"\\ud800"', "holds half a character, which is no text"),
-        (b"\xff\xfe{}", "is no UTF-8 text"),
-        (b"{", "is no JSON: Expecting property name enclosed in double quotes"),
+        (b"NaN", "holds NaN, which is not a JSON number"),
+        (b'"\\ud800"', "holds half a character, which is not text"),
+        (b"\xff\xfe{}", "is not UTF-8 text"),
+        (b"{", "is not valid JSON: Expecting property name enclosed in double quotes"),
     ],
 )
 def test_json_that_nothing_takes_is_refused_in_one_sentence(data: bytes, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Where kinds hold their pod templates."""
+"""Places of pod templates by kind."""
 
 from typing import Any
 
@@ -33,6 +33,6 @@ def test_a_template_per_group_is_found_in_a_list() -> None:
     assert places(cluster, workers) == [("spec", "workerGroupSpecs", index, "template") for index in (0, 1)]
 
 
-def test_what_is_neither_list_nor_mapping_holds_no_template() -> None:
+def test_scalars_contain_no_template() -> None:
     _, workers = pod_templates("ray.io/v1", "RayCluster")
     assert places({"spec": {"workerGroupSpecs": "two"}}, workers) == []

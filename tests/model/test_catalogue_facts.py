@@ -110,7 +110,7 @@ def test_a_machine_s_gpus_and_places_agree() -> None:
 
 
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
-def test_what_a_driver_publishes_refers_to_its_device_types(driver: DriverFacts) -> None:
+def test_published_attributes_of_a_driver_refer_to_its_device_types(driver: DriverFacts) -> None:
     assert driver_name(driver.driver) is None
     assert dns_subdomain(driver.namespace) is None
     for published in (*driver.attributes, *driver.capacities):

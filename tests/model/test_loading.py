@@ -10,8 +10,8 @@ import dra_fleet
 ROOT = Path(dra_fleet.__file__).parent
 FILES = [
     file
-    for room in ("clouds", "drivers", "hardware", "kubernetes")
-    for file in sorted((ROOT / room).rglob("*.yaml"))
+    for folder in ("clouds", "drivers", "hardware", "kubernetes")
+    for file in sorted((ROOT / folder).rglob("*.yaml"))
     if not {"templates", "chart"} & set(file.parts)
 ]
 """Files of data; the templates of charts are not YAML before Helm renders them."""

@@ -1,4 +1,4 @@
-"""What an extra installs is what the folders that it is for import."""
+"""An extra installs the packages that its folders import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RULES_FOLDER = frozenset({"dra_fleet", "components", "stacks", "policies"})
 CORE = ("settings", "plan", "proof", "checking", "clouds", "drivers", "model", "cel", "kubernetes", "facts")
 FOLDERS = {
-    "": [f"dra_fleet/{room}" for room in CORE],
+    "": [f"dra_fleet/{package}" for package in CORE],
     "program": ["stacks", "components/core", "components/clouds/existing"],
     "ack": ["components/clouds/ack"],
     "aks": ["components/clouds/aks"],
@@ -36,7 +36,7 @@ FOLDERS = {
 
 
 def installed_by(extras: frozenset[str], name: str = "dra-fleet", found: set[str] | None = None) -> set[str]:
-    """The distributions that come with a distribution and extras of it, whoever requires them."""
+    """Return the distributions that a distribution and its extras require."""
     found = set() if found is None else found
     for requested in map(Requirement, requires(name) or ()):
         if any(
@@ -51,7 +51,7 @@ def installed_by(extras: frozenset[str], name: str = "dra-fleet", found: set[str
 
 @cache
 def distributions() -> Mapping[str, list[str]]:
-    """Who brings each package that can be imported."""
+    """Return the distribution of each package that can be imported."""
     return packages_distributions()
 
 

@@ -22,7 +22,7 @@ OLD = """\
 #!/bin/sh
 case $1 in --version) echo "Python 3.10.13" ;; *) exit 1 ;; esac
 """
-"""What a script can ask of an old Python: its version, and whether it is new enough."""
+"""Answers of an old Python: its version, and whether it is new enough."""
 AS_OLD = f"""
 import runpy, sys
 sys.version_info = (3, 10, 13, "final", 0)

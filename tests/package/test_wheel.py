@@ -64,7 +64,7 @@ def test_the_wheel_adds_one_import_package(wheel: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["components", "stacks", "policies", "templates", "examples/programs"])
-def test_the_folders_of_the_top_stand_in_the_package_whole(wheel: Path, folder: str) -> None:
+def test_the_package_contains_the_top_level_folders_whole(wheel: Path, folder: str) -> None:
     listed = ["git", "ls-files", folder]
     here = subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()
     packed = {*ZipFile(wheel).namelist()}
@@ -178,8 +178,8 @@ class Engine(Mocks):
     def call(self, args):
         asked, zeros = dict(args.args), 12 if args.token.startswith("aws:") else 16
         scope = asked.get("scope")
-        told = {"accountId": "0" * zeros, "projectId": asked.get("projectId"), "id": f"{scope}/x"}
-        return told, []
+        found = {"accountId": "0" * zeros, "projectId": asked.get("projectId"), "id": f"{scope}/x"}
+        return found, []
 
 set_mocks(Engine(), preview=True)
 plan = make_plan(read_stack_file(Path(sys.argv[1])).settings)
@@ -193,10 +193,10 @@ print(json.dumps(made))
 @pytest.mark.parametrize(
     ("extra", "example", "made"),
     [
-        ("aks", "s01-aks-vgpu", "azure-native:containerservice:AgentPool"),
-        ("gke", "s04-gke-cel", "gcp:container/nodePool:NodePool"),
-        ("eks", "s06-eks-mig", "aws:eks/nodeGroup:NodeGroup"),
-        ("ack", "s08-ack", "alicloud:cs/nodePool:NodePool"),
+        ("aks", "aks-vgpu", "azure-native:containerservice:AgentPool"),
+        ("gke", "gke-fallback", "gcp:container/nodePool:NodePool"),
+        ("eks", "eks-mig", "aws:eks/nodeGroup:NodeGroup"),
+        ("ack", "ack-whole-gpus", "alicloud:cs/nodePool:NodePool"),
     ],
 )
 def test_a_cloud_s_extra_is_all_that_a_stack_on_it_needs(

@@ -1,7 +1,7 @@
 """A program that breaks every rule of the pack, put together from the cases of the rules.
 
-It grows by itself with the pack. Some rules look at a whole cluster, so each rule's resources are in a place
-of their own, and each rule takes its first break that is still told beside all the others.
+It grows by itself with the pack. Some rules check a whole cluster, so each rule's resources are in a separate
+place, and each rule uses its first break that is still reported beside all the others.
 """
 
 from __future__ import annotations
@@ -21,19 +21,13 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule, Settings
     from dra_fleet.policy.rule_cases import Break, RuleCase
 
-JUDGING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
-BESIDE_OTHERS = [rule for rule in JUDGING if rule.name != "mig-require-layout"]
+CHECKING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
+BESIDE_OTHERS = [rule for rule in CHECKING if rule.name != "mig-require-layout"]
 """Rules that find their break in any program; a MIG layout of another rule silences mig-require-layout."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """How a rule is broken.
-
-    Attributes:
-        output: what the rule then says, without what it allows, which depends on the whole program.
-    """
-
     rule: Rule
     settings: dict[str, object]
     resources: tuple[Declared, ...]
@@ -61,7 +55,6 @@ def unknown_program() -> Program:
 
 
 def resources_of(program: Program) -> list[Declared]:
-    """What a program declares."""
     return [declared for chosen in program for declared in chosen.resources]
 
 
@@ -115,7 +108,7 @@ def _output_together(candidates: dict[str, list[Chosen]]) -> Program:
 
 
 def is_reported(one: Chosen, program: Program) -> bool:
-    """Whether the rule says what it says alone also in the whole program."""
+    """Return True if the rule reports the same in the whole program as alone."""
     messages = _messages(one.rule, resources_of(program), one.rule.settings(one.settings))
     return bool(one.output) and set(one.output) <= set(messages)
 

@@ -94,29 +94,29 @@ class ClassExpressions:
                 f"{self._literal(value)} == {at}",
                 f"{at}.contains({self._literal(value[:4])})",
                 f"{at}.lowerAscii() == {self._literal(value.lower())}",
-                f"[{self._literal(value)}].exists(wanted, wanted == {at})",
+                f"[{self._literal(value)}].exists(one, one == {at})",
             )
         )
 
     def _memory(self) -> str:
         self.read.add("memory")
-        held = f"device.capacity[{self._domain()}].memory"
+        published = f"device.capacity[{self._domain()}].memory"
         requested = self._random.choice(_QUANTITIES)
         return self._random.choice(
             (
-                f"{held}.compareTo(quantity('{requested}')) >= 0",
-                f"{held}.isLessThan(quantity('{requested}'))",
-                f"!({held}.isGreaterThan(quantity('{requested}')))",
+                f"{published}.compareTo(quantity('{requested}')) >= 0",
+                f"{published}.isLessThan(quantity('{requested}'))",
+                f"!({published}.isGreaterThan(quantity('{requested}')))",
             )
         )
 
     def _version(self) -> str:
-        held, requested = self._field("cudaComputeCapability"), self._random.choice(_VERSIONS)
+        published, requested = self._field("cudaComputeCapability"), self._random.choice(_VERSIONS)
         compared = self._random.choice(("isGreaterThan", "isLessThan"))
         return self._random.choice(
             (
-                f"{held}.{compared}(semver('{requested}'))",
-                f"{held}.major() == {requested.partition('.')[0]}",
+                f"{published}.{compared}(semver('{requested}'))",
+                f"{published}.major() == {requested.partition('.')[0]}",
             )
         )
 

@@ -1,4 +1,4 @@
-"""A Pulumi program that is not ours and knows nothing of the pack, on the real engine without plugins."""
+"""A third-party Pulumi program without the pack, on the real engine without plugins."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ server.wait_for_termination()
 
 
 class OtherProject:
-    """A program on a backend of its own."""
+    """A program on a separate backend."""
 
     def __init__(self, folder: Path, tools: Toolset, program: str = DECLARED) -> None:
         self.folder = folder / "program"

@@ -1,4 +1,4 @@
-"""A team's own rule with its cases, as it stands in a folder outside of this repository."""
+"""A custom rule with its cases, as in a folder outside of this repository."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_a_pool_without_any_of_the_labels_is_not_made_a_pool_for_dra() -> None:
     assert corrected(served, POOL, {"nodeConfig": {"labels": {"team": "a"}}}) == []
 
 
-def test_what_cannot_be_corrected_is_a_mandatory_finding() -> None:
+def test_uncorrectable_findings_are_mandatory() -> None:
     served = analyzer()
     configure(served, pool_require_dra_labels={"enforcementLevel": "REMEDIATE"})
     properties: dict[str, object] = {"nodeConfig": {"labels": {TRIPLE[0]: "false", TRIPLE[2]: "true"}}}
@@ -247,7 +247,7 @@ UNKNOWN_VERSION: dict[str, object] = {"kubernetes": Missing.UNKNOWN}
 
 
 def asked_together(served: Analyzer, sent: analyzer_pb2.AnalyzeRequest | None = None) -> list[Any]:
-    """What is said of a resource, alone and in its stack; of a cluster of unknown version unless told."""
+    """Return the findings of a resource, alone and in its stack, by default for an unknown version."""
     sent = sent or request(CLUSTER, UNKNOWN_VERSION, "train")
     alone = served.Analyze(sent, CONTEXT)
     together = analyzer_pb2.AnalyzerResource(
@@ -265,7 +265,7 @@ def test_one_unknown_value_is_one_finding_whichever_rules_read_it() -> None:
 
 
 @pytest.mark.parametrize("rule", ["cluster_require_minimum_kubernetes", "unknown_report_unjudged"])
-def test_what_is_accepted_unknown_for_one_rule_is_accepted_for_all(rule: str) -> None:
+def test_an_unknown_value_accepted_for_one_rule_is_accepted_for_all(rule: str) -> None:
     served = analyzer()
     configure(served, **{rule: {"acceptUnknown": ["train/kubernetes"]}})
     (found,) = asked_together(served)
@@ -280,7 +280,7 @@ def test_the_rule_that_stops_most_reports_an_unknown_value() -> None:
     assert found.policyName == cluster_require_safe_patch.RULE.name
 
 
-def test_what_a_rule_on_the_stack_works_out_ahead_changes_no_answer_even_if_it_breaks() -> None:
+def test_precomputed_results_of_a_stack_rule_change_no_answer_even_if_it_fails() -> None:
     seen: list[str] = []
 
     def prepare(resource: Resource) -> None:

@@ -49,7 +49,7 @@ def test_a_local_chart_is_what_its_chart_yaml_says(tmp_path: Path) -> None:
     assert (found.chart_name, found.version_text) == ("dra-driver-nvidia-gpu", "0.4.1")
 
 
-def test_a_local_chart_brings_its_dependencies_along_with_their_values(tmp_path: Path) -> None:
+def test_a_local_chart_includes_its_dependencies_with_their_values(tmp_path: Path) -> None:
     (tmp_path / "Chart.yaml").write_text(
         "name: gpus\nversion: 1.0.0\ndependencies: [{name: gpu-operator, version: v26.7.0, alias: op}]\n",
         encoding="utf-8",
@@ -59,7 +59,7 @@ def test_a_local_chart_brings_its_dependencies_along_with_their_values(tmp_path:
     assert brought.value("driver.enabled").flag is False
 
 
-def test_a_local_chart_that_is_not_at_hand_goes_by_its_folder(tmp_path: Path) -> None:
+def test_a_missing_local_chart_is_named_by_its_folder(tmp_path: Path) -> None:
     (found,) = of_chart(chart=str(tmp_path / "dra-driver-nvidia-gpu"))
     assert found.chart_name == "dra-driver-nvidia-gpu"
 
@@ -95,7 +95,7 @@ def test_a_file_that_was_changed_since_is_not_read(tmp_path: Path) -> None:
         ({"image": "x", "env": [{"name": "MIG_STRATEGY", "value": "single"}]}, {}),
     ],
 )
-def test_what_advertises_no_gpus_of_this_vendor_is_no_advertiser(
+def test_components_without_gpus_of_this_vendor_are_no_advertisers(
     container: dict[str, Any], pods: dict[str, Any]
 ) -> None:
     found = advertisers(Stack(resources=[daemon_set(container, **pods)]))

@@ -1,4 +1,4 @@
-"""Whether a class reaches a whole GPU is decided as Kubernetes itself evaluates its expression."""
+"""The rules decide if a class matches a whole GPU as Kubernetes evaluates its expression."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARTITIONS = [device for each in dividable() for device in each.partitions()]
 SEED = 20261121
 CASES = 200
 NAMES = ("NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "Tesla T4", "no one knows")
-# Whatever a host may say where the catalogue does not know; None: nothing.
+# Possible values of a host that the catalogue does not know. None: no value.
 UNSURE: dict[str, tuple[dict[str, Any] | None, ...]] = {
     "uuid": ({"string": "GPU-0"}, {"string": "1"}),
     "driverVersion": ({"version": "580.126.9"}, {"version": "560.28.3"}),
@@ -53,9 +53,9 @@ def on_hosts(known: KnownDevice, read: Collection[str]) -> Iterator[dict[str, An
         }
 
 
-def said(held: Mapping[str, object], says: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known, and what this host says of the rest."""
-    given = {name: says.get(name) if value is UNKNOWN else value for name, value in held.items()}
+def said(published: Mapping[str, object], says: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the known values, and this host's values for the rest."""
+    given = {name: says.get(name) if value is UNKNOWN else value for name, value in published.items()}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -91,7 +91,7 @@ DIVIDED = Declared(
 
 
 def output(expression: str) -> bool:
-    """Whether the rule says that a class of partitions is wider than that."""
+    """Return True if the rule reports that a class of partitions is too wide."""
     declared = Declared(
         type="kubernetes:resource.k8s.io/v1:DeviceClass",
         name="small",

@@ -1,4 +1,4 @@
-"""The version floor: what is a version, whose types are checked, and where the floor comes from."""
+"""The version floor: valid versions, checked types, and the source of the floor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOKENS = {
     "pulumi_alicloud/cs/edge_kubernetes.py": "alicloud:cs/edgeKubernetes:EdgeKubernetes",
     "pulumi_alicloud/cs/kubernetes.py": "alicloud:cs/kubernetes:Kubernetes",
 }
-"""Where each SDK writes the token of a type that the floor checks."""
+"""Files in which each SDK writes the token of a type that the floor checks."""
 
 
 def output(token: str, properties: dict[str, object]) -> list[str]:
@@ -45,7 +45,7 @@ def test_every_clouds_grammar_is_read(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["latest", "", "-", "1", "1.34; rm", 1.34, True, {"a": "b"}])
-def test_what_is_no_version_is_refused(version: object) -> None:
+def test_rejects_values_that_are_no_version(version: object) -> None:
     (message,) = output("aws:eks/cluster:Cluster", {"version": version})
     assert f"is {version!r}, no Kubernetes version" in message
     assert message.endswith('fix: write it as text, such as "1.34"')
@@ -106,7 +106,7 @@ ABSENT = replace(OLD, properties={})
 
 
 def advised(*program: Declared, **settings: object) -> set[bool]:
-    """Whether what is found is advice, of all findings of a program."""
+    """Return True for each finding of a program that is advice."""
     given = {RULE.name: RULE.settings(settings)}
     found = check_all([RULE], [declared.resource() for declared in program], given)
     assert found

@@ -18,7 +18,7 @@ from dra_fleet.policy.gate.without_engine import check_record
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared, all_secret, scalars
 from tests.policy.breaking_program import (
     BESIDE_OTHERS,
-    JUDGING,
+    CHECKING,
     broken_program,
     is_reported,
     problem_of,
@@ -60,21 +60,21 @@ def config_of(program: Program) -> dict[str, dict[str, object]]:
 
 
 def known_by(record: Record) -> set[tuple[str, str]]:
-    """What the rules of this pack say, each with its rule."""
+    """Return the messages of this pack's rules, each with its rule."""
     return {(found.rule, problem_of(found.message)) for found in record.violations if found.pack == pack.NAME}
 
 
 def rules_by_case(record: Record) -> set[tuple[str, str]]:
-    """Which rules report the resources of which rule's case."""
+    """Return the rules that report the resources of each rule's case."""
     names = [(found.rule, found.urn.rpartition("::")[2]) for found in record.violations]
     return {
-        (output, next((rule.name for rule in JUDGING if name.startswith(f"{rule.name}-")), ""))
+        (output, next((rule.name for rule in CHECKING if name.startswith(f"{rule.name}-")), ""))
         for output, name in names
     }
 
 
 def assert_verdict(record: Record, program: Program, *, unknown: bool) -> None:
-    """Each rule reports a resource of its own case; an unknown value is reported by one rule that wants it.
+    """Each rule reports a resource of its case; an unknown value is reported by one rule that wants it.
 
     The engine registers resources in any order, so that of two that contradict each other either may be
     described.

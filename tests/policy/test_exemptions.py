@@ -45,7 +45,7 @@ def test_exemptions_are_read(tmp_path: Path) -> None:
         (
             "exemptions: [",
             (
-                ":2:1: is no YAML: did not find expected node content; "
+                ":2:1: is not valid YAML: did not find expected node content; "
                 "fix: look at the indentation, quotes and brackets above"
             ),
         ),
@@ -61,7 +61,7 @@ def test_exemptions_are_read(tmp_path: Path) -> None:
         ),
         (
             f"exemptions:\n- {ENTRY.replace('expires', 'until')}",
-            ":2:3: 'until' is no key; allowed: rule, resource, reason, expires",
+            ":2:3: 'until' is not a key; allowed: rule, resource, reason, expires",
         ),
         (
             f"exemptions:\n- {ENTRY.replace('a bench', '')}",
@@ -74,7 +74,7 @@ def test_exemptions_are_read(tmp_path: Path) -> None:
         (
             f"exemptions:\n- {ENTRY.replace('fixed', 'fixd')}",
             (
-                ":2:3: 'pod-forbid-fixd-node' is no rule; allowed: pod-forbid-fixed-node, "
+                ":2:3: 'pod-forbid-fixd-node' is not a rule; allowed: pod-forbid-fixed-node, "
                 "pool-match-architecture; fix: did you mean pod-forbid-fixed-node?"
             ),
         ),

@@ -1,4 +1,4 @@
-"""Which files the gate holds the pack to."""
+"""Files that the gate compares before and after a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_pack_is_its_folders_what_it_imports_and_its_environment() -> None:
     assert changed(found, identity()) == []
 
 
-def test_what_is_new_gone_or_different_is_a_change_but_for_new_compiled_forms() -> None:
+def test_new_removed_and_different_files_are_changes_except_new_compiled_files() -> None:
     before = {"a.py": "1", "gone.py": "1", "__pycache__/a.pyc": "1", "same.py": "1"}
     after = {"a.py": "2", "new.py": "1", "__pycache__/a.pyc": "2", "__pycache__/b.pyc": "1", "same.py": "1"}
     assert changed(before, after) == ["__pycache__/a.pyc", "a.py", "gone.py", "new.py"]

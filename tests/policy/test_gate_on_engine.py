@@ -53,7 +53,7 @@ Cluster("checked")
 
 @pytest.fixture
 def project(tmp_path: Path, tools: Toolset) -> OtherProject:
-    """A program that is not ours and knows nothing of the pack."""
+    """A third-party program without the pack."""
     return OtherProject(tmp_path, tools)
 
 

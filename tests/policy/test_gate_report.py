@@ -56,7 +56,7 @@ def test_sarif_keeps_the_rules_of_other_packs() -> None:
     assert rule["shortDescription"]["text"] == "The rule tag-everything of the policy pack acme."
 
 
-def test_a_rule_of_another_pack_that_is_named_like_ours_is_not_ours() -> None:
+def test_a_rule_of_another_pack_with_the_same_name_is_ignored() -> None:
     run = sarif_of(verdict({"found": {"policyEvent": {**OTHERS, "policyName": FLOOR}}, **events()}))
     assert [result["ruleId"] for result in run["results"]] == [f"acme/{FLOOR}"]
 
@@ -89,7 +89,7 @@ def test_a_finding_is_shown_on_the_program_s_own_line(
 
 
 @pytest.mark.parametrize("stack", ["dev", "acme/dev"])
-def test_where_the_engine_reports_no_line_the_stack_file_s_is_shown(stack: str, tmp_path: Path) -> None:
+def test_shows_the_stack_file_s_line_if_the_engine_reports_none(stack: str, tmp_path: Path) -> None:
     text = "config:\n  other:clusters:\n    cc: {}\n    c: {}\n"
     (tmp_path / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
     known = places(tmp_path, stack, [state("project:///../site-packages/acme.py#3")])
@@ -97,7 +97,7 @@ def test_where_the_engine_reports_no_line_the_stack_file_s_is_shown(stack: str, 
     assert known.of(f"{URN}-unnamed") == SourceLine("Pulumi.dev.yaml", 1)
 
 
-def test_what_a_file_that_is_extended_says_is_shown_there(tmp_path: Path) -> None:
+def test_reports_problems_of_an_extended_file_in_that_file(tmp_path: Path) -> None:
     for name, text in (
         ("Pulumi.yaml", "name: other\nruntime: python\n"),
         ("Pulumi.dev.yaml", "config:\n  dra-fleet:fleet:\n    extends: fleets/1.yaml\n"),

@@ -49,7 +49,7 @@ def doubled_and_counted(events: Events) -> Events:
     return [*events[:2], step(OLD, kubernetes="1.35"), end(create=3)]
 
 
-def told_after_the_summary(events: Events) -> Events:
+def step_after_the_summary(events: Events) -> Events:
     return [*events, step(OLD, "update", kubernetes="1.35")]
 
 
@@ -89,7 +89,7 @@ def more_than_the_summary_counts(events: Events) -> Events:
     return [*events[:2], end(create=1)]
 
 
-def left_out_of_a_target(events: Events) -> Events:
+def outside_of_a_target(events: Events) -> Events:
     return [events[0], step(OLD, "same", kubernetes="1.35"), end(create=1, same=1)]
 
 
@@ -98,17 +98,17 @@ ATTACKS: dict[str, tuple[Callable[[Events], Events], str]] = {
     for attack, problem in (
         (doubled_with_other_inputs, f"a step is reported twice, create of {OLD}: no preview says that"),
         (doubled_and_counted, f"a step is reported twice, create of {OLD}: no preview says that"),
-        (told_after_the_summary, "something follows the engine's summary: no preview says that"),
+        (step_after_the_summary, "something follows the engine's summary: no preview says that"),
         (two_summaries, "something follows the engine's summary: no preview says that"),
         (two_previews, "something follows the engine's summary: no preview says that"),
         (another_operation, "the engine has no step 'Create': no preview says that"),
         (taken_out, "the engine's summary counts 1 steps that no event reports"),
         (cut, "the events end before the engine's summary"),
-        (without_any_step, "no event reports the stack itself, which every program asks for"),
-        (of_a_destroy, "no event reports the stack itself, which every program asks for"),
-        (of_a_refresh, "no event reports the stack itself, which every program asks for"),
+        (without_any_step, "no event reports the stack itself, which every program requests"),
+        (of_a_destroy, "no event reports the stack itself, which every program requests"),
+        (of_a_refresh, "no event reports the stack itself, which every program requests"),
         (more_than_the_summary_counts, "the engine's summary counts fewer steps: no preview says that"),
-        (left_out_of_a_target, "the preview left 1 resources out"),
+        (outside_of_a_target, "the preview left 1 resources out"),
     )
 }
 

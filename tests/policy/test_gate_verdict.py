@@ -35,7 +35,7 @@ def events() -> dict[str, dict[str, Any]]:
         "root": {"resourcePreEvent": {"metadata": {"op": "create", "urn": ROOT, "new": {}}}},
         "root checked": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=ROOT, passed=ON_RESOURCES)},
         "step": {"resourcePreEvent": {"metadata": {"op": "create", "urn": URN, "new": {}}}},
-        "judged": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=URN, passed=ON_RESOURCES)},
+        "checked": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=URN, passed=ON_RESOURCES)},
         "stack": {"policyAnalyzeStackSummaryEvent": pack_of(passed=ON_STACK)},
         "end": {"summaryEvent": {"result": "succeeded"}},
     }
@@ -67,7 +67,7 @@ def test_an_advisory_finding_passes() -> None:
 @pytest.mark.parametrize(
     ("event", "problem"),
     [
-        ("judged", "1 of 2 resources were not checked"),
+        ("checked", "1 of 2 resources were not checked"),
         ("stack", "the rules on the whole stack did not run"),
         ("end", "the events end before the engine's summary"),
     ],
@@ -83,14 +83,14 @@ def test_a_missing_event_fails_and_is_named(event: str, problem: str) -> None:
 
 def test_a_pack_that_did_not_run_fails() -> None:
     given = events()
-    del given["root checked"], given["judged"], given["stack"]
+    del given["root checked"], given["checked"], given["stack"]
     (problem,) = verdict(given).problems
     assert problem.startswith("the policy pack dra-fleet did not run")
 
 
 def test_an_empty_pack_fails_naming_every_mandatory_rule() -> None:
     given = events()
-    given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = []
+    given["checked"]["policyAnalyzeSummaryEvent"]["passed"] = []
     given["stack"]["policyAnalyzeStackSummaryEvent"]["passed"] = []
     found = verdict(given)
     requested = Expected(preset="standard")
@@ -100,7 +100,9 @@ def test_an_empty_pack_fails_naming_every_mandatory_rule() -> None:
 
 def test_a_disabled_mandatory_rule_fails_unless_it_is_exempt_by_name() -> None:
     given = events()
-    given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = [name for name in ON_RESOURCES if name != STABLE]
+    given["checked"]["policyAnalyzeSummaryEvent"]["passed"] = [
+        name for name in ON_RESOURCES if name != STABLE
+    ]
     (problem,) = verdict(given).problems
     assert f"the rule {STABLE} is mandatory, and did not check 1 of 2 resources" in problem
     assert verdict(given, "standard", STABLE).exit_code == 0
@@ -132,19 +134,19 @@ def test_a_rule_without_advice_is_lowered_whatever_its_severity() -> None:
 
 def test_another_version_of_the_pack_fails() -> None:
     given = events()
-    given["judged"]["policyAnalyzeSummaryEvent"]["policyPackVersion"] = "0.0.1"
+    given["checked"]["policyAnalyzeSummaryEvent"]["policyPackVersion"] = "0.0.1"
     (problem,) = verdict(given).problems
     assert "ran as 0.0.1" in problem
 
 
-def test_what_plain_json_prints_is_refused_by_name() -> None:
+def test_rejects_the_output_of_plain_json_by_name() -> None:
     for lines in (["{\n", '  "steps": []\n', "}\n"], [json.dumps({"steps": []})]):
         with pytest.raises(GateError, match="PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true"):
             read_record(lines, "events.json")
 
 
 @pytest.mark.parametrize("lines", [[], ["nonsense"], ["[]"], ['{"policyEvent": 3}']])
-def test_what_is_no_stream_of_events_is_refused(lines: list[str]) -> None:
+def test_rejects_files_without_a_stream_of_events(lines: list[str]) -> None:
     with pytest.raises(GateError):
         read_record(lines, "events.json")
 
@@ -181,14 +183,14 @@ def test_a_step_that_the_summary_counts_and_no_event_reports_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "rule", "where"), [("judged", FLOOR, URN), ("stack", ON_STACK[0], "the stack")]
+    ("event", "rule", "where"), [("checked", FLOOR, URN), ("stack", ON_STACK[0], "the stack")]
 )
 def test_a_rule_that_failed_silently_fails(event: str, rule: str, where: str) -> None:
     given = events()
     (said,) = given[event].values()
     said["passed"] = [name for name in said["passed"] if name != rule]
     said["failed"] = [rule]
-    assert verdict({"told": violation("mandatory", rule), **given}).exit_code == 1
+    assert verdict({"failed": violation("mandatory", rule), **given}).exit_code == 1
     assert verdict(given).problems == (
         (
             f"the rule {rule} found something on {where}, and no event reports what: lines are missing; "

@@ -122,7 +122,7 @@ def test_outputs_of_the_stack_are_checked() -> None:
     assert checked(replace(ROOT, outputs={"kubeconfig": Secret("canary")})).exit_code == 0
 
 
-def test_what_depends_on_an_option_is_said_not_to_be_checked() -> None:
+def test_reports_that_values_of_an_option_are_not_checked() -> None:
     verdict = checked(ROOT, TEMPLATE)
     (problem,) = verdict.problems
     assert problem.startswith(

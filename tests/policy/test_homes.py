@@ -1,4 +1,4 @@
-"""Which resources of a program may be on one cluster."""
+"""Resources of a program that may be on one cluster."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def are_together(first: dict[str, Any], second: dict[str, Any], *others: Resourc
         ),
     ],
 )
-def test_what_may_be_one_cluster_is_taken_for_one(first: dict[str, Any], second: dict[str, Any]) -> None:
+def test_resources_that_may_share_a_cluster_are_taken_to_share_it(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
     assert are_together(first, second)
 
 
@@ -98,7 +100,7 @@ def test_unknown_kubeconfigs_are_of_two_clusters_if_they_come_from_two_stacks() 
     assert are_together(unknown, unknown, *providers)
 
 
-def test_what_an_object_depends_on_does_not_decide_its_cluster() -> None:
+def test_dependencies_of_an_object_do_not_decide_its_cluster() -> None:
     clusters = [Resource(type=CLUSTER, name=name, urn=f"urn:{name}", read=dict) for name in ("east", "west")]
     pods = [resource("first", {}), resource("second", {})]
     pods[0].dependencies = ("urn:west",)
@@ -108,7 +110,7 @@ def test_what_an_object_depends_on_does_not_decide_its_cluster() -> None:
     assert not Homes(Stack(resources=[*clusters, *apart, *pods])).together(*pods)
 
 
-def test_what_unknown_kubeconfigs_hide_is_noted() -> None:
+def test_notes_objects_behind_unknown_kubeconfigs() -> None:
     first, second = resource("first", {"kubeconfig": Missing.UNKNOWN}), resource("second", {})
     homes = Homes(Stack(resources=[first, second]))
     assert homes.undecided(first, second)
@@ -125,7 +127,7 @@ def application(logical: str, **destination: str) -> Resource:
     )
 
 
-def test_what_argo_cd_sends_elsewhere_is_not_where_it_is_declared() -> None:
+def test_objects_that_argo_cd_sends_elsewhere_are_not_in_the_declared_cluster() -> None:
     east, west = application("east", name="east"), application("west", name="west")
     again, server = application("again", name="east"), application("server", server="https://west.example")
     homes = Homes(Stack(resources=[east, west, again, server]))

@@ -104,7 +104,7 @@ def test_a_rule_file_that_does_not_import_in_the_pack_s_process_proves_nothing(
     assert (code, report["passed"]) == (3, False)
 
 
-def test_what_a_rule_prints_and_patches_does_not_change_what_the_pack_finds(program: Path) -> None:
+def test_output_and_patches_of_a_rule_do_not_change_the_pack_s_findings(program: Path) -> None:
     patch = "print('{}'); from dra_fleet.policy import checking, pack; checking.check = lambda *_: []"
     change(program, patch, at_import=True)
     code, report = gated(program, "--project-policies")

@@ -36,7 +36,7 @@ HOW = {
 
 @pytest.fixture
 def project(tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch) -> OtherProject:
-    """A program with a namespace, and a stack file that names rules of its own."""
+    """A program with a namespace, and a stack file that names custom rules."""
     made = OtherProject(tmp_path, tools)
     write_rules(made.folder / "rules")
     assert made.run("config", "set", "--path", "dra-fleet:policies.rules", "./rules").returncode == 0
@@ -80,7 +80,7 @@ def test_a_pack_that_hangs_before_its_port_is_ended_with_all_its_processes(
     gone(int(note.read_text(encoding="utf-8")))
 
 
-def test_what_the_program_starts_is_ended_with_the_gate(project: OtherProject, tmp_path: Path) -> None:
+def test_processes_of_the_program_end_with_the_gate(project: OtherProject, tmp_path: Path) -> None:
     note, program = tmp_path / "pid", project.folder / "__main__.py"
     started = (
         f"import subprocess\nopen({str(note)!r}, 'w').write(str(subprocess.Popen(['sleep', '1000']).pid))\n"

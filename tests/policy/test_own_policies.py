@@ -1,4 +1,4 @@
-"""What a stack asks for beside this pack's rules: where that stands, and what pack and gate make of it."""
+"""Custom rules and exemptions of a stack: their place, and their effect on pack and gate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STACK_FILE = "config:\n  dra-fleet:policies: {rules: ./rules, exemptions: exempt
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with rules of its own, and no exemption yet."""
+    """A project with custom rules, and no exemption yet."""
     (tmp_path / "Pulumi.yaml").write_text("name: other\nruntime: python\n", encoding="utf-8")
     write_rules(tmp_path / "rules")
     write_exemptions(tmp_path / "exemptions.yaml")
@@ -112,7 +112,9 @@ def test_the_pack_ignores_the_rules_of_a_project_unless_the_pipeline_asks_for_th
 def test_the_pack_refuses_to_start_without_the_rules_asked_for(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(Aborted, match=r"policies of this stack cannot be used: .* is no folder") as refused:
+    with pytest.raises(
+        Aborted, match=r"policies of this stack cannot be used: .* is not a folder"
+    ) as refused:
         started(project, '{"rules": "no-such-folder"}', monkeypatch)
     assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
     with pytest.raises(Aborted, match="the exemptions cannot be read"):
@@ -176,8 +178,8 @@ def test_a_baseline_is_of_one_stack_and_of_exact_findings(project: Path) -> None
 @pytest.mark.parametrize(
     ("text", "output"),
     [
-        ("{}", "is no baseline; fix: write it with --write-baseline"),
-        ('{"findings": [{"rule": 1}]}', "is no baseline; fix: write it with --write-baseline"),
+        ("{}", "is not a baseline; fix: write it with --write-baseline"),
+        ('{"findings": [{"rule": 1}]}', "is not a baseline; fix: write it with --write-baseline"),
         (
             '{"stack": "prod", "findings": []}',
             "is the baseline of the stack prod, and this is dev; fix: write it with --write-baseline",

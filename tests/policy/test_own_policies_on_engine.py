@@ -42,7 +42,7 @@ SHARED, OWNED = namespace("shared"), namespace("owned", **{LABEL: "ml"})
 
 @pytest.fixture
 def project(tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch) -> OtherProject:
-    """A program that is not ours, whose stack file asks for rules and exemptions of its own."""
+    """A third-party program, whose stack file requests custom rules and exemptions."""
     made = OtherProject(tmp_path, tools)
     write_rules(made.folder / "rules")
     write_exemptions(made.folder / "exemptions.yaml")
@@ -76,7 +76,7 @@ def test_a_rule_of_a_team_s_own_stops_preview_gate_and_update(project: OtherProj
     assert refused.returncode != 0
     assert PROBLEM in refused.stdout
 
-    # Unknown at preview is a finding of theirs as it is of ours, and its level and parameters can be given.
+    # Unknown at preview is a finding of custom and built-in rules, and its level and parameters can be given.
     project.declare([OWNED, namespace("late", **{LABEL: UNKNOWN})])
     code, verdict = gated(project)
     assert (code, findings(verdict)) == (1, [(OWNER, "mandatory", "late")])
@@ -125,10 +125,12 @@ def test_rules_that_are_missing_or_do_not_import_stop_everything(project: OtherP
     (project.folder / "rules").rename(project.folder / "elsewhere")
     code, verdict = gated(project)
     assert code == 3
-    assert " is no folder, and rules of it are asked for: nothing is checked without them" in verdict["error"]
+    assert (
+        " is not a folder, and rules of it are asked for: nothing is checked without them" in verdict["error"]
+    )
     refused = project.run(*UP)
     assert refused.returncode != 0
-    assert "is no folder, and rules of it are asked for" in refused.stdout
+    assert "is not a folder, and rules of it are asked for" in refused.stdout
     assert "owned" not in project.run("stack", "export").stdout
 
     # Without the option nothing of the project counts.

@@ -71,7 +71,7 @@ def test_the_executable_pack_runs_its_own_interpreter(standing: OtherProject, tm
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """The folder of the pack with an environment of its own, as after `pulumi install`: here the tests'."""
+    """Return the folder of the pack with an environment, as after `pulumi install`: here the tests'."""
     folder = tmp_path / "pack"
     shutil.copytree(PACK.parent, folder)
     (folder / "venv").symlink_to(sys.prefix)

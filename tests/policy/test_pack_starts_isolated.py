@@ -59,7 +59,7 @@ def test_no_variable_changes_how_the_pack_starts(start: str, tmp_path: Path) -> 
     variables = {**os.environ, **hostile(tmp_path, marker)}
     command = [start]
     if start != str(RUN_PACK):
-        # The engine's language host needs a Python that works; only what that takes from PYTHONPATH is ours.
+        # The engine's language host needs a Python that works; only its PYTHONPATH is set here.
         command = [sys.executable, start]
         for name in ("PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE"):
             variables.pop(name)

@@ -1,4 +1,4 @@
-"""What holds for every rule: its program passes, each break is reported, unknown and secret are handled."""
+"""The contract of every rule: its program passes, each break is reported, unknown and secret are handled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dra_fleet.policy import pack
 from dra_fleet.policy.rule import ResourceRule, StackRule
 from dra_fleet.policy.rule_contract import CHECKS, breaks_what_is_there, explains_itself
 from policies import rules
-from tests.policy.breaking_program import JUDGING, cases_of
+from tests.policy.breaking_program import CHECKING, cases_of
 
 if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule
@@ -27,7 +27,7 @@ def test_every_file_of_rules_is_listed_by_name() -> None:
         assert importlib.import_module(f"policies.rules.{file}").RULE in pack.RULES
 
 
-@pytest.mark.parametrize("rule", JUDGING, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", CHECKING, ids=lambda rule: rule.name)
 def test_a_rule_says_what_why_and_how_to_fix_it(rule: Rule) -> None:
     assert isinstance(rule, ResourceRule | StackRule)
     assert list(explains_itself(rule, cases_of(rule))) == []
@@ -37,7 +37,7 @@ def test_the_rule_that_only_reports_says_so_too() -> None:
     assert list(explains_itself(pack.UNJUDGED, ())) == ["no case breaks it"]
 
 
-@pytest.mark.parametrize("rule", JUDGING, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", CHECKING, ids=lambda rule: rule.name)
 def test_some_of_its_cases_have_an_unknown_value(rule: Rule) -> None:
     if rule.name not in NEVER_UNKNOWN:
         assert any(broken.unknown is not None for case in cases_of(rule) for broken in case.breaks)
@@ -56,6 +56,6 @@ NEVER_UNKNOWN = frozenset(
 
 
 @pytest.mark.parametrize("check", [breaks_what_is_there, *CHECKS], ids=lambda check: check.__name__)
-@pytest.mark.parametrize("rule", JUDGING, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", CHECKING, ids=lambda rule: rule.name)
 def test_a_rule_holds_to_the_contract(rule: Rule, check: Check) -> None:
     assert list(check(rule, cases_of(rule))) == []

@@ -104,7 +104,7 @@ def test_a_folder_that_is_missing_or_empty_is_no_folder_without_rules(tmp_path: 
         (
             tmp_path / "none",
             (
-                "is no folder, and rules of it are asked for: nothing is checked without them; "
+                "is not a folder, and rules of it are asked for: nothing is checked without them; "
                 "fix: restore it, or take it out of the policies"
             ),
         ),

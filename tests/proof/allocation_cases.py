@@ -12,7 +12,7 @@ from tests.proof.allocation_values import ATTRIBUTES, CLASSES, DRIVERS, LABELS, 
 
 Object = dict[str, Any]
 
-_WHERE_WANTED = 0.5
+_IF_REQUESTED = 0.5
 _TRIES = 1000
 
 
@@ -28,7 +28,7 @@ class AllocationCases:
         self._pairs = combinations(features_of_minor(minor), 2)
 
     def draw(self) -> Object:
-        """One question, in the oracle's form; the first ones have each pair of features in turn."""
+        """Return a question for the upstream reference; the first ones have each pair of features in turn."""
         self._requested = frozenset(next(self._pairs, ()))
         if not self._requested and self._chance(self._squeezed):
             case = self._case()
@@ -74,8 +74,8 @@ class AllocationCases:
         return {key: self._pick("1Gi", "2Gi", "5Gi") for key in device.get("capacity", {})}
 
     def _chance(self, probability: float, *features: str) -> bool:
-        is_wanted = any(feature in self._requested for feature in features)
-        return self._random.random() < (max(probability, _WHERE_WANTED) if is_wanted else probability)
+        is_requested = any(feature in self._requested for feature in features)
+        return self._random.random() < (max(probability, _IF_REQUESTED) if is_requested else probability)
 
     def _some(self, feature: str, *choices: int) -> int:
         least = 2 if feature in self._requested else 1
@@ -275,7 +275,7 @@ class AllocationCases:
         entry: Object = {"deviceClassName": self._random.choices(tuple(CLASSES), weights)[0]}
         if self._chance(0.2, "request selector"):
             entry["selectors"] = [{"cel": {"expression": self._pick(*SELECTORS)}}]
-        if self._chance(0.12, "all devices wanted"):
+        if self._chance(0.12, "all devices requested"):
             entry["allocationMode"] = "All"
         else:
             entry |= {"allocationMode": "ExactCount", "count": self._pick(1, 1, 1, 1, 2, 2, 3, 4)}
@@ -293,7 +293,7 @@ class AllocationCases:
                     {"key": "broken", "operator": "Equal", "value": "yes"},
                 )
             ]
-        if self._chance(0.2, "capacity wanted"):
+        if self._chance(0.2, "capacity requested"):
             entry["capacity"] = {
                 "requests": {
                     self._pick("memory", "memory", "memory", "absent"): self._pick(

@@ -1,4 +1,4 @@
-"""What a random allocation case contains, by name, so that every pair of features is seen to occur."""
+"""Names of the features of a random allocation case, so that tests can require every pair."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _OF_EVERY_MINOR = (
     "several requests",
     "several pools",
     "several slices",
-    "several devices wanted",
+    "several devices requested",
     "more devices than a claim holds",
-    "all devices wanted",
+    "all devices requested",
     "alternatives",
     "request selector",
     "unguarded selector",
@@ -41,7 +41,7 @@ _SINCE_1_36 = (
     "devices for several claims",
     "request policy",
     "consumed capacity",
-    "capacity wanted",
+    "capacity requested",
     "nodes per device",
     "binding conditions",
 )
@@ -136,14 +136,14 @@ def _of_request(entry: Object) -> Iterator[str]:
     count = entry.get("count", 1)
     yield from _true(
         {
-            "several devices wanted": 1 < count <= _MOST_DEVICES,
+            "several devices requested": 1 < count <= _MOST_DEVICES,
             "more devices than a claim holds": count > _MOST_DEVICES,
-            "all devices wanted": entry["allocationMode"] == "All",
+            "all devices requested": entry["allocationMode"] == "All",
             "request selector": "selectors" in entry,
             "unguarded selector": entry["deviceClassName"] == "unguarded",
             "admin access": "adminAccess" in entry,
             "tolerations": "tolerations" in entry,
-            "capacity wanted": "capacity" in entry,
+            "capacity requested": "capacity" in entry,
         }
     )
 

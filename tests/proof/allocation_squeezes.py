@@ -1,4 +1,4 @@
-"""Questions whose first choice is a dead end: what comes first takes what only a later request can use."""
+"""Questions whose first choice is a dead end, because only a later request can use its devices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def squeeze(case: Object, chance: random.Random) -> None:
 
 
 def _make_rare(slices: list[Object]) -> list[tuple[str, str, str]]:
-    """Whichever slice comes first, its first device is rare, and no other is."""
+    """The first device of each slice is rare, and no other is."""
     found: list[tuple[str, str, str]] = []
     for driver, pool, devices in _seen(slices):
         for index, device in enumerate(devices):

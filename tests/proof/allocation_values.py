@@ -1,4 +1,4 @@
-"""What random allocation cases are made of: a node, classes, selectors, attributes."""
+"""Parts of random allocation cases: a node, classes, selectors, attributes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ MACHINES: list[Callable[[int], Part]] = [
         "devices": [{"driver": FPGA, "name": "f", "count": 128, "attributes": {"a": number % 97}}],
     },
 ]
-"""What a pool may be, by its number."""
+"""Variants of a pool, by number."""
 SELECTORS = [
     "device.attributes['gpu.nvidia.com'].architecture != 'x{}'",
     "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('{}Mi')) >= 0",
@@ -58,11 +58,11 @@ def stacks(draw: st.DrawFn, most_bytes: int) -> dict[str, Any]:
     claims = draw(st.lists(_claims(bool(classes)), min_size=1, max_size=3))
     workloads = draw(st.lists(_workloads(), min_size=0, max_size=3))
     patterns = [pools, classes, claims, workloads]
-    room = [
+    sizes = [
         most_bytes * part // sum(share) if found else 0 for part, found in zip(share, patterns, strict=True)
     ]
     made: list[dict[str, Part]] = []
-    for letter, found, size in zip("pkcw", patterns, room, strict=True):
+    for letter, found, size in zip("pkcw", patterns, sizes, strict=True):
         parts: dict[str, Part] = {}
         left = size
         while left > 0 and found:

@@ -29,7 +29,7 @@ class _Reference:
         self._input.write(json.dumps(question) + "\n")
         self._input.flush()
         line = self._output.readline()
-        assert line, f"the oracle ended with {self._process.wait()} on {question}"
+        assert line, f"the upstream reference ended with {self._process.wait()} on {question}"
         answer: dict[str, Any] = json.loads(line)
         return answer
 

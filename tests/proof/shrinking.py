@@ -49,7 +49,7 @@ def shrunk_text(text: str, still_fails: Callable[[str], bool], *, tries: int = _
 
 
 def _unwrapped(tokens: list[str]) -> Iterator[list[str]]:
-    """What is in a pair of brackets alone, and all without the pair, the outermost pairs first."""
+    """Return the content of each pair of brackets, then all without the pair, outermost pairs first."""
     open_at: list[int] = []
     pairs: list[tuple[int, int]] = []
     for index, part in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""What queues start of all workloads of a stack: in every order of arrival, in some, in none."""
+"""Workloads that queues start: in every order of arrival, in some, in none."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def words(queues: list[QueuePlan], *workloads: tuple[str, str, int]) -> dict[str
     return {name: item.word for name, item in found.of.items()}
 
 
-def test_what_all_fits_into_the_cohort_is_started_in_every_order() -> None:
+def test_workloads_that_fit_into_the_cohort_start_in_every_order() -> None:
     assert words([queue("a", 4), queue("b", 4)], ("one", "a", 6), ("two", "b", 2)) == {
         "one": "guaranteed",
         "two": "guaranteed",
     }
 
 
-def test_without_reclaiming_whoever_comes_first_keeps_what_is_borrowed() -> None:
+def test_without_reclaiming_the_first_workload_keeps_borrowed_quota() -> None:
     assert words([queue("a", 4), queue("b", 4)], ("one", "a", 6), ("two", "b", 4)) == {
         "one": "possible",
         "two": "possible",
@@ -79,7 +79,7 @@ def test_a_limit_of_borrowing_holds_however_much_is_free() -> None:
     assert words(queues, ("one", "a", 3), ("two", "a", 2)) == {"one": "possible", "two": "possible"}
 
 
-def test_too_many_workloads_to_follow_are_unknown_but_for_those_with_quota_of_their_own() -> None:
+def test_too_many_workloads_to_follow_are_unknown_except_those_with_sufficient_quota() -> None:
     many = [(f"w{number}", "a", 1) for number in range(MOST_OF_COHORT)]
     output = words([queue("a", 4), queue("b", 4, reclaims="Any")], *many, ("own", "b", 4))
     assert output["own"] == "guaranteed"

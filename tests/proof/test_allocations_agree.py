@@ -46,7 +46,7 @@ LEAST_UNSATISFIABLE, LEAST_BACKTRACKING, MOST_TIMED_OUT = 0.3, 0.2, 0.02
 
 
 def own(case: Object, minor: str, classes: Mapping[str, Object] = CLASSES) -> list[Object]:
-    """What we say, in the oracle's form: one verdict per order in which the minor may try the pools."""
+    """Return dra-fleet's answer in the form of the reference: a verdict per order of pools."""
     exclusive = frozenset(DeviceId(name["driver"], name["pool"], name["device"]) for name in case["inUse"])
     shared = {
         DeviceId(used["driver"], used["pool"], used["device"]): {
@@ -98,34 +98,34 @@ def checked(theirs: Object, case: Object, minor: str, classes: Mapping[str, Obje
     )
 
 
-def refuse(case: Object, theirs: Object, minor: int, ours_as: int) -> None:
+def refuse(case: Object, theirs: Object, minor: int, own_as: int) -> None:
     """Fail with the smallest case that shows the same difference."""
-    kinds = theirs["outcome"], own(case, f"1.{ours_as}")[0]["outcome"]
+    kinds = theirs["outcome"], own(case, f"1.{own_as}")[0]["outcome"]
 
     def still_differs(smaller: Object) -> bool:
         try:
-            (their,), mine = ask("allocation", [smaller], minor=minor), own(smaller, f"1.{ours_as}")
+            (their,), mine = ask("allocation", [smaller], minor=minor), own(smaller, f"1.{own_as}")
         except (LookupError, TypeError, ValueError):
             return False
         if "panic" in their or (their["outcome"], mine[0]["outcome"]) != kinds:
             return False
-        return checked(their, smaller, f"1.{ours_as}") == "different"
+        return checked(their, smaller, f"1.{own_as}") == "different"
 
     smallest = shrunk(case, still_differs)
     output = json.dumps({**smallest, "classes": "as in allocation_cases.CLASSES"})
     (their,) = ask("allocation", [smallest], minor=minor)
-    ours = own(smallest, f"1.{ours_as}")
+    ours = own(smallest, f"1.{own_as}")
     pytest.fail(f"1.{minor}: Kubernetes says {their}, we say {ours}, on {output}")
 
 
-def agree(minor: int, cases: list[Object], seed: int, compared: Compared, ours_as: int | None = None) -> None:
-    ours_as = ours_as or minor
+def agree(minor: int, cases: list[Object], seed: int, compared: Compared, own_as: int | None = None) -> None:
+    own_as = own_as or minor
     print(f"1.{minor}, seed {seed}")  # noqa: T201 - shown where the test fails
     counts: Counter[str] = Counter()
     for case, theirs in zip(cases, ask("allocation", cases, minor=minor), strict=True):
-        found = checked(theirs, case, f"1.{ours_as}")
+        found = checked(theirs, case, f"1.{own_as}")
         if found == "different":
-            refuse(case, theirs, minor, ours_as)
+            refuse(case, theirs, minor, own_as)
         counts[found] += 1
         counts["unsatisfiable"] += theirs["outcome"] in UNSATISFIABLE
         counts["refused"] += theirs["outcome"] == "error"
@@ -188,7 +188,7 @@ def test_a_difference_is_shown_by_its_smallest_case() -> None:
         "consumed": [],
     }
     with pytest.raises(pytest.fail.Exception) as shown:
-        agree(37, [case], SEED, lambda _title, _counts: None, ours_as=36)
+        agree(37, [case], SEED, lambda _title, _counts: None, own_as=36)
     assert "1.37: Kubernetes says {'outcome': 'nofit'" in str(shown.value)
     assert "distinctAttribute" in str(shown.value)
     assert '"type"' not in str(shown.value)

@@ -1,4 +1,4 @@
-"""What the allocator of Kubernetes 1.37 does otherwise than those before it."""
+"""Differences between the allocator of Kubernetes 1.37 and earlier ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stack's own classes on each pool, whoever asks for them."""
+"""The stack's classes on each pool, for every request."""
 
 from __future__ import annotations
 

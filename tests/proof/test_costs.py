@@ -1,4 +1,4 @@
-"""What a copy asks for, gets and strands: whole GPUs, partitions, vGPUs and parts of shared GPUs."""
+"""Requested, allocated and stranded amounts of a copy: whole GPUs, partitions, vGPUs and shared GPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def amounts(memory: str | None, multiprocessors: int | None) -> DeviceAmounts:
 
 
 def costs(machine: str, requested: dict[str, Any], request: dict[str, Any], **more: Any) -> CopyCost:
-    """What one copy of a claim of a class costs on a node of a machine."""
+    """Return the cost of one copy of a claim of a class on a node of a machine."""
     values = more.pop("values", {})
     settings = fleet(
         {"gpus": pool(machine, "gpus", **more)},
@@ -85,7 +85,7 @@ def test_a_part_of_a_shared_gpu_is_what_it_asked_for_and_a_full_node_has_little_
 
 
 def test_of_a_vgpu_the_part_is_reported_and_what_no_source_reports_stays_unknown() -> None:
-    plan = make_plan(read_stack_file(EXAMPLES / "s01-aks-vgpu.yaml").settings)
+    plan = make_plan(read_stack_file(EXAMPLES / "aks-vgpu.yaml").settings)
     prices = {
         fit.pool: fit.cost
         for workload in prove(plan).workloads

@@ -1,5 +1,5 @@
 # ruff: noqa: E501, ISC004 - messages are written as they are reported
-"""What an autoscaler must do, and whether it can where a pool has no node."""
+"""Actions that an autoscaler must take, and whether it can if a pool has no node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ A100 = "nvidia-tesla-a100"
 def warning(
     cloud: str, requested: dict[str, Any], nodes: tuple[int, int], accelerator: str = A100, **more: Any
 ) -> str:
-    """What is said of one workload on a pool of A100 machines in a cloud."""
+    """Return the warning about one workload on a pool of A100 machines in a cloud."""
     settings = fleet(
         {"a100": pool("dgx-a100-40-8", "a100", nodes, **more)},
         classes={"requested": requested},

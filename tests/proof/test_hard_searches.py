@@ -58,7 +58,7 @@ def test_nine_devices_of_eight_distinct_values_never_fit_where_all_values_are_re
 
 
 @pytest.mark.slow
-def test_where_only_the_last_value_is_remembered_the_search_is_given_up_as_the_schedulers_is() -> None:
+def test_the_search_stops_as_the_scheduler_s_if_only_the_last_value_is_remembered() -> None:
     # Kubernetes 1.36 remembers one value per request, so that 8**8 ways are tried; it gives up after 10 s:
     # structured/internal/incubating/constraint.go of v0.36.3.
     claim = {"requests": request("mig.nvidia.com", 9), "constraints": [{"distinctAttribute": PARENT}]}

@@ -1,4 +1,4 @@
-"""No stack file is hard: what its proof takes is bounded, whatever stands in it."""
+"""No stack file is hard: what its proof takes is bounded, with any content."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from dra_fleet.fleet.plan import FleetPlan
 
 SMALL = 10_000
-"""Bytes: a tenth of the file whose proof may take five seconds."""
+"""Bytes: 10 % of the file whose proof may take five seconds."""
 MOST_CALLS = 2_000_000
-"""Calls of functions for a tenth of the steps; a processor makes some five millions a second."""
+"""Calls of functions for 10 % of the steps; a CPU makes some five millions a second."""
 ENDLESS = {
     "requests": {"r": {"class": "mig.nvidia.com", "count": 9}},
     "constraints": [{"distinctAttribute": "gpu.nvidia.com/parentUUID"}],
@@ -30,7 +30,7 @@ ENDLESS = {
 
 
 @pytest.fixture
-def a_tenth_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:
         patched.setattr(placements, "MOST_STEPS_OF_ALL", placements.MOST_STEPS_OF_ALL // 10)
         yield
@@ -44,7 +44,7 @@ def calls(plan: FleetPlan) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("a_tenth_of_the_steps")
+@pytest.mark.usefixtures("fewer_steps")
 @settings(
     max_examples=25,
     deadline=None,

@@ -40,7 +40,7 @@ def alike(pools: int, claims: int = 5) -> dict[str, Any]:
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, stack: dict[str, Any]) -> int:
-    """How often a proof asks what nodes mean to pods."""
+    """Count how often a proof compares nodes with pods."""
     count = 0
     answer = contention.suitability_of
 
@@ -92,7 +92,7 @@ def test_cpu_and_memory_report_nodes_apart_only_where_pods_may_run_out_of_them(
     assert kinds_of(groups, [asking]) == kinds
 
 
-def each_of_its_own(groups: Sequence[NodeGroup], pod_sets: Sequence[PodSet] = ()) -> list[int]:
+def each_separate(groups: Sequence[NodeGroup], pod_sets: Sequence[PodSet] = ()) -> list[int]:
     del pod_sets
     return list(range(len(groups)))
 
@@ -158,5 +158,5 @@ def test_every_answer_is_that_of_pools_checked_one_by_one(
     )
     found = proved(stack)
     with monkeypatch.context() as patched:
-        patched.setattr(proving, "kinds_of", each_of_its_own)
+        patched.setattr(proving, "kinds_of", each_separate)
         assert proved(stack) == found

@@ -1,4 +1,4 @@
-"""Verdicts on sets of workloads, held to orders of arrival that are played one by one."""
+"""Verdicts on sets of workloads, compared with orders of arrival that are played one by one."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def play(asked: Question, chance: random.Random) -> set[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
-def test_whatever_order_devices_come_in_nothing_guaranteed_waits_and_nothing_called_never_is_placed(
+def test_in_every_order_of_devices_nothing_guaranteed_waits_and_nothing_called_never_is_placed(
     seed: int,
 ) -> None:
     chance = random.Random(seed)
@@ -137,7 +137,7 @@ def test_never_is_said_of_the_workload_that_cannot_be_placed_not_of_those_beside
     ]
 
 
-def test_who_always_gets_devices_is_guaranteed_beside_others_that_cannot_all_be_placed() -> None:
+def test_a_workload_that_always_gets_devices_is_guaranteed_beside_others_that_cannot_all_be_placed() -> None:
     pools = {"h": pool("hgx-h100-8", "h"), "a": pool(gpus(2), "a")}
     workloads = {
         "fits": {"claim": "one", "copies": 2, "nodeSelector": {"example.com/pool": "a"}},
@@ -164,7 +164,7 @@ def test_gpus_come_in_any_order_so_that_singles_may_leave_no_pair() -> None:
     )
 
 
-def test_where_a_driver_keeps_its_order_singles_fill_one_root_after_the_other() -> None:
+def test_singles_fill_one_root_after_the_other_if_the_driver_keeps_its_order() -> None:
     asked = question(LAB)
     (group,) = asked.groups
     ordered = replace(group, shape=replace(group.shape, in_order=frozenset({"gpu.nvidia.com"})))
@@ -178,7 +178,7 @@ def test_where_a_driver_keeps_its_order_singles_fill_one_root_after_the_other() 
         ("gpu.nvidia.com", False, False),
         ("gpu.nvidia.com", True, True),
         ("gpu.example.com", False, True),
-        ("gpu.of-nobody-known.example", False, False),
+        ("gpu.unknown.example", False, False),
     ],
 )
 def test_the_order_of_devices_is_a_fact_of_the_driver_and_open_if_it_is_unknown_it(

@@ -41,7 +41,7 @@ def workloads(
     pod: dict[str, Any] | None = None,
     **requested: tuple[Any, int],
 ) -> dict[str, WorkloadProof]:
-    """Proofs by name; what is wanted is a request and how many copies, of pods that may ask for more."""
+    """Return proofs by name. A workload is a request, a number of copies, and pods that may request more."""
     settings = fleet(
         {"gpus": pool(machine, "gpus", (nodes, nodes))},
         drivers={"nvidia": {"version": "0.5.0", "values": values}},
@@ -130,7 +130,7 @@ def test_a_layout_and_partitions_on_demand_is_unknown() -> None:
 
 
 def early(values: dict[str, Any], minor: str = "1.35") -> tuple[list[NodeDevice], str, tuple[Any, ...]]:
-    """What the driver publishes on a cluster of an earlier minor, whose gates are off."""
+    """Return the driver's devices on a cluster of an earlier minor, whose gates are off."""
     cluster = plan("hgx-h100-8", values).clusters[0]
     (driver,) = drivers_of(cluster)
     found = driver.driver.publishes(cluster.pools[0], driver, minor)

@@ -1,4 +1,4 @@
-"""Where a driver's plugin lands is checked with the values as given: elsewhere nothing is published."""
+"""The placement of a driver's plugin follows its values. Without a plugin, a node publishes nothing."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def word(settings: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("values", [{}, {"kubeletPlugin": {"nodeSelector": {"example.com/pool": "a"}}}])
-def test_a_plugin_that_comes_to_the_nodes_is_proved_with(values: dict[str, Any]) -> None:
+def test_a_plugin_that_runs_on_the_nodes_is_part_of_the_proof(values: dict[str, Any]) -> None:
     assert word(lab(values)) == "guaranteed"
     assert word(on_eks({})) == "guaranteed"
 
 
-def test_a_label_that_no_node_is_known_to_carry_leaves_open_whether_the_plugin_comes() -> None:
+def test_an_unknown_label_makes_the_plugin_s_placement_unknown() -> None:
     for settings in (lab(SELECTED), on_eks(SELECTED)):
         [only] = proved(settings).workloads
         assert only.word == "unknown"
@@ -95,7 +95,7 @@ def test_the_machines_that_a_chart_has_to_serve_are_those_of_its_plugin(
 
 
 def asking(**resources: dict[str, str]) -> dict[str, Any]:
-    """Values by which the plugin's container asks for resources."""
+    """Values by which the plugin's container requests resources."""
     return {"kubeletPlugin": {"containers": {"gpus": {"resources": resources}}}}
 
 
@@ -117,7 +117,9 @@ def asking(**resources: dict[str, str]) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_else_keeps_the_plugin_off_its_nodes_is_checked(values: dict[str, Any], output: str) -> None:
+def test_other_causes_that_keep_the_plugin_off_its_nodes_are_checked(
+    values: dict[str, Any], output: str
+) -> None:
     assert word(lab(values)) == output
 
 

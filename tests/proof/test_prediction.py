@@ -1,4 +1,4 @@
-"""What nodes will publish, as predicted and as recorded."""
+"""Devices that nodes will publish, as predicted and as recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shape(pools: dict[str, Any], drivers: dict[str, Any] | None = None) -> NodeS
     return group.shape
 
 
-def test_what_the_host_decides_is_unknown_and_what_the_product_decides_is_documented() -> None:
+def test_host_values_are_unknown_and_product_values_are_documented() -> None:
     device = shape({"h": pool("hgx-h100-8", "h")}).devices[0]
     assert device.seen["attributes"]["uuid"] == {"string": UNKNOWN}
     assert device.seen["attributes"]["driverVersion"] == {"version": UNKNOWN}
@@ -49,7 +49,7 @@ def test_partitions_of_one_gpu_share_a_replace_its_unknown_uuid() -> None:
     assert parents[0] == parents[1] != parents[2]
 
 
-def test_where_gpus_sit_is_unknown_for_a_machine_that_is_only_counted() -> None:
+def test_the_places_of_gpus_are_unknown_for_a_machine_that_is_only_counted() -> None:
     device = shape({"a": pool(gpus(2), "a")}).devices[0]
     assert device.placed["attributes"]["resource.kubernetes.io/pcieRoot"] == {"string": UNKNOWN}
 
@@ -66,7 +66,7 @@ def test_a_gate_that_changes_what_is_published_makes_it_unpredictable() -> None:
     assert "feature gate PassthroughSupport changes" in found.unpredictable["gpu.nvidia.com"]
 
 
-def test_a_cluster_with_drivers_of_its_own_is_predicted_by_the_newest_chart() -> None:
+def test_a_cluster_with_existing_drivers_is_predicted_by_the_newest_chart() -> None:
     found = shape({"h": pool("hgx-h100-8", "h")}, {})
     assert {device.driver for device in found.devices} == {"gpu.nvidia.com"}
     reason = found.unpredictable["compute-domain.nvidia.com"]
@@ -120,7 +120,7 @@ def test_a_recording_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     plan = plan_of(fleet({"l40s": pool("pcie-l40s-4", "l40s")}, claims=WHOLE))
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    with pytest.raises(RecordingInvalid, match="is no JSON"):
+    with pytest.raises(RecordingInvalid, match="is not valid JSON"):
         read_recordings(plan, [str(broken)])
     with pytest.raises(RecordingInvalid, match="cannot be read: No such file"):
         read_recordings(plan, [str(tmp_path / "absent.json")])

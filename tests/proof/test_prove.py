@@ -1,4 +1,4 @@
-"""What the proof says about whole stacks."""
+"""The proof of whole stacks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MIG_80 = {"mig": pool("dgx-a100-80-8", "mig", sharing={"strategy": "mig", "layou
 
 
 WARNED = {
-    "s14-queues": (
+    "team-queues": (
         (
             "cluster lab: workload sweep waits in its queue: "
             "it needs 3 gpus of queue batch, and waits while explore, serve, train are running"
         ),
     )
 }
-"""What the example shows of queues: a workload that waits for as long as the others run."""
+"""Warnings of the example about queues: a workload that waits for as long as the others run."""
 
 
 @pytest.mark.parametrize("file", STACKS, ids=lambda file: file.stem)
@@ -196,12 +196,13 @@ def test_an_expression_that_does_not_compile_is_refused_in_the_server_s_words() 
     )
     (failure,) = proof.failures
     assert (
-        "dra-fleet:fleet.classes.wrong: selector 0 is refused by the API server of Kubernetes 1.36" in failure
+        "dra-fleet:fleet.classes.wrong: selector 0 is rejected by the API server of Kubernetes 1.36"
+        in failure
     )
     assert "found no matching overload for '_==_' applied to '(string, int)'" in failure
 
 
-def test_what_fits_only_above_the_least_nodes_is_a_warning() -> None:
+def test_warns_about_workloads_that_fit_only_above_the_least_nodes() -> None:
     proof = proved(
         fleet({"a": pool(gpus(4), "a", (0, 2))}, claims=ANY_GPU, workloads={"train": ("whole", 8)})
     )
@@ -234,11 +235,11 @@ WHERE = "on cluster lab, never: pool a: "
     [
         ({"tolerations": []}, "taint example.com/reserved=x:NoSchedule of its nodes is not tolerated"),
         ({"nodeSelector": {"example.com/pool": "b"}}, "its nodes lack label example.com/pool=b"),
-        ({"cpu": "900"}, "a pod asks for more CPU, memory or pods than a node has"),
+        ({"cpu": "900"}, "a pod requests more CPU, memory or pods than a node has"),
     ],
 )
 @pytest.mark.parametrize("expression", ["device.driver == 1", "device.driver == 'strange.example.com'"])
-def test_where_a_pod_may_go_is_checked_whatever_its_claim_comes_to(
+def test_the_placement_of_a_pod_is_checked_with_every_verdict_of_its_claim(
     expression: str, placed: dict[str, Any], reason: str
 ) -> None:
     taints = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"}]
@@ -283,4 +284,4 @@ def test_nodes_that_a_workload_may_not_go_to_do_not_count_for_it() -> None:
     pools = {name: pool(gpus(3), name, (2, 2)) for name in ("a", "b")}
     proof = proved(fleet(pools, claims=PAIR, workloads={"pairs": here}))
     assert proof.workloads[0].word == "never"
-    assert "3 are requested, and the nodes have room for 2" in proof.workloads[0].reason
+    assert "3 are requested, and the nodes can run 2" in proof.workloads[0].reason

@@ -58,7 +58,7 @@ def sliced(name: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def split(where: str, gpus: int = 2) -> list[dict[str, Any]]:
-    """As from 1.35: the counters in a slice of their own."""
+    """As from 1.35: the counters in a separate slice."""
     made = [cut(number) for number in range(gpus)]
     counters = spec(where, gpus + 1, sharedCounters=[entry for _, entry in made])
     bodies = [counters, *(spec(where, gpus + 1, devices=devices) for devices, _ in made)]
@@ -199,7 +199,7 @@ def test_a_node_that_is_none_is_reported(tmp_path: Path) -> None:
     items = split("n1")
     items[0]["status"]["allocatable"]["cpu"] = "many"
     assert refused(tmp_path, items).startswith(
-        "nodes.json: Node n1 is wrong at status: 'many' is no quantity"
+        "nodes.json: Node n1 is wrong at status: 'many' is not a quantity"
     )
 
 

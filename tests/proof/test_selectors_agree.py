@@ -40,7 +40,7 @@ OFTEN = (
     "answers true",
     "answers false",
 )
-"""What at least a twentieth of all cases is."""
+"""Kinds that at least 5 % of all cases have."""
 NOT_EVALUATED = "cannot be evaluated here"
 BUGS = upstream_bugs()
 WRITTEN = sorted(Path(__file__).with_name("selectors").glob("*.txt"))
@@ -53,7 +53,7 @@ def questions(expressions: list[str]) -> list[dict[str, Any]]:
 
 
 def difference(expression: str, theirs: dict[str, Any], minor: int, counts: Counter[str]) -> str:
-    """How our verdict differs, else empty."""
+    """Return the difference of our verdict, or an empty text."""
     assert "panic" not in theirs, theirs
     refused = theirs["refused"]
     try:
@@ -108,7 +108,7 @@ def agree(
 
 
 def contents(expression: str, theirs: dict[str, Any]) -> Counter[str]:
-    """What a case is about, by the server's own words."""
+    """Return the kinds of a case, from the server's messages."""
     errors = " ".join(result["error"] for result in theirs["results"] or ())
     found = {
         "type errors": "found no matching overload" in theirs["refused"],
@@ -191,7 +191,7 @@ def test_every_listed_upstream_bug_is_still_there(bug: UpstreamBug) -> None:
         assert known(bug.example, theirs, minor, BUGS.selectors) == bug
 
 
-def test_the_versions_of_the_list_are_those_of_the_oracles() -> None:
+def test_the_list_has_the_versions_of_the_upstream_references() -> None:
     pinned = {minor: recipes.reference(f"1.{minor}").version for minor in MINORS}
     assert pinned == {minor: f"v{version}" for minor, version in BUGS.libraries.items()}
 

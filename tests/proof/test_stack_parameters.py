@@ -36,7 +36,7 @@ def failures(settings: dict[str, Any]) -> str:
     return "\n".join(proved(settings).failures)
 
 
-def test_what_the_driver_decodes_passes_in_claims_and_classes() -> None:
+def test_accepts_parameters_that_the_driver_decodes_in_claims_and_classes() -> None:
     proof = proved(stack([{"opaque": opaque(SLICED)}], class_config=[opaque(SLICED)]))
     assert (proof.failures, proof.warnings) == ((), ())
 
@@ -44,12 +44,14 @@ def test_what_the_driver_decodes_passes_in_claims_and_classes() -> None:
 @pytest.mark.parametrize(
     ("sharing", "output"),
     [
-        ({"strategy": "TimeSlice"}, "sharing.strategy: on cluster lab: is refused by the driver"),
-        ({**SLICED, "shares": 4}, "sharing.shares: on cluster lab: is no field of GpuConfig"),
+        ({"strategy": "TimeSlice"}, "sharing.strategy: on cluster lab: is rejected by the driver"),
+        ({**SLICED, "shares": 4}, "sharing.shares: on cluster lab: is not a field of GpuConfig"),
         ({"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 101}}, "must be at most 100"),
     ],
 )
-def test_what_it_does_not_decode_stops_the_program_with_its_place(sharing: Any, output: str) -> None:
+def test_parameters_that_it_cannot_decode_stop_the_program_with_their_place(
+    sharing: Any, output: str
+) -> None:
     in_claim = failures(stack([{"opaque": opaque(sharing)}]))
     assert "dra-fleet:fleet.claims.one.config[0].opaque.parameters.sharing." in in_claim
     assert output in in_claim

@@ -77,7 +77,7 @@ def test_alternatives_with_the_larger_partition_first_are_put_in_the_order_of_th
 
 
 def test_the_money_of_stranded_memory_is_its_part_of_the_nodes_price() -> None:
-    plan = make_plan(read_stack_file(EXAMPLES / "s06-eks-mig.yaml").settings)
+    plan = make_plan(read_stack_file(EXAMPLES / "eks-mig.yaml").settings)
     machine = next(pool.machine for pool in plan.clusters[0].pools if pool.name == "h100")
     assert machine.price is not None
     (found,) = [item.waste for item in prove(plan).workloads if item.waste is not None]

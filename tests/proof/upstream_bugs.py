@@ -37,5 +37,5 @@ class UpstreamBugs(_Strict):
 
 @cache
 def upstream_bugs() -> UpstreamBugs:
-    """What the data file says."""
+    """Return the content of the data file."""
     return UpstreamBugs.model_validate(yaml.safe_load(_FILE.read_text(encoding="utf-8")))

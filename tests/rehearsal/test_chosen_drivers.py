@@ -1,4 +1,4 @@
-"""Which program serves as a driver's node plugin: what may be said, and what is wrong with a path."""
+"""The program that serves as a driver's node plugin: valid options, and errors of a path."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_script_and_a_program_of_this_machine_may_serve(tmp_path: Path) -> Non
     assert runnable("example", type(tmp_path)(sys.executable)).is_file()
 
 
-def test_what_cannot_be_run_here_is_refused(tmp_path: Path) -> None:
+def test_rejects_tools_that_cannot_run_here(tmp_path: Path) -> None:
     program = tmp_path / "driver"
     with pytest.raises(RehearsalError, match=r"driver: there is no such file$"):
         runnable("example", program)
@@ -64,7 +64,7 @@ def test_what_cannot_be_run_here_is_refused(tmp_path: Path) -> None:
         runnable("example", program)
 
 
-def test_what_was_chosen_is_found_again_in_the_home(tmp_path: Path) -> None:
+def test_the_home_remembers_chosen_tools(tmp_path: Path) -> None:
     home, program = Home.at(tmp_path), tmp_path / "driver"
     assert ServedBy.read(home).program("nvidia", "0.5.0") is None
     ServedBy(programs={"nvidia": {"0.5.0": program}, "example": {ANY: program}}).write(home)

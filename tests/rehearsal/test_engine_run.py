@@ -23,7 +23,7 @@ import json, sys
 log = sys.argv[sys.argv.index("--event-log") + 1]
 pieces, code = json.loads(sys.argv[1])
 print("printed by the engine")
-print("told on stderr", file=sys.stderr)
+print("printed on stderr", file=sys.stderr)
 for piece in pieces:
     with open(log, "a") as stream:
         stream.write(piece)
@@ -102,7 +102,7 @@ def test_only_errors_are_taken_from_the_diagnostics(tmp_path: Path) -> None:
 def test_exit_code_and_printed_text_are_kept(tmp_path: Path, code: int) -> None:
     result, _ = run(tmp_path, code=code)
     assert result.exit_code == code
-    assert sorted(result.text.splitlines()) == ["printed by the engine", "told on stderr"]
+    assert sorted(result.text.splitlines()) == ["printed by the engine", "printed on stderr"]
 
 
 def test_an_event_that_is_written_in_parts_is_read_whole(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a run of the engine started is found again and stopped, and nothing else is."""
+"""Processes of an engine's run are found again and stopped, and no others."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_engine_and_what_it_started_are_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_outlived_an_engine_that_was_killed_is_stopped(tmp_path: Path) -> None:
+def test_processes_of_a_killed_engine_are_stopped(tmp_path: Path) -> None:
     record = tmp_path / "engine.session"
     with session() as (leader, child):
         leader.write(record)

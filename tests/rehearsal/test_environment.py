@@ -48,7 +48,7 @@ CREDENTIALS = (
     "PULUMI_ACCESS_TOKEN",
     "PULUMI_CONFIG",
     "PULUMI_CONFIG_PASSPHRASE",
-    "A_NAME_THAT_NOBODY_HAS_THOUGHT_OF",
+    "AN_UNEXPECTED_NAME",
 )
 CANARY = "canary-2f61"
 
@@ -91,7 +91,7 @@ def test_everything_that_is_written_or_read_is_the_homes_own(home: Home) -> None
     assert seen["PULUMI_CONFIG_PASSPHRASE_FILE"] == str(home.passphrase_file)
 
 
-def test_the_tools_and_stand_in_helpers_come_first_on_the_path(home: Home) -> None:
+def test_the_tools_and_simulated_helpers_are_first_on_the_path(home: Home) -> None:
     path = environment(home, TOOLS)["PATH"].split(os.pathsep)
     assert path[1:5] == [str(home.bin), "/tools/pulumi", "/tools/langhost", "/tools/helm"]
 
@@ -99,9 +99,7 @@ def test_the_tools_and_stand_in_helpers_come_first_on_the_path(home: Home) -> No
 @pytest.mark.parametrize(
     "name", ["HTTPS_PROXY", "no_proxy", "LC_TIME", "HOME", "SSL_CERT_FILE", "PULUMI_K8S_ENABLE_PATCH_FORCE"]
 )
-def test_what_a_run_needs_of_the_callers_environment_stays(
-    name: str, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_needed_variables_of_the_caller_stay(name: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "the caller's")
     assert environment(home, TOOLS)[name] == "the caller's"
 
@@ -171,7 +169,7 @@ def test_rehearsed_copy_is_selected_below_its_project(
     assert rehearsed_copy() == (tmp_path / "copy" if selected else None)
 
 
-def test_a_project_with_a_backend_of_its_own_is_refused(tmp_path: Path) -> None:
+def test_a_project_with_a_backend_is_rejected(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.yaml"
     file.write_text("name: x\nruntime: python\nbackend: {url: s3://state}\n")
     with pytest.raises(WrongBackendError) as refused:

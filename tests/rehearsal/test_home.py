@@ -94,7 +94,7 @@ def test_the_socket_of_a_long_home_is_short_private_and_its_own(tmp_path: Path) 
     assert one.socket != other.socket
 
 
-def test_a_link_planted_where_the_socket_goes_is_refused(tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_socket_is_rejected(tmp_path: Path) -> None:
     home = Home.at(tmp_path / ("x" * 120))
     home.socket.parent.symlink_to(tmp_path)
     try:
@@ -120,7 +120,7 @@ def test_a_home_of_an_older_version_is_named_with_the_way_out(tmp_path: Path) ->
     with pytest.raises(HomeUnusableError) as refused:
         home.create()
     assert str(refused.value) == (
-        f"an older version of dra-fleet made the rehearsal in {tmp_path}, and its state goes by other names; "
-        "fix: dra-fleet rehearse down --remove, which ends it and removes what it simulated"
+        f"an older version of dra-fleet made the rehearsal in {tmp_path}, and its state has other names; "
+        "fix: dra-fleet rehearse down --remove, which ends the rehearsal and deletes its simulated clusters"
     )
     assert not home.mark.exists()

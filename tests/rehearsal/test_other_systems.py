@@ -1,4 +1,4 @@
-"""What stands for Linux' own calls where there are none, as on macOS: each made to be missing here."""
+"""Replacements of Linux' calls on systems without them, such as macOS: each is made to be missing here."""
 
 # pyright: reportPrivateUsage=false
 

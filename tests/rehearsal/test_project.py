@@ -89,7 +89,7 @@ def test_any_other_file_runs_from_a_project_whose_program_is_this_one(home: Home
 
 def test_a_file_that_can_be_rehearsed_as_it_is_is_copied_to_the_letter(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "lab.yaml"
-    file.write_text(f"encryptionsalt: {SALT} # ours\nconfig:\n  acme:day: 2026-11-21\n  {FLEET}\n")
+    file.write_text(f"encryptionsalt: {SALT} # kept\nconfig:\n  acme:day: 2026-11-21\n  {FLEET}\n")
 
     directory = project_directory(home, StackSource(name="lab", file=file, hardware=file))
 
@@ -165,7 +165,7 @@ def test_another_project_s_own_program_is_rehearsed(home: Home, other: Path) -> 
     assert sorted(path.name for path in other.iterdir()) == ["Pulumi.prod.yaml", "Pulumi.yaml", "docs"]
 
 
-def test_where_another_project_s_stacks_are_rehearsed_none_is_selected(home: Home, other: Path) -> None:
+def test_no_stack_is_selected_for_another_project_s_rehearsal(home: Home, other: Path) -> None:
     del other
     remembers(home, "dev")
     assert rehearsed_stack(home, None) is None
@@ -230,7 +230,7 @@ def test_a_stack_is_made_in_the_homes_backend(home: Home, tmp_path: Path) -> Non
     assert (tmp_path / "called").read_text() == "stack init lab --no-select --non-interactive\n"
 
 
-def test_what_the_engine_says_against_a_stack_is_reported(home: Home, tmp_path: Path) -> None:
+def test_reports_the_engine_s_objections_to_a_stack(home: Home, tmp_path: Path) -> None:
     pulumi = engine(tmp_path, "echo 'error: invalid stack name' >&2; exit 255")
     with pytest.raises(RehearsalError) as refused:
         ensure_stack(home, pulumi, "lab", tmp_path, {})

@@ -27,11 +27,11 @@ def test_a_project_s_file_is_read_whole(tmp_path: Path) -> None:
         (
             b"a: [\n",
             (
-                ":2:1: is no YAML: did not find expected node content; "
+                ":2:1: is not valid YAML: did not find expected node content; "
                 "fix: look at the indentation, quotes and brackets above"
             ),
         ),
-        (b"\xff", ":1:1: is no UTF-8 text; fix: save it as UTF-8"),
+        (b"\xff", ":1:1: is not UTF-8 text; fix: save it as UTF-8"),
         (b"", NO_NAME),
         (b"- a\n", NO_NAME),
         (b"runtime: python\n", NO_NAME),
@@ -40,7 +40,7 @@ def test_a_project_s_file_is_read_whole(tmp_path: Path) -> None:
         (b"name: acme\nruntime: 3\n", NO_RUNTIME),
     ],
 )
-def test_what_the_engine_could_not_take_is_named(text: bytes, output: str, tmp_path: Path) -> None:
+def test_names_values_that_the_engine_rejected(text: bytes, output: str, tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.yaml"
     file.write_bytes(text)
     with pytest.raises(ProjectFileError) as refused:

@@ -88,7 +88,7 @@ def test_a_stack_that_exports_it_already_is_not_run_again(home: Home, tmp_path: 
     assert (tmp_path / "called").read_text() == "stack\nup\n"
 
 
-def test_what_the_engine_says_is_reported(home: Home, tmp_path: Path) -> None:
+def test_reports_the_engine_s_output(home: Home, tmp_path: Path) -> None:
     with pytest.raises(RehearsalError) as refused:
         provide(home, plan(one={"secret": "k"}), tmp_path, "echo 'error: bad key' >&2; exit 255")
     assert str(refused.value) == f"pulumi config failed in {tmp_path}:\nerror: bad key"
@@ -109,7 +109,7 @@ def test_two_clusters_of_one_kubeconfig_are_refused(
     )
 
 
-def test_a_stack_that_another_program_made_is_never_replaced_by_a_stand_in(
+def test_a_stack_of_another_program_is_never_replaced_by_a_simulated_stack(
     home: Home, tmp_path: Path
 ) -> None:
     record = home.backend / ".pulumi" / "stacks" / "infra" / "prod.json"
@@ -139,7 +139,7 @@ def adopting(key: str | None = None) -> ClusterPlan:
 
 
 def exporting(home: Home, outputs: dict[str, Any]) -> None:
-    """Let the other stack stand in the rehearsal's backend with these outputs."""
+    """Create the other stack in the rehearsal's backend with these outputs."""
     record = home.backend / ".pulumi" / "stacks" / "infra" / "prod.json"
     record.parent.mkdir(parents=True)
     stack = {"type": "pulumi:pulumi:Stack", "outputs": outputs}
@@ -160,7 +160,7 @@ def test_a_name_that_the_other_stack_does_not_export_is_reported(outputs: dict[s
     with pytest.raises(RehearsalError) as refused:
         simulated_name(adopting("gpus"), home)
     assert str(refused.value) == (
-        "cluster render adopts (output names, key gpus of stack acme/infra/prod), which is no plain text "
+        "cluster render adopts (output names, key gpus of stack acme/infra/prod), which is not plain text "
         "there; fix: look with `pulumi stack output --stack acme/infra/prod`"
     )
 

@@ -1,4 +1,4 @@
-"""What a rehearsal needs of its stack before it starts anything."""
+"""Requirements of a rehearsal on its stack before it starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def test_clusters_that_a_cloud_makes_need_no_hardware_file() -> None:
-    source = find_stack(str(PROJECT / "examples" / "s01-aks-vgpu.yaml"))
+    source = find_stack(str(PROJECT / "examples" / "aks-vgpu.yaml"))
     plan = make_plan(read_stack_file(source.file).settings)
     assert not source.hardware.exists()
     assert read_hardware(plan, source).clusters == {}
@@ -81,7 +81,7 @@ def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(
     assert home.passphrase_file.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_engine_finds_no_place_for_logs_of_its_own_run_after_run(home: Home, toolset: Toolset) -> None:
+def test_the_engine_writes_no_logs_run_after_run(home: Home, toolset: Toolset) -> None:
     for _ in range(2):
         prepare_engine(home, toolset)
         assert home.engine_logs.is_file()
@@ -97,7 +97,7 @@ def test_a_minor_without_a_pinned_control_plane_is_refused_before_anything_is_ma
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "Pulumi.next.yaml"
-    written = (PROJECT / "examples" / "s10-capacity.yaml").read_text("utf-8")
+    written = (PROJECT / "examples" / "any-gpu-by-memory.yaml").read_text("utf-8")
     newest = kubernetes_facts().newest
     assert newest in playable_minors()
     monkeypatch.setattr(f"{playable_minors.__module__}.playable_minors", lambda: ("1.34", "1.35", "1.36"))

@@ -62,7 +62,7 @@ def counts(
     return step.counts
 
 
-def test_the_run_goes_on_once_all_machines_have_joined(
+def test_the_run_continues_once_all_machines_have_joined(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert counts(monkeypatch, tmp_path, Joining(3)) == [(1, 3), (2, 3), (3, 3)]

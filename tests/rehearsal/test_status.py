@@ -1,4 +1,4 @@
-"""What a rehearsal says of node plugins that do not run."""
+"""Status of a rehearsal with node plugins that do not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a run goes, with a clock that the test moves."""
+"""The time of the parts of a run, with a clock that the test moves."""
 
 from __future__ import annotations
 

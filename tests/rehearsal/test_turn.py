@@ -22,12 +22,12 @@ class Reported(Silent):
 
     def __init__(self) -> None:
         self.titles: list[str] = []
-        self.told = threading.Event()
+        self.reported = threading.Event()
 
     @contextmanager
     def step(self, title: str) -> Generator[Step]:
         self.titles.append(title)
-        self.told.set()
+        self.reported.set()
         with super().step(title) as step:
             yield step
 
@@ -51,7 +51,7 @@ def test_a_second_run_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
     with own_turn(home, Reported()):
         thread = threading.Thread(target=second)
         thread.start()
-        assert waiting.told.wait(timeout=120)
+        assert waiting.reported.wait(timeout=120)
         order.append("first")
     thread.join(timeout=120)
 
@@ -69,6 +69,6 @@ def test_a_home_that_was_removed_while_a_run_waited_is_made_again(tmp_path: Path
     with ThreadPoolExecutor(max_workers=1) as pool:
         with own_turn(home, Reported()):
             made = pool.submit(second)
-            assert waiting.told.wait(timeout=120)
+            assert waiting.reported.wait(timeout=120)
             shutil.rmtree(home.root.rename(tmp_path / "gone"))  # at once: who waits looks into it
         assert made.result(timeout=120)

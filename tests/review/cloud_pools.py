@@ -75,7 +75,7 @@ def pool_change(
 
 
 def pods(cluster: str, pool: str, copies: int, others: Sequence[Mapping[str, Any]] | None = None) -> Running:
-    """What the cluster answers: so many pods on the pool's first node, each with a device, and others."""
+    """Return the cluster's answer: so many pods on the pool's first node, each with a device, and others."""
     return parse_running(
         {
             "clusters": {

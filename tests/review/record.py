@@ -1,4 +1,4 @@
-"""Saves the events that the samples are made of, from rehearsals in a home of its own.
+"""Saves the events that the samples are made of, from rehearsals in a separate home.
 
 `python -m tests.review.record lab` saves what tests look into: the lab's stack, which stays as it is, new,
 unchanged, and changed in ways that a person or no one may approve. `python -m tests.review.record dev` saves
@@ -78,7 +78,7 @@ def _up(rehearsed: Rehearsed, stack: str, name: str) -> None:
 
 
 def _changed(file: Path, folder: Path, change: Callable[[Fleet], None] | None = None) -> Path:
-    """A stack file of its own, changed or as it is."""
+    """Write a separate stack file, changed or as it is."""
     content: Any = YAML(typ="safe", pure=True).load(file)  # pyright: ignore[reportUnknownMemberType]
     if change:
         change(content["config"]["dra-fleet:fleet"])

@@ -34,7 +34,7 @@ def preview(name: str) -> Preview:
 
 
 def running(name: str = "running") -> Running:
-    """What the lab held when its events were saved."""
+    """The devices in use in the lab when its events were saved."""
     return read_running(DATA / f"{name}.json")
 
 

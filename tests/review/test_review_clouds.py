@@ -49,7 +49,7 @@ def test_a_pool_that_another_advertiser_replaces_names_the_pods_of_others_that_m
         ("train-1", "train", ("gpu-1",)),
         ("server-x", "server", ("1 x nvidia.com/gpu",)),
     ]
-    assert "pods of others that hold devices of these pools" not in [item.what for item in review.unchecked]
+    assert "third-party pods that use devices of these pools" not in [item.what for item in review.unchecked]
 
 
 @pytest.mark.parametrize("cloud", FLEETS)
@@ -78,7 +78,7 @@ def test_the_nodes_of_system_pods_have_no_devices_to_lose(cloud: str) -> None:
 
 
 def reached(fleet: dict[str, Any], **access: object) -> tuple[str, str]:
-    """How the API server of a fleet's only cluster is reached, and how grave that is."""
+    """Return the access to the API server of a fleet's only cluster, with its severity."""
     (cluster,) = fleet["clusters"].values()
     cluster["access"] = access
     facts = exposure(make_plan(parse(fleet)), ())

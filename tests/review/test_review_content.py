@@ -1,4 +1,4 @@
-"""What a review says of the dev stack: verdict, changes, whom they hit, and what is not known."""
+"""Content of the dev stack's review: verdict, changes, affected pods, and unknown values."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_protected_resource_that_would_go_is_refused_by_name() -> None:
 def test_without_the_clusters_copies_are_counted_as_declared() -> None:
     review = make_review(replace(known("destructive"), running=None))
     assert (review.blast.source, review.blast.claims, review.blast.pods) == ("declared", 4, ())
-    assert "which pods run and hold devices now" in [item.what for item in review.unchecked]
+    assert "pods that run and use devices now" in [item.what for item in review.unchecked]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_without_the_clusters_copies_are_counted_as_declared() -> None:
         ("template", "partition", set[str]()),
     ],
 )
-def test_who_loses_devices_depends_on_what_goes(kind: str, name: str, workloads: set[str]) -> None:
+def test_lost_devices_depend_on_the_deleted_resource(kind: str, name: str, workloads: set[str]) -> None:
     was, running = samples.as_it_was(), samples.running()
     owner = Owner(kind, "lab", name)  # pyright: ignore[reportArgumentType] - one of the kinds
     asked = Losses(was.plan, was, running).of(owner, "delete")
@@ -160,7 +160,7 @@ def test_machines_without_a_price_are_named_and_never_free() -> None:
     assert len(cost.unknown) == 2
 
 
-def test_what_the_stack_exports_reports_how_it_was() -> None:
+def test_stack_outputs_show_the_state_before_the_change() -> None:
     was = was_exported(samples.preview("same").outputs)
     assert was.clusters["lab"].pools["h100"].max_nodes == 1
     assert was.clusters["lab"].workloads["infer"] == 19

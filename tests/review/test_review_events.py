@@ -48,14 +48,14 @@ def test_a_policy_violation_is_kept_with_its_severity() -> None:
     ("text", "message"),
     [
         ("", "x holds no events of a preview; save them with "),
-        ("no json", "x, line 1: is no JSON: Expecting value; "),
-        ("[]", "x, line 1: is no event of the engine; "),
-        ('{"policyEvent": {"severity": "high"}}', "x, line 1: is no event of the engine; "),
+        ("no json", "x, line 1: is not valid JSON: Expecting value; "),
+        ("[]", "x, line 1: is not an event of the engine; "),
+        ('{"policyEvent": {"severity": "high"}}', "x, line 1: is not an event of the engine; "),
         ('{"config": {}, "steps": []}', "x is what plain `pulumi preview --json` prints: "),
         ('{\n  "steps": []\n}', "x is what plain `pulumi preview --json` prints: "),
     ],
 )
-def test_what_is_no_stream_of_events_is_refused_with_the_fix(text: str, message: str) -> None:
+def test_rejects_files_without_a_stream_of_events_with_the_fix(text: str, message: str) -> None:
     with pytest.raises(ReviewError) as refused:
         read_events(text.splitlines(), "x")
     assert str(refused.value).startswith(message)

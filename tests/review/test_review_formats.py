@@ -1,4 +1,4 @@
-"""The formats of a review: each is valid, fits where it goes, and shows no secret."""
+"""The formats of a review: each is valid, is short enough for its place, and shows no secret."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KEY = f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----"
 
 
 def problems(validator: Any, content: Any) -> list[str]:
-    """What a validator, whose types are incomplete, finds."""
+    """Return the problems that a validator finds; its types are incomplete."""
     return [error.message for error in validator.iter_errors(content)]
 
 
@@ -68,7 +68,7 @@ def test_sarif_names_the_line_of_a_setting() -> None:
     assert written.strip().startswith("kubernetes:")
 
 
-def test_what_the_proof_finds_is_at_its_workload_and_says_the_path_once() -> None:
+def test_proof_findings_are_at_their_workload_and_have_the_path_once() -> None:
     review = samples.refused()
     assert [reason.text for reason in review.verdict.reasons[:1]] == [
         "workloads.infer: on cluster lab, never: infer: 30 x 1 devices are requested, and 28 can match"
@@ -119,7 +119,7 @@ def test_the_comment_of_the_dev_stack_before_anything_is_deployed_is_the_golden_
     golden("review_dev.md", render_markdown(samples.dev_first()))
 
 
-def test_what_others_wrote_is_no_markup_in_any_format() -> None:
+def test_user_text_is_no_markup_in_any_format() -> None:
     message = "<script>alert(1)</script> | @everyone ![x](https://example.com/x) `a`\n# title"
     base = known()
     violation = ReportedViolation(
@@ -207,7 +207,7 @@ def test_a_value_that_the_engine_does_not_know_yet_is_said_so() -> None:
     assert change_shown(None, {"name": UNKNOWN_TEXT}, "spec") == ("", '{"name": "known after apply"}')
 
 
-def test_what_is_exempted_is_reported_in_every_format_and_needs_no_person() -> None:
+def test_exempted_findings_are_reported_in_every_format_and_need_no_approval() -> None:
     base = known()
     violation = ReportedViolation(
         rule="theirs", pack="p", level="advisory", severity="high", urn="u::n",

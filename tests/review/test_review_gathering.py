@@ -1,4 +1,4 @@
-"""What a review does while the engine works, and what it does where that fails."""
+"""Work of a review while the engine runs, and after it fails."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if (here / "broken").exists():
     sys.exit("the backend does not answer")
 print((here / "events.jsonl").read_text())
 """
-"""It goes on when the clusters were asked."""
+"""Continue when the clusters were asked."""
 
 
 PERSON: Final = 10

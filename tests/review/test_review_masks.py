@@ -83,7 +83,7 @@ def test_a_key_that_is_cut_off_is_masked_to_the_end() -> None:
     assert scrub(f"got -----BEGIN RSA PRIVATE KEY-----\n{LONG}") == f"got {MASK}"
 
 
-def test_what_stands_for_a_credential_is_shown() -> None:
+def test_placeholders_for_credentials_are_shown() -> None:
     for text in (
         "postgres://app:${PASSWORD}@db.example/app",
         "https://a.example/x?sig=<signature>",

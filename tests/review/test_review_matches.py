@@ -1,4 +1,4 @@
-"""What a DeviceClass matches before and after a change of its selectors."""
+"""Matches of a DeviceClass before and after a change of its selectors."""
 
 from __future__ import annotations
 
@@ -96,9 +96,7 @@ LEAST = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) {}
         ),
     ],
 )
-def test_what_a_stack_file_has_no_word_for_is_reported_as_it_is_written(
-    before: str, after: str, output: str
-) -> None:
+def test_values_without_a_stack_setting_are_reported_as_written(before: str, after: str, output: str) -> None:
     assert class_change(before, after).details[0] == output
 
 
@@ -107,7 +105,7 @@ def test_of_long_clauses_the_part_that_differs_is_reported() -> None:
     assert class_change(before, after).details[0] == f"…{'x' * 40}A100') -> …{'x' * 40}H100')"
 
 
-def test_a_class_that_goes_matches_nothing_worth_telling() -> None:
+def test_a_deleted_class_reports_no_matches() -> None:
     base = known("destructive")
     steps = [
         replace(step, operation="delete", new=None) if step.type.endswith(":DeviceClass") else step

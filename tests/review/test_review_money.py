@@ -1,4 +1,4 @@
-"""What a fleet costs when the price of a part of it is not known."""
+"""The cost of a fleet if the price of a part is unknown."""
 
 from __future__ import annotations
 

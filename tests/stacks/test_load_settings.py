@@ -39,7 +39,7 @@ def test_the_program_reads_the_file_that_its_stack_names(
     assert program.settings() == read_stack_file(DEV).settings
 
 
-def test_where_the_host_reports_no_folder_the_program_reads_from_its_own(
+def test_without_a_folder_from_the_host_the_program_uses_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "large.yaml").write_text(DEV.read_text(encoding="utf-8"), encoding="utf-8")

@@ -18,11 +18,11 @@ pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).resolve().parents[2]
 STACKS = {
-    "aks": "s01-aks-vgpu",
-    "gke": "s04-gke-cel",
-    "eks": "s06-eks-mig",
-    "ack": "s08-ack",
-    "existing": "s10-capacity",
+    "aks": "aks-vgpu",
+    "gke": "gke-fallback",
+    "eks": "eks-mig",
+    "ack": "ack-whole-gpus",
+    "existing": "any-gpu-by-memory",
 }
 SDKS = {"aks": "pulumi_azure_native", "gke": "pulumi_gcp", "eks": "pulumi_aws", "ack": "pulumi_alicloud"}
 PROGRAM = """\

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def plan() -> FleetPlan:
-    return make_plan(parse(read_fleet(PROJECT / "examples" / "s04-gke-cel.yaml")))
+    return make_plan(parse(read_fleet(PROJECT / "examples" / "gke-fallback.yaml")))
 
 
 def test_the_hook_does_not_wait_for_the_kubeconfig_of_a_cluster_that_is_being_replaced(

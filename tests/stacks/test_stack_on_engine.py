@@ -27,7 +27,7 @@ JOB = "kubernetes:batch/v1:Job"
 
 
 class Stack:
-    """This program in a folder of its own, against a cluster without nodes."""
+    """This program in a separate folder, against a cluster without nodes."""
 
     def __init__(self, folder: Path, simulator: RehearsalWorld, tools: Toolset) -> None:
         self.folder = folder / "project"
@@ -117,7 +117,7 @@ def stack(tmp_path: Path, rehearsal_simulator: RehearsalWorld, tools: Toolset) -
     return Stack(tmp_path, rehearsal_simulator, tools)
 
 
-def test_a_stack_comes_up_changes_by_replacement_and_goes(stack: Stack) -> None:
+def test_a_stack_is_created_changed_by_replacement_and_deleted(stack: Stack) -> None:
     stack.up()
     first = stack.outputs_of(TEMPLATE)["metadata"]["name"]
     assert "unchanged" in stack.up()

@@ -39,7 +39,7 @@ def test_collection_that_was_off_stays_off() -> None:
     assert not gc.isenabled()
 
 
-def test_what_was_made_inside_is_spared_from_later_rounds() -> None:
+def test_objects_made_inside_are_skipped_in_later_rounds() -> None:
     before = gc.get_freeze_count()
     with quick_start():
         made: list[object] = [[] for _ in range(1000)]

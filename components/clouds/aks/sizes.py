@@ -89,7 +89,7 @@ class PoolSizes:
         return found.apply(_live_pools).recover(self._nothing)
 
     def _nothing(self, refused: Exception) -> _Live:
-        """No pool where there is no cluster yet; any other refusal ends the program."""
+        """Return no pool for a missing cluster; any other refusal ends the program."""
         if _ABSENT.search(str(refused)):
             return _Live(counts={}, subnet=None)
         if isinstance(refused, pulumi.RunError):

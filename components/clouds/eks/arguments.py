@@ -208,7 +208,7 @@ def template_arguments(
         image_id=pool.image.id if isinstance(pool.image, OwnImage) else None,
         update_default_version=True,
         user_data=user_data,
-        # Of a spot group EKS asks for spot machines itself, and refuses a template that does.
+        # Of a spot group EKS requests spot machines itself, and refuses a template that does.
         instance_market_options=ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")
         if pool.capacity == _CAPACITY_BLOCK
         else None,

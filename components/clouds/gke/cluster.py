@@ -267,7 +267,7 @@ class GkeCluster(Platform):
         google: pulumi_gcp.Provider,
         after: Sequence[pulumi.Resource],
     ) -> pulumi.Output[container.GetClusterResult]:
-        """Ask Google where the API server is, each time: its address is no part of what was declared."""
+        """Ask Google where the API server is, each time: its address is not part of what was declared."""
         return container.get_cluster_output(
             name=name,
             location=settings.location,

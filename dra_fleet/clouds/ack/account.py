@@ -441,12 +441,12 @@ def _of_account(
         *permission_questions(caller, requested),
     ]
     if settings.create is not None:
-        wanted_version = settings.version or cluster.kubernetes
+        version = settings.version or cluster.kubernetes
         command = (
             "aliyun", "cs", "DescribeKubernetesVersionMetadata", "--Region", region,
             "--ClusterType", "ManagedKubernetes", "--Mode", "creatable",
         )  # fmt: skip
-        asked.append(version_question(wanted_version, region, command, AckVersions, AckVersions.offered))
+        asked.append(version_question(version, region, command, AckVersions, AckVersions.offered))
     return asked
 
 

@@ -76,7 +76,7 @@ def _check_scheduling(at: tuple[str, ...], plan: PoolPlan, pool: AckPoolSettings
             *at,
             "labels",
             SCHEDULING,
-            what="contradicts advertise, by which ACK's device plugin gives the GPUs out whole",
+            what="contradicts advertise, with which ACK's device plugin advertises whole GPUs",
             got=requested,
             allowed=plan.labels[SCHEDULING],
             fix=f"remove {SCHEDULING} from labels; the plan writes it",
@@ -86,9 +86,9 @@ def _check_scheduling(at: tuple[str, ...], plan: PoolPlan, pool: AckPoolSettings
         *at,
         "labels",
         SCHEDULING,
-        what="has ACK advertise or share the GPUs itself, which the DRA driver publishes too"
+        what="makes ACK advertise or share GPUs that the DRA driver also publishes"
         if requested in known
-        else "is no way of scheduling that ACK knows",
+        else "is not a scheduling mode of ACK",
         got=requested,
         allowed=LEFT_ALONE,
         fix=f"remove {SCHEDULING} from labels; the plan writes {LEFT_ALONE}",
@@ -136,7 +136,7 @@ def _check_region(
         findings.error(
             *at,
             "machine",
-            what="is offered outside of mainland China alone",
+            what="is offered only outside of mainland China",
             got=f"{plan.machine.name} in {settings.region}",
             fix="choose another machine, or a region outside of mainland China",
         )
@@ -173,7 +173,7 @@ def _check_nodes(
         findings.error(
             *at,
             "sharing",
-            what="asks for MIG partitions, for which nothing public says how ACK leaves them to a DRA driver",
+            what="requests MIG partitions, for which nothing public says how ACK leaves them to a DRA driver",
             got=plan.sharing.strategy,
             allowed="exclusive",
             fix="remove sharing",
@@ -196,7 +196,7 @@ def _check_version(at: tuple[str, ...], settings: AckClusterSettings, minor: str
             findings.error(
                 *at,
                 "kubernetes",
-                what=f"is no minor of which a version of ACK was known on {facts.date}",
+                what=f"is not a Kubernetes version that ACK offered on {facts.date}",
                 got=minor,
                 allowed=", ".join(facts.versions),
                 fix=f"add version: {minor}.…-aliyun.1, if ACK offers it, or choose another minor",
@@ -205,7 +205,7 @@ def _check_version(at: tuple[str, ...], settings: AckClusterSettings, minor: str
         findings.error(
             *at,
             "version",
-            what=f"is no version of Kubernetes {minor}, which the cluster is declared to run",
+            what=f"is not a version of Kubernetes {minor}, which the cluster is declared to run",
             got=settings.version,
             allowed=", ".join(known) or f"{minor}.…-aliyun.…",
             fix="change version or kubernetes, or remove version",

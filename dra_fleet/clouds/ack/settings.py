@@ -193,7 +193,7 @@ class AckClusterSettings(CreatedClusterSettings):
             )
         if self.create is not None and self.access is None:
             raise refuse(
-                "must say who reaches the API server",
+                "must set the access to the API server",
                 allowed="access: {public: false} or access: {public: true}",
                 fix="add access",
             )

@@ -136,7 +136,7 @@ def _check_pool(
         findings.error(
             *at,
             "osSku",
-            what="is no node image on which NVIDIA's driver pods run",
+            what="is not a node image that supports NVIDIA's driver pods",
             got=pool.os_sku,
             allowed="Ubuntu2404, Ubuntu2204, Ubuntu, AzureLinux3, AzureLinux",
             fix="remove osSku",
@@ -258,13 +258,13 @@ def _check_operator(
                 f"cluster {at[1]}: a device plugin shall advertise the GPUs of pool {pool.name}, and "
                 f"nothing of this stack installs one: {fix}"
             )
-        elif is_divided(pool):
+        elif is_divided(pool) and not pool.managed_drivers:
             findings.error(
                 *at,
                 "pools",
                 pool.name,
                 "sharing",
-                what="asks for MIG partitions that nothing makes: the operator's MIG manager does",
+                what="requests MIG partitions that nothing makes: the operator's MIG manager does",
                 got="mig",
                 fix=fix,
             )

@@ -8,7 +8,7 @@ from dra_fleet.model.managed import ManagedDriver
 
 
 class AksMinor(Fact):
-    """Until when AKS supports a minor; None where nothing public says it."""
+    """End of AKS' support for a minor; None if no public source has it."""
 
     minor: str
     standard_support_end: dt.date | None

@@ -45,7 +45,10 @@ RULES = {
     "agentPool": NameRule(limit=12, strip=re.compile(r"[^a-z0-9]")),
     "dnsPrefix": NameRule(limit=54, strip=re.compile(r"[^A-Za-z0-9-]")),
 }
-"""By resource type. Agent pools have the narrow rule: lower-case letters and digits, a letter first."""
+"""Name rules by resource type.
+
+Agent pools have the narrow rule: lower-case letters and digits, a letter first.
+"""
 
 
 def physical_name(kind: str, name: str, *identity: str) -> str:

@@ -31,7 +31,9 @@ def _range(value: str) -> str:
     try:
         network = IPv4Network(value, strict=False)
     except ValueError:
-        raise refuse("is no IPv4 range", allowed=_RANGE, fix="write one address as 203.0.113.7/32") from None
+        raise refuse(
+            "is not an IPv4 range", allowed=_RANGE, fix="write one address as 203.0.113.7/32"
+        ) from None
     if network.prefixlen == 0:
         raise refuse(
             "opens the API server to everyone", allowed=_RANGE, fix="name your own ranges, or private: true"
@@ -351,7 +353,7 @@ class AksClusterSettings(CreatedClusterSettings):
             )
         if self.create is not None and self.access is None:
             raise refuse(
-                "must say who reaches the API server",
+                "must set the access to the API server",
                 allowed="access: {authorizedRanges: [203.0.113.0/24]} or access: {private: true}",
                 fix="add access",
             )

@@ -160,7 +160,7 @@ def find_machine(
             findings.unknown(
                 *at,
                 "machine",
-                what="is no machine of the catalogue",
+                what="is not a machine of the catalogue",
                 got=requested,
                 known=list(known),
                 fix=describe,
@@ -172,7 +172,7 @@ def find_machine(
             *at,
             "machine",
             "gpu",
-            what="is no GPU model of the catalogue",
+            what="is not a GPU model of the catalogue",
             got=requested.gpu,
             known=list(models),
         )

@@ -302,7 +302,7 @@ def _permitted(settings: EksClusterSettings, caller: CallerIdentity) -> list[Clo
         refused = [item for item in shown.results if item.decision != _MAY]
         missing = {item.action: ask(item.action) for item in refused if not item.missing}
         unknown = {
-            item.action: f"its policy asks for {', '.join(item.missing)}" for item in refused if item.missing
+            item.action: f"its policy requests {', '.join(item.missing)}" for item in refused if item.missing
         }
         yield from check_permissions(missing, unknown, f"account {caller.account}")
 

@@ -209,7 +209,7 @@ def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings
         findings.error(
             *at,
             "sharing",
-            what=f"asks for MIG partitions, which {plan.machine.name} cannot have: its GPUs share their "
+            what=f"requests MIG partitions, which {plan.machine.name} cannot have: its GPUs share their "
             "memory with the CPU (CDMM)",
             got="mig",
             allowed="exclusive",
@@ -219,7 +219,7 @@ def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings
         findings.error(
             *at,
             "sharing",
-            what="asks for MIG partitions that nothing makes: the operator's MIG manager does",
+            what="requests MIG partitions that nothing makes: the operator's MIG manager does",
             got="mig",
             fix=how_to_ask(plan.machine),
         )
@@ -319,7 +319,7 @@ def check_image(
     """
     facts = eks_facts()
     _check_operator(at, plan, pool, settings, findings)
-    if plan.by_plugin and settings.gpu_operator is None and not brings_plugin(plan, pool):
+    if plan.by_plugin and settings.gpu_operator is None and not includes_plugin(plan, pool):
         findings.warnings.append(
             f"cluster {at[1]}: a device plugin shall advertise the GPUs of pool {plan.name}, and nothing of "
             f"this stack installs one: {how_to_ask(plan.machine)}, or choose an image of Bottlerocket"
@@ -331,9 +331,7 @@ def check_image(
     image = image_of(plan.machine, pool)
     if image is None:
         known = [entry.name for entry in facts.images]
-        findings.unknown(
-            *at, "image", what="is no AMI type that this program knows", got=pool.image, known=known
-        )
+        findings.unknown(*at, "image", what="is not a known AMI type", got=pool.image, known=known)
         return
     _check_arch(at, plan, image.arch, image.name, facts, findings=findings)
     if not plan.machine.gpus:
@@ -364,7 +362,7 @@ def _check_operator(
     """Check that the GPU Operator's device plugin is disabled on pools that need it off."""
     if settings.gpu_operator is None:
         return
-    if plan.by_plugin and brings_plugin(plan, pool):
+    if plan.by_plugin and includes_plugin(plan, pool):
         findings.error(
             *at,
             "image",
@@ -387,7 +385,7 @@ def _check_operator(
         )
 
 
-def brings_plugin(plan: PoolPlan, pool: EksPoolSettings) -> bool:
+def includes_plugin(plan: PoolPlan, pool: EksPoolSettings) -> bool:
     """Return True if the pool's image includes a device plugin."""
     image = None if isinstance(pool.image, OwnImage) else image_of(plan.machine, pool)
     return image is not None and image.plugin
@@ -420,7 +418,7 @@ def _check_driver(
             what=f"breaks EFA on {plan.machine.name}",
             got=image.nvidia_driver,
             allowed=f"a branch below {rule.broken_from}",
-            fix=f"hold the image at {rule.held}, which is known to work",
+            fix=f"pin the image with driver {rule.working}, which is known to work",
         )
     _refuse_old_driver(at, plan, _branch(image.nvidia_driver), image.nvidia_driver, findings=findings)
 
@@ -444,7 +442,7 @@ def _check_branch(
             what=f"has driver branch {image.driver_branch}, which breaks EFA on {plan.machine.name}",
             got=image.name,
             allowed=f"a branch below {rule.broken_from}",
-            fix=f"use an image of your own with driver {rule.held}: image: {{id, arch, nvidiaDriver}}",
+            fix=f"use a custom image with driver {rule.working}: image: {{id, arch, nvidiaDriver}}",
         )
     _refuse_old_driver(at, plan, image.driver_branch, image.name, findings=findings)
 

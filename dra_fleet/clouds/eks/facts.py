@@ -9,7 +9,7 @@ from dra_fleet.core.facts import Entry, Fact, read
 
 
 class EksMinor(Fact):
-    """Until when EKS supports a minor; None where nothing public says it."""
+    """End of EKS' support for a minor; None if no public source has it."""
 
     minor: str
     standard_support_end: dt.date | None
@@ -44,7 +44,7 @@ class EfaDriver(Entry):
 
     machines: str
     broken_from: int
-    held: str
+    working: str
 
 
 class ImageSince(Entry):

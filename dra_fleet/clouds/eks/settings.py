@@ -85,7 +85,7 @@ class CreateEks(SettingsModel):
                 fix="name the subnets, or let the stack make a small VPC",
             )
         if self.network is None and len(self.subnets) < _TWO_ZONES:
-            raise refuse("must have subnets in at least two zones: EKS asks for that", fix="add a subnet")
+            raise refuse("must have subnets in at least two zones: EKS requires this", fix="add a subnet")
         return self
 
 
@@ -275,7 +275,7 @@ class EksClusterSettings(CreatedClusterSettings):
             )
         if self.create is not None and self.access is None:
             raise refuse(
-                "must say who reaches the API server",
+                "must set the access to the API server",
                 allowed="access: {publicRanges: [203.0.113.0/24]} or access: {private: true}",
                 fix="add access",
             )

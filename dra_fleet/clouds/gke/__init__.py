@@ -34,7 +34,7 @@ TRIPLE = (NO_PLUGIN, GPU_PRESENT, GPU_DRA)
 TPU_DRA = "cloud.google.com/gke-tpu-dra-driver"
 """Turns GKE's TPU device plugin off."""
 DRIVER = "cloud.google.com/gke-gpu-driver-version"
-"""On nodes whose GPU driver GKE installs; its DaemonSets keep off them.
+"""Label of nodes whose GPU driver GKE installs; its DaemonSets avoid them.
 
 https://github.com/GoogleCloudPlatform/container-engine-accelerators/tree/master/nvidia-driver-installer
 """

@@ -244,7 +244,7 @@ def _check_advertisers(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: 
         findings.error(
             *at,
             "sharing",
-            what="asks for MIG partitions that nothing makes: the GPU Operator installs nothing on GKE's "
+            what="requests MIG partitions that nothing makes: the GPU Operator installs nothing on GKE's "
             "node images, and GKE's own partitions come with its device plugin",
             got="mig",
             allowed="whole GPUs, g4-standard-6, g4-standard-12 and g4-standard-24 for parts",
@@ -484,7 +484,7 @@ def _check_version(at: tuple[str, ...], settings: GkeClusterSettings, minor: str
         findings.error(
             *at,
             "version",
-            what=f"is no version of Kubernetes {minor}, which the cluster is declared to run",
+            what=f"is not a version of Kubernetes {minor}, which the cluster is declared to run",
             got=settings.version,
             allowed=f"{minor}.<patch>-gke.<build>",
             fix="change version or kubernetes, or remove version",
@@ -502,7 +502,7 @@ def _check_compute_classes(at: tuple[str, ...], settings: GkeClusterSettings, fi
                     name,
                     "priorities",
                     index,
-                    what="is no pool of this cluster",
+                    what="is not a pool of this cluster",
                     got=pool,
                     allowed=choices(pool, names),
                 )
@@ -536,7 +536,7 @@ def _check_empty_pools(
         more = _unpredicted(requested, served)
         if more:
             findings.warnings.append(
-                f"cluster {at[1]}: class {name} asks for {', '.join(more)}, which GKE's autoscaler does not "
+                f"cluster {at[1]}: class {name} requests {', '.join(more)}, which GKE's autoscaler does not "
                 f"predict of a pool without nodes: it adds no first node to {', '.join(empty)} for it; set "
                 "nodes: {min: 1}, or ask for the architecture"
             )

@@ -53,7 +53,7 @@ SYSTEM_POOL = "system"
 """The pool of the cluster's own pods, in GKE too."""
 
 _REGIONAL_ZONES = 3
-"""In how many zones GKE puts nodes of a regional cluster that names none."""
+"""Number of zones of a regional cluster that names none."""
 
 
 def node_pool_name(name: str, *identity: str) -> str:
@@ -78,7 +78,7 @@ def is_zone(location: str) -> bool:
 
 
 def zones_of(zones: Sequence[str], location: str) -> int:
-    """In how many zones a pool has nodes.
+    """Return the number of zones of a pool.
 
     Args:
         zones: those that it names.

@@ -165,7 +165,7 @@ Location = Annotated[
 ]
 Network = Annotated[str, Field(pattern=r"^[a-z0-9./_-]+$", description="Name or path of a network")]
 _HOURS = 48
-"""Google asks for this many hours of maintenance in every 32 days."""
+"""Google requests this many hours of maintenance in every 32 days."""
 
 
 class CreateGkeCluster(SettingsModel):
@@ -308,7 +308,7 @@ class GkeClusterSettings(CreatedClusterSettings):
             )
         if self.create is not None and self.access is None:
             raise refuse(
-                "must say who reaches the API server",
+                "must set the access to the API server",
                 allowed="access: {external: true} or access: {external: false}",
                 fix="add access",
             )

@@ -44,7 +44,7 @@ class PendingRequest:
 
     @property
     def what(self) -> str:
-        """For sentences."""
+        """Name of the request in messages."""
         return f"request {self.name} (class {self.class_name})"
 
 
@@ -129,12 +129,12 @@ def explain_queued(state: ClusterState, workload: str, namespace: str, queue: st
 
 def _terminating(state: ClusterState, pod: Object) -> WaitingReason:
     node = pod["spec"].get("nodeName", "")
-    for driver in state.drivers_held_by(pod) if node else ():
+    for driver in state.drivers_used_by(pod) if node else ():
         if not serves(state, driver, node):
             return WaitingReason(
                 Cause.UNPREPARE_FAILED,
                 f"it cannot end: no ready pod of DRA driver {driver} on node {node} unprepares its devices; "
-                "bring the driver back until its pods are gone",
+                "start the driver again until the pods that use it are deleted",
             )
     return WaitingReason(Cause.ENDING, "it is ending")
 
@@ -196,7 +196,7 @@ def _refused(message: str) -> WaitingReason:
             Cause.QUOTA_EXCEEDED,
             f"a ResourceQuota refuses its claim: {message}; raise the quota or run fewer copies",
         )
-    return WaitingReason(Cause.CLAIM_REFUSED, f"its claim is refused: {message}")
+    return WaitingReason(Cause.CLAIM_REFUSED, f"its claim is rejected: {message}")
 
 
 def _allowed_nodes(state: ClusterState, pod: Object) -> list[Object] | WaitingReason:
@@ -244,7 +244,7 @@ def asks_of(state: ClusterState, spec: Object) -> list[list[PendingRequest]] | W
                 return WaitingReason(
                     Cause.CLASS_MISSING,
                     f"DeviceClass {body['deviceClassName']} of request {name} does not exist: create it, or "
-                    "install the driver whose chart brings it",
+                    "install the driver whose chart includes it",
                 )
             selectors = [*device_class["spec"].get("selectors", []), *body.get("selectors", [])]
             count = 1 if body.get("allocationMode") == "All" else body.get("count", 1)
@@ -327,7 +327,7 @@ def _nearest(
 ) -> WaitingReason:
     """Return what the closest device lacks.
 
-    A node without devices comes first if its driver publishes none.
+    Report a node without devices first if its driver publishes none.
     """
     drivers = drivers_named(ask.selectors)
     reported = [miss for miss in misses if not drivers or miss.device.driver in drivers]
@@ -337,7 +337,7 @@ def _nearest(
         return WaitingReason(
             Cause.NO_DEVICES, f"no driver has published any device that {ask.what} could be given"
         )
-    near = max(reported or misses, key=lambda miss: miss.held)
+    near = max(reported or misses, key=lambda miss: miss.true_before)
     value = value_named_in(near.clause, near.device)
     return WaitingReason(
         Cause.SELECTOR_FALSE,
@@ -372,7 +372,7 @@ def _occupied(
         return WaitingReason(
             Cause.NO_FREE_DEVICE,
             f"no free device for {ask.what}: {len(matching) - len(free)} of {len(matching)} matching "
-            f"devices are held by {users_text}{left}; add nodes or run fewer copies{_also(silent)}",
+            f"devices are in use by {users_text}{left}; add nodes or run fewer copies{_also(silent)}",
         )
     return _constraint_problem(ask, spec, free)
 

@@ -25,7 +25,7 @@ class LocatedDevice:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """As allocation results name it."""
+        """Identity of the device in allocation results."""
         return (self.driver, self.pool, self.name)
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class FalseClause:
     clause: str
     outcome: str
     message: str
-    held: int
+    true_before: int
 
 
 def devices_in(slices: Iterable[Object]) -> list[LocatedDevice]:
@@ -83,21 +83,29 @@ def first_miss(selectors: Sequence[str], device: LocatedDevice, minor: str) -> F
     """
     cel = environment(minor)
     subject = CelDevice.of(device.body, device.driver)
-    held = 0
+    true_before = 0
     for expression in selectors:
         whole = cel.compile(expression).evaluate(subject)
         if whole:
-            held += len(clauses(expression))
+            true_before += len(clauses(expression))
             continue
         for clause in judgeable_clauses(expression, minor):
             verdict = cel.compile(clause).evaluate(subject)
             if verdict.outcome == whole.outcome:
                 return FalseClause(
-                    device=device, clause=clause, outcome=whole.outcome, message=verdict.message, held=held
+                    device=device,
+                    clause=clause,
+                    outcome=whole.outcome,
+                    message=verdict.message,
+                    true_before=true_before,
                 )
-            held += 1
+            true_before += 1
         return FalseClause(
-            device=device, clause=expression, outcome=whole.outcome, message=whole.message, held=held
+            device=device,
+            clause=expression,
+            outcome=whole.outcome,
+            message=whole.message,
+            true_before=true_before,
         )
     return None
 

@@ -83,7 +83,7 @@ class ClusterState:
         found.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
         return [str(event.get("message", "")) for event in found]
 
-    def drivers_held_by(self, pod: Object) -> list[str]:
+    def drivers_used_by(self, pod: Object) -> list[str]:
         """Return the drivers of the devices allocated to a pod's claims."""
         claims = [self.claim(name, pod["metadata"]["namespace"]) for name in claim_names(pod)]
         return sorted({result["driver"] for claim in claims if claim for result in results_of(claim)})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# Whether a name says that its value is a credential, and whether the value can be one.
+# Names of credentials, and values that can be credentials.
 #
 # Names are checked by their words: `max_tokens`, `secretName` and `tokenUrl` name none.
 
@@ -264,7 +264,7 @@ def _is_pin(raw: object, name: str) -> bool:
 def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) -> Iterator[HeldCredential]:
     """Below a credential's name everything is one, but what says that it is none.
 
-    A mapping of both plain values and further structures has a separate form; its name is no credential's.
+    A mapping of both plain values and further structures has a separate form; its name is not a credential's.
     """
     variable = raw.get("name")
     if isinstance(variable, str) and set(raw) == {"name", "value"}:
@@ -303,7 +303,7 @@ def _in_text(text: str, name: str, layer: int) -> Iterator[str]:
         return
     opened = _opened(text)
     if opened is not None:
-        yield from (held.what for held in _found(Value(opened, (), {}), name, layer + 1))
+        yield from (found.what for found in _found(Value(opened, (), {}), name, layer + 1))
         return
     kind = named_kind(name)
     if kind is not None and can_be(kind, text):
@@ -376,7 +376,7 @@ def named_kind(name: str) -> Kind | None:
 
 
 def is_neutral(name: str) -> bool:
-    """Return whether a name implies that its value is no credential, whatever contains it."""
+    """Return whether a name implies that its value is not a credential, whatever contains it."""
     words = [word.lower() for word in _WORD.findall(name)]
     return bool(words) and (words[-1] in _NEUTRAL or bool(_AMOUNTS.intersection(words)))
 

@@ -47,7 +47,7 @@ UNKNOWNS: Final = frozenset(
 _Urn = Annotated[str, Field(pattern=r"^urn:pulumi:[^:]*::[^:]*::.+::.+$")]
 
 _LAST_SECOND = 253_402_300_799
-"""Of the year 9999."""
+"""Last second of the year 9999."""
 
 
 class _EventPart(BaseModel):
@@ -150,7 +150,7 @@ def streaming_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 class NoEngineEventsError(ValueError):
-    """A text is no stream of the engine's events; what it is and the fix."""
+    """A text is not a stream of the engine's events; what it is and the fix."""
 
 
 def take_events(lines: Iterable[str | bytes], source: str, take: Callable[[Mapping[str, Any]], None]) -> int:
@@ -189,10 +189,10 @@ def _event(line: str | bytes, source: str, number: int) -> Mapping[str, Any]:
     if "steps" in found and "sequence" not in found:
         raise NoEngineEventsError(_plain(source))
     if "sequence" not in found and not any(key.endswith("Event") for key in found):
-        raise NoEngineEventsError(f"{source}, line {number}: is no event of the engine; {FIX}")
+        raise NoEngineEventsError(f"{source}, line {number}: is not an event of the engine; {FIX}")
     if place := wrong_place(found):
         raise NoEngineEventsError(
-            f"{source}, line {number}: is no event of the engine; {place} is wrong; {FIX}"
+            f"{source}, line {number}: is not an event of the engine; {place} is wrong; {FIX}"
         )
     return found
 

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pydantic_core import ErrorDetails
+
 
 class ExpectedError(Exception):
     """Its text is meant for the user: what is wrong and what to do. Commands print it without a traceback."""
+
+
+def message_of(error: ErrorDetails) -> str:
+    """Return pydantic's message, without the prefix of errors that validators raise."""
+    return error["msg"].removeprefix("Value error, ")
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -111,7 +118,7 @@ _SHOWN = 80
 
 
 class SettingsInvalid(ExpectedError):  # noqa: N818 - the settings are invalid; that is the sentence
-    """The stack file is refused; `errors` holds all reasons in a stable order."""
+    """The stack file is rejected; `errors` holds all reasons in a stable order."""
 
     def __init__(self, errors: Iterable[SettingsError]) -> None:
         self.errors: tuple[SettingsError, ...] = tuple(sorted(set(errors)))
@@ -140,7 +147,7 @@ def choices(got: str, names: Iterable[str]) -> str:
 
 
 def nearest(got: str, names: Sequence[str], least: float = _ALIKE) -> list[str]:
-    """Up to three names that look at least so much like what was written, or begin like it."""
+    """Return up to three names that are similar to the text, or have the same beginning."""
     requested = got.lower()
     matcher = difflib.SequenceMatcher(b=requested)
     likeness: dict[str, tuple[float, float, str]] = {}

@@ -68,7 +68,7 @@ class Document:
 
     @cached_property
     def _keys(self) -> dict[Path, dict[str | int, None]]:
-        """By path the keys of what stands directly below it."""
+        """Return the keys of each mapping by path."""
         found: dict[Path, dict[str | int, None]] = {}
         for path in self.places:
             if path:
@@ -84,7 +84,7 @@ def read_documents(file: str, data: bytes) -> list[Document]:
         data: its bytes.
 
     Raises:
-        Unreadable: It is no YAML, no UTF-8, or larger than anything a cluster takes.
+        Unreadable: It is not valid YAML, no UTF-8, or larger than anything a cluster takes.
     """
     if len(data) > MAX_BYTES:
         raise Unreadable(
@@ -144,7 +144,7 @@ def _text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start]
         place = Place(before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
-        raise Unreadable("is no UTF-8 text", place, "save it as UTF-8") from None
+        raise Unreadable("is not UTF-8 text", place, "save it as UTF-8") from None
 
 
 class _Reader:
@@ -186,7 +186,7 @@ class _Reader:
         merged: list[YamlNode] = []
         for key, item in pairs:
             if key.pairs is not None or key.items is not None:
-                raise Unreadable("has a key that is no text", key.place)
+                raise Unreadable("has a key that is not a text", key.place)
             name = key.text
             if key.kind == "merge":
                 merged += item.items if item.items is not None else [item]
@@ -198,7 +198,7 @@ class _Reader:
             result[name] = self.value(item, below)
         for item in merged:
             if item.pairs is None:
-                raise Unreadable("merges (<<) something that is no mapping", item.place)
+                raise Unreadable("merges (<<) something that is not a mapping", item.place)
             result = {**self._mapping(item.pairs, path), **result}
         return result
 

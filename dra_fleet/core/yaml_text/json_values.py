@@ -20,7 +20,7 @@ MAX_JSON_DEPTH: Final = 128
 MAX_LINE_BYTES: Final = 16_000_000
 MAX_LINES_BYTES: Final = 200_000_000
 _DIGITS: Final = 20
-"""Of the longest whole number that a cluster or the engine takes."""
+"""Digits of the longest integer that a cluster or the engine accepts."""
 _NO_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -32,7 +32,7 @@ def read_json(data: bytes | str) -> object:
         data: the text, or its bytes.
 
     Raises:
-        Unreadable: It is no JSON, no UTF-8, too large, too deep, or holds a number that nothing takes.
+        Unreadable: It is not valid JSON, no UTF-8, too large, too deep, or holds a number that nothing takes.
     """
     if len(data) > MAX_JSON_BYTES:
         raise Unreadable(f"is larger than {MAX_JSON_BYTES} bytes, which are the most that are read")
@@ -40,7 +40,7 @@ def read_json(data: bytes | str) -> object:
         text = data.decode() if isinstance(data, bytes) else data
         data.encode() if isinstance(data, str) else None
     except UnicodeError:
-        raise Unreadable("is no UTF-8 text", fix="save it as UTF-8") from None
+        raise Unreadable("is not UTF-8 text", fix="save it as UTF-8") from None
     if _depth(text) > MAX_JSON_DEPTH:
         raise Unreadable(f"is nested more than {MAX_JSON_DEPTH} levels deep", fix="nest less")
     try:
@@ -50,10 +50,10 @@ def read_json(data: bytes | str) -> object:
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:
-        raise Unreadable("holds half a character, which is no text", fix="write whole characters") from None
+        raise Unreadable("holds half a character, which is not text", fix="write whole characters") from None
     except json.JSONDecodeError as error:
         raise Unreadable(
-            f"is no JSON: {error.msg}",
+            f"is not valid JSON: {error.msg}",
             Place(error.lineno, error.colno),
             "look at the quotes, commas and brackets there",
         ) from None
@@ -112,4 +112,4 @@ def _decimal(text: str) -> float:
 
 
 def _no_number(text: str) -> Never:
-    raise Unreadable(f"holds {text}, which is no JSON number")
+    raise Unreadable(f"holds {text}, which is not a JSON number")

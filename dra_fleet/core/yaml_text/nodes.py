@@ -57,7 +57,7 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
         self.fix = fix
 
     def message(self, source: object) -> str:
-        """In a line: where in what was read it stands, what is wrong, and the fix where it is known."""
+        """Return one line: the place, the error, and the fix if it is known."""
         fix = f"; fix: {self.fix}" if self.fix else ""
         return f"{source}:{self.place.line}:{self.place.column}: {self.what}{fix}"
 
@@ -91,7 +91,7 @@ def compose(text: str, first_line: int = 1) -> Iterator[YamlNode]:
         first_line: where it begins in its file.
 
     Raises:
-        Unreadable: It is no YAML, or holds too much.
+        Unreadable: It is not valid YAML, or holds too much.
     """
     composer = _Composer(text, first_line)
     try:
@@ -99,15 +99,17 @@ def compose(text: str, first_line: int = 1) -> Iterator[YamlNode]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if mark is not None and text[mark.index : mark.index + 1] == "\t":
-            raise Unreadable("is no YAML: found a tab", composer.place(mark), "indent with spaces") from None
-        what = f"is no YAML: {_first_line(error.problem)}"
+            raise Unreadable(
+                "is not valid YAML: found a tab", composer.place(mark), "indent with spaces"
+            ) from None
+        what = f"is not valid YAML: {_first_line(error.problem)}"
         raise Unreadable(
             what, composer.place(mark), "look at the indentation, quotes and brackets above"
         ) from None
     except yaml.reader.ReaderError as error:
         before = text.encode()[: error.position].decode(errors="replace")
         place = Place(before.count("\n") + first_line, len(before) - before.rfind("\n"))
-        raise Unreadable(f"is no YAML: {error.reason}", place) from None
+        raise Unreadable(f"is not valid YAML: {error.reason}", place) from None
     finally:
         composer.close()
 
@@ -157,7 +159,7 @@ class _Composer:
     def _aliased(self, anchor: str, place: Place) -> YamlNode:
         if anchor not in self._anchors:
             raise Unreadable(
-                f"is no YAML: found undefined alias {anchor}", place, f"define &{anchor} before it"
+                f"is not valid YAML: found undefined alias {anchor}", place, f"define &{anchor} before it"
             )
         found = self._anchors[anchor]
         if found is None:

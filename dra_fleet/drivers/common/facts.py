@@ -137,7 +137,7 @@ def version_of(known: Iterable[VersionT], requested: str) -> VersionT | None:
 
 
 def version_order(version: str) -> tuple[int, ...]:
-    """By what versions are compared: their three numbers."""
+    """Return the three numbers of a version, for comparisons."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
@@ -270,7 +270,7 @@ class DriverFacts(Entry):
         """Return the position of a version among the known ones, the oldest first.
 
         Raises:
-            ValueError: It is no version, or older than all.
+            ValueError: It is not a version, or older than all.
         """
         versions = [known.version for known in self.versions]
         entry = self.checked_version(version) if version not in versions else None

@@ -47,9 +47,9 @@ class ParameterField(Fact):
     """A field of a driver's opaque parameters, by its dotted path, such as `routes[].gateway`.
 
     `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a
-    number or quantity. `goes_with`: `field=value` that is required with it; `not_with`: a field that is not
-    allowed with it. `unless`: `field=value` of its section with which it is not required. `since`: the first
-    chart version.
+    number or quantity. `requires_field`: `field=value` that is required with it; `not_with`: a field that is
+    not allowed with it. `unless`: `field=value` of its section with which it is not required. `since`: the
+    first chart version.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ParameterField(Fact):
     gates: Mapping[str, str] = Field(default_factory=dict)
     least: str | None = None
     most: str | None = None
-    goes_with: str | None = None
+    requires_field: str | None = None
     not_with: str | None = None
     since: str | None = None
 
@@ -180,7 +180,7 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
             *rest,
             Refusal(
                 path=wrong,
-                what=f"is no {wrong} that driver {publisher} decodes",
+                what=f"is not a {wrong} that driver {publisher} decodes",
                 got=shown(parameters.get(wrong)),
                 allowed=choices(str(name), names) if wrong == "kind" else known[0].api_version,
                 fix=mistyped(str(name), names) if wrong == "kind" else f"apiVersion: {known[0].api_version}",
@@ -271,7 +271,7 @@ def _unknown(kind: ParameterKind, parameters: Mapping[str, Any], reported: Colle
     return [
         Refusal(
             path=key,
-            what=f"is no field of {kind.kind}; {then}",
+            what=f"is not a field of {kind.kind}; {then}",
             got=key,
             allowed=choices(key, known) if known else "no fields",
             fix=mistyped(key, known) or "remove it",
@@ -328,30 +328,30 @@ def _problem(
         allowed = ", ".join(field.allowed)
         fix = mistyped(str(value), field.allowed)
         return Refusal(
-            path=field.name, what="is refused by the driver", got=str(value), allowed=allowed, fix=fix
+            path=field.name, what="is rejected by the driver", got=str(value), allowed=allowed, fix=fix
         )
     running = installed.version.version
     if field.since is not None and installed.facts.is_older(running, field.since):
-        what = f"is no field before chart {field.since}"
+        what = f"is not a field before chart {field.since}"
         return Refusal(path=field.name, what=what, got=running, fix="remove it, or use that version")
     if needed := _misplaced(field, parameters):
         return _out_of_place(field.name, needed, parameters)
     if field.not_with and _at(parameters, field.not_with):
-        what = f"is refused beside {field.not_with}"
+        what = f"is rejected beside {field.not_with}"
         return Refusal(path=field.name, what=what, got=shown(value), fix="remove one of them")
     return _limits(field, value) if field.type == "deviceLimits" else _bounds(field, value)
 
 
 def _misplaced(field: ParameterField, parameters: Mapping[str, Any]) -> str:
     """Return the `field=value` that a field requires and lacks; empty if nothing is missing."""
-    needed = field.goes_with or ""
+    needed = field.requires_field or ""
     other, _, requested = needed.partition("=")
     return needed if needed and _at(parameters, other) != requested else ""
 
 
 def _out_of_place(path: str, needed: str, parameters: Mapping[str, Any]) -> Refusal:
     other, _, requested = needed.partition("=")
-    what = f"is refused unless {other} is {requested}"
+    what = f"is rejected unless {other} is {requested}"
     return Refusal(path=path, what=what, got=str(_at(parameters, other)), fix=f"{other}: {requested}")
 
 

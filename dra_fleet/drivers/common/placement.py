@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 
-# Where on a node's host the hardware's driver is, and whether a DRA driver looks for it there.
+# The place of the hardware's driver on a node's host, and the place where a DRA driver looks for it.
 #
-# Who installs it decides: the node's image on the host, an operator and a cloud's installer below a folder of
-# their own. Looking elsewhere, the plugin finds no library and publishes no device.
+# The place depends on the installer: a node's image uses the host's root, an operator or a cloud's installer
+# a separate folder. In a wrong folder, the plugin finds no library and publishes no device.
 
 HOST: Final = "/"
 """The folder that a driver searches by default, and that node images use."""

@@ -89,8 +89,9 @@ class PluginPods:
             progress: the label that reports the progress of the division.
         """
         return any(
-            self.affinity.matches(lambda key, held=held: held if key == progress.key else labels(key)) != "no"
-            for held in progress.before
+            self.affinity.matches(lambda key, value=value: value if key == progress.key else labels(key))
+            != "no"
+            for value in progress.before
         )
 
     def kept_off_by(self, pool: PoolPlan) -> list[Taint]:

@@ -1,4 +1,4 @@
-"""From what a class asks for to a CEL expression that is false, never an error, on every other device.
+"""Translation of a class to a CEL expression that is false, never an error, on every other device.
 
 A missing attribute is a run-time error in CEL and aborts the pod's scheduling on all nodes. So the driver is
 checked first, and what a device may lack is looked up with `in`.
@@ -57,7 +57,7 @@ class _Builder:
             self.problems.append(
                 Refusal(
                     path="type",
-                    what=f"is no device type of driver {self.driver.name}",
+                    what=f"is not a device type of driver {self.driver.name}",
                     got=requested,
                     allowed=choices(requested, types),
                     fix=mistyped(requested, types),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues
 
 
-# What a chart value of each type may hold: what the API server, or the program that reads it, takes.
+# Valid chart values of each type: those that the API server, or the program that reads them, accepts.
 #
 # Source: https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/validation/validation.go and
 # https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/apps/validation/validation.go; a verbosity is
@@ -207,7 +207,7 @@ def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]
         return [
             Refusal(
                 path=f"{key}.{below}".replace(".[", "[") if below else key,
-                what="is no value that the API server or the driver takes",
+                what="is not a value that the API server or the driver accepts",
                 got=got,
                 allowed=allowed,
             )
@@ -225,7 +225,7 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
         return [
             Refusal(
                 path=key,
-                what=f"is no feature gate of chart {version.version}; the driver would not start",
+                what=f"is not a feature gate of chart {version.version}; the driver would not start",
                 got=gate,
                 allowed=choices(gate, version.feature_gates),
                 fix=mistyped(gate, version.feature_gates),
@@ -241,7 +241,7 @@ def _unknown(version: ChartVersion, key: str) -> Refusal:
     names = [*version.values, *sections]
     return Refusal(
         path=key,
-        what=f"is no value of chart {version.version}; Helm would ignore it silently",
+        what=f"is not a value of chart {version.version}; Helm would ignore it silently",
         got=key,
         allowed=choices(key, names),
         fix=mistyped(key.replace("-", "."), names) or "remove it",

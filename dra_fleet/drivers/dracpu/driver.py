@@ -70,7 +70,7 @@ def _words(final: ChartValues) -> Iterator[Refusal]:
         value = value_at(final, key, default=allowed[0])
         if value is not None and value not in allowed:
             yield Refusal(
-                path=key, what="is refused by the chart", got=str(value), allowed=", ".join(allowed)
+                path=key, what="is rejected by the chart", got=str(value), allowed=", ".join(allowed)
             )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.specs import AttributeValue
 
 
-# What dra-example-driver publishes: devices that need no hardware, of a kind that its profile says.
+# Devices of dra-example-driver: they need no hardware, and the profile decides their kind.
 #
 # Source: https://github.com/kubernetes-sigs/dra-example-driver, `internal/profiles` (v0.4.0).
 
@@ -134,7 +134,7 @@ class Example(Driver):
             found.append(
                 Refusal(
                     path="deviceProfile",
-                    what="is refused by the chart",
+                    what="is rejected by the chart",
                     got=str(profile),
                     allowed=", ".join(PROFILES),
                 )
@@ -143,7 +143,7 @@ class Example(Driver):
         found += [
             Refusal(
                 path=f"controller.plugins[{index}]",
-                what="is no plugin of the controller, which exits",
+                what="is not a plugin of the controller, which exits",
                 got=str(name),
                 allowed=", ".join(CONTROLLER_PLUGINS),
             )
@@ -194,7 +194,7 @@ def _devices(driver: Installed, minor: str) -> tuple[list[NodeDevice], str, tupl
     if parts > 0 and count * (parts + 1) > MOST_WITH_COUNTERS:
         which, devices_made = " that share counters", count * (parts + 1)
         return [], _TOO_MANY.format(count=devices_made, which=which, most=MOST_WITH_COUNTERS), ()
-    made = example_devices("stand-in", options)
+    made = example_devices("example", options)
     devices = [known_device(options.driver, device, _PER_HOST) for device in made]
     return devices, "", tuple(example_counters(options)) if is_on(PARTITIONS, minor) else ()
 
@@ -283,7 +283,7 @@ def _part(amount: str, parts: int) -> str:
 
 
 def _in_steps(device: PublishedDevice) -> dict[str, Object]:
-    """Of each capacity a claim takes all unless it says how much, in steps of the least."""
+    """Return the request policy of each capacity: by default all of it, in steps of the minimum."""
     return {
         name: {"default": value, "validRange": {"min": _LEAST[name], "max": value, "step": _LEAST[name]}}
         for name, value in device.capacity.items()

@@ -163,8 +163,8 @@ def _check_label(
     findings.error(
         *at,
         "cluster",
-        what=f"has no one who labels its nodes with {CLIQUE_LABEL}, by which the pods of a ComputeDomain "
-        "find one fabric",
+        what=f"has no component that labels its nodes with {CLIQUE_LABEL}, by which the pods of a "
+        "ComputeDomain find one fabric",
         got=f"version {release.version} of the driver",
         allowed=f"version {knowing[0]} or later, or the GPU Operator",
         fix=f"add gpuOperator: {{version: {operator}}} to the cluster, or use a newer driver",
@@ -216,6 +216,6 @@ def _on(running: Installed, spec: Mapping[str, Any]) -> list[Refusal]:
         fix = "set numNodes to how many nodes the pods are on, or turn the gate on"
         found.append(Refusal(path=_NODES, what=what, got="0", allowed="1 or more", fix=fix))
     if "allocationMode" in (spec.get("channel") or {}) and not knows_modes(version):
-        what = f"is no field of ComputeDomains in chart {version}"
+        what = f"is not a field of ComputeDomains in chart {version}"
         found.append(Refusal(path="spec.channel.allocationMode", what=what, fix="use chart 25.8.1 or later"))
     return found

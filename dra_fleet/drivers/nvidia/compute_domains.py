@@ -37,7 +37,7 @@ def check_compute_domains(settings: FleetSettings, findings: Findings) -> None:
                 "computeDomains",
                 name,
                 "cluster",
-                what="is no cluster of this stack",
+                what="is not a cluster of this stack",
                 got=domain.cluster,
                 known=list(settings.clusters),
             )
@@ -115,7 +115,7 @@ def _check_member(
         findings.unknown(
             *at,
             "computeDomain",
-            what="is no ComputeDomain of this stack",
+            what="is not a ComputeDomain of this stack",
             got=str(workload.compute_domain),
             known=list(_domains(settings)),
         )
@@ -135,7 +135,7 @@ def _check_member(
             what=f"does not go with the shared claim {workload.claim}: its pods are all on one node, which "
             "has one channel",
             got=str(workload.compute_domain),
-            fix="remove shared from the claim, so that each pod gets GPUs of its own node",
+            fix="remove shared from the claim, so that each pod gets GPUs on its node",
         )
 
 
@@ -164,8 +164,8 @@ def _check_one_fabric(
         if len(reached) > 1:
             findings.error(
                 *at,
-                what="leaves several pools, each an NVLink fabric of its own; where the first pod goes, all "
-                "others must find room",
+                what="leaves several pools, each with a separate NVLink fabric; all pods must fit in the "
+                "pool of the first pod",
                 got=", ".join(reached),
                 allowed="one of them",
                 fix=f"set nodeSelector: {{{POOL}: {reached[0]}}}",

@@ -89,7 +89,7 @@ class _Discovery:
     names: frozenset[str]
 
     def known(self, attributes: Attributes) -> Attributes:
-        """Those of the attributes that this version publishes."""
+        """Return the attributes that this version publishes."""
         return {name: value for name, value in attributes.items() if name in self.names}
 
 
@@ -145,7 +145,7 @@ def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[PartitionP
     found = _place_all(requested, frozenset(), model.mig.compute_slices)
     if found is None:
         text = ", ".join(f"{count} x {name}" for name, count in layout)
-        raise MigLayoutImpossible(f"{model.name} has no room for {text} at the same time")
+        raise MigLayoutImpossible(f"{model.name} cannot fit {text} at the same time")
     return found
 
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.workloads import DemandSettings
 
 
-# What keeps the holders of devices apart, in words, and what a production stack must not choose silently.
+# Isolation between the users of devices, as text, and choices that a production stack must state.
 #
 # MIG and exclusive GPUs isolate memory and faults in hardware, a vGPU by the hypervisor. Time-slicing and
 # MPS, a claim that several pods hold together, and parts of a GPU that several claims hold isolate neither.
@@ -111,7 +111,7 @@ def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -
 
 
 def shared_by(workload: DemandSettings, settings: FleetSettings) -> str:
-    """By what the pods of a workload share devices without isolation; empty where they do not.
+    """Return the way in which the pods of a workload share devices without isolation, or an empty text.
 
     Args:
         workload: Its claim is one of the fleet's.
@@ -131,7 +131,7 @@ def shared_by(workload: DemandSettings, settings: FleetSettings) -> str:
     return ""
 
 
-# What NVIDIA's driver needs of nodes: labels, chart values by which its plugin starts in time, MIG progress.
+# Requirements of NVIDIA's driver on nodes: labels, chart values for a timely start, MIG progress.
 #
 # The GPU Operator's MIG manager reads `nvidia.com/mig.config` and answers in `nvidia.com/mig.config.state`:
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
@@ -421,7 +421,7 @@ def _holds_parts(workload: DemandSettings, settings: FleetSettings) -> bool:
         for request in requests
         for item in (request.first_available if isinstance(request, FirstAvailableRequest) else (request,))
     )
-    # Where memory is what is shared, a claim that asks for none of it gets all.
+    # Where memory is what is shared, a claim that requests none of it gets all.
     return option not in NO_SHARES and (asked or option != "memory")
 
 

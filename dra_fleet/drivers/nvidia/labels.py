@@ -26,7 +26,7 @@ CHANNEL_REQUEST = "channel"
 """Pods claim one channel each of this class, which the chart installs."""
 
 CLIQUE_LABEL = "nvidia.com/gpu.clique"
-"""On nodes whose GPUs are on one NVLink fabric: the fabric and the part of it."""
+"""Label of nodes whose GPUs are on one NVLink fabric: the fabric and its part."""
 
 
 class ChannelTemplate(DeviceModel):

@@ -172,7 +172,7 @@ def _with_capacities(whole: NodeDevice, top: NodeDevice, known: Mapping[str, str
         for key in CAPACITIES
     }
     own = whole.placed["capacity"]
-    stand_in: dict[str, Any] = {
+    placeholder: dict[str, Any] = {
         key: {"value": known[key]} if key in known else own.get(key, {"value": "0"}) for key in CAPACITIES
     }
     origins: dict[str, Origin] = {
@@ -182,7 +182,7 @@ def _with_capacities(whole: NodeDevice, top: NodeDevice, known: Mapping[str, str
     return replace(
         whole,
         seen={**whole.seen, "capacity": capacity},
-        placed={**whole.placed, "capacity": stand_in},
+        placed={**whole.placed, "capacity": placeholder},
         origins=origins,
     )
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.settings import GpuOperatorSettings
 
 
-# What a stack's own values of the GPU Operator must not undo: its pods' places, the driver, the partitions.
+# Settings of the GPU Operator that a stack must not change: its pods' places, the driver, the partitions.
 #
 # Source: https://github.com/NVIDIA/aicr (the two ways of owning the driver on AKS) and
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
@@ -87,7 +87,7 @@ def plan_gpu_operator(
         findings.unknown(
             *at,
             "version",
-            what="is no version of the GPU Operator's chart that this program knows",
+            what="is not a known version of the GPU Operator's chart",
             got=settings.version,
             known=[entry.version for entry in facts.versions],
         )
@@ -229,7 +229,7 @@ def _check(
             "devicePlugin.enabled",
             what="would advertise the GPUs that the DRA driver publishes, so that each is allocated twice"
             if plugin
-            else "leaves pools without anybody who gives their GPUs out, which say advertise: device-plugin",
+            else "leaves pools with advertise: device-plugin without a device plugin",
             got=str(plugin).lower(),
             allowed=str(not plugin).lower(),
             fix="remove it from values, or set advertise: device-plugin on the pools that it is for"
@@ -241,7 +241,7 @@ def _check(
             *at,
             "values",
             "gpuCluster.deployCR",
-            what="makes the operator install a DRA driver of its own beside this program's",
+            what="makes the operator install a second DRA driver beside this program's",
             got="true",
             allowed="false",
             fix="remove it from values",
@@ -302,7 +302,7 @@ def check_operator_values(
                 *at,
                 "values",
                 key,
-                what="does not go with who installs the GPU driver",
+                what="does not match the component that installs the GPU driver",
                 got=shown(reported),
                 allowed=shown(requested),
                 fix="remove it from values; it follows from the pools' gpuDriver",
@@ -345,7 +345,7 @@ def _check_labels(at: tuple[str, ...], pools: Sequence[PoolPlan], findings: Find
 
 
 def _needed(pool: PoolPlan) -> dict[str, str]:
-    """Of the operator's DaemonSets those that a pool needs, each with what is missing without it."""
+    """Return the operator's DaemonSets that a pool needs, each with the missing feature without it."""
     needed: dict[str, str] = {}
     if not pool.machine.gpus:
         return needed
@@ -388,7 +388,7 @@ def check_partitioning(
             *at,
             "values",
             "migManager.env",
-            what=f"does not let the MIG manager reboot nodes, without which the GPUs of {resetting} never "
+            what=f"does not allow the MIG manager to reboot nodes, so that the GPUs of {resetting} never "
             "change their MIG mode in a virtual machine",
             got=shown(environment),
             fix='add {name: WITH_REBOOT, value: "true"}',

@@ -31,7 +31,7 @@ _PLACES = {PCI_BUS_ID: "string", "pcieBusID": "string", PCIE_ROOT: "string", NUM
 _PER_HOST = frozenset({"uuid", "parentUUID", "driverVersion", "cudaDriverVersion"})
 _CHANGING_GATES = ("PassthroughSupport", "FabricManagerPartitioning", "DRAListTypeAttributes")
 _UNKNOWN_DOMAINS = (
-    "whether the driver that the cluster brings publishes channels of ComputeDomains cannot be predicted; "
+    "whether the driver that the cluster includes publishes channels of ComputeDomains cannot be predicted; "
     f"{GIVE_SLICES}"
 )
 _OVERLAPPING = (
@@ -147,7 +147,7 @@ def _hosted(pool: PoolPlan, model: GpuModel, layout: tuple[tuple[str, int], ...]
         GpuOnHost(
             model=model,
             minor=minor,
-            uuid=f"GPU-{stable_uuid('stand-in', minor)}",
+            uuid=f"GPU-{stable_uuid('example', minor)}",
             pci_bus_id=slots[minor].pci_bus_id if slots else None,
             pcie_root=slots[minor].pcie_root if slots else None,
             numa_node=slots[minor].numa_node if slots else None,

@@ -135,7 +135,7 @@ def _switches(release: Release, final: ChartValues) -> list[Refusal]:
 
 
 def _partitioned(release: Release) -> list[Refusal]:
-    """Before 25.8.1 a whole GPU is published beside its partitions: issue 719 of the driver."""
+    """Reject versions before 25.8.1, which publish a whole GPU beside its partitions (driver issue 719)."""
     cut = [pool.name for pool in release.pools if pool.sharing.strategy == "mig"]
     if not cut or not release.version.announces_partitioned_gpus:
         return []
@@ -153,7 +153,7 @@ def _enums(final: ChartValues) -> list[Refusal]:
     return [
         Refusal(
             path=key,
-            what="is refused by the chart",
+            what="is rejected by the chart",
             got=str(value) or '""',
             allowed=", ".join(filter(None, allowed)),
         )
@@ -246,7 +246,7 @@ def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
         return [
             Refusal(
                 path="consumableShares",
-                what="is no option of the driver, which ends at its start, also without its feature gate",
+                what="is not an option of the driver, which exits at its start even without the gate",
                 got=str(shares),
                 allowed="disabled, memory, unlimited, or a whole number from 1 on",
             )

@@ -103,7 +103,7 @@ class Tpu(Driver):
                 known_drivers=known_drivers, unpredictable={} if found is False else {name: _NOT_KNOWN}
             )
         devices = tpu_devices(
-            node="stand-in",
+            node="example",
             generation=tpu.generation,
             accelerator=tpu.accelerator,
             chips=tpu.chips,

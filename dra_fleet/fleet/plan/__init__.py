@@ -1,4 +1,4 @@
-"""From settings and facts to a plan of plain values."""
+"""Plan of plain values from settings and facts."""
 
 from dra_fleet.fleet.plan.fleet import make_plan
 from dra_fleet.model.plan import FleetPlan

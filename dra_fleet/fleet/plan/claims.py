@@ -55,7 +55,7 @@ def claim_specs(settings: FleetSettings, findings: Findings) -> dict[str, ClaimS
 
 
 def clusters_using(settings: FleetSettings) -> Mapping[str, set[str]]:
-    """By claim the clusters of the workloads that use it; none where none does."""
+    """Return, for each claim, the clusters of the workloads that use it."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for workload in settings.workloads.values():
         found[workload.claim].add(workload.cluster)
@@ -78,7 +78,7 @@ def clusters_of(
         findings.error(
             "claims",
             name,
-            what="asks for classes that no single cluster of this stack has together",
+            what="requests classes that no single cluster of this stack has together",
             got=", ".join(sorted({requested for _, requested in claim.classes()})),
             fix="ask for classes of one cluster's drivers",
         )
@@ -195,7 +195,7 @@ def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], f
                 number,
                 "opaque",
                 "driver",
-                what="publishes nothing on any cluster of this stack, so that no one reads these parameters",
+                what="publishes nothing on any cluster of this stack, so no driver reads these parameters",
                 got=config.opaque.driver,
                 known=sorted(published),
                 fix="remove them",
@@ -203,7 +203,7 @@ def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], f
 
 
 def _publishers(settings: FleetSettings) -> frozenset[str]:
-    """Return the driver names in ResourceSlices; empty if a cluster has unnamed drivers of its own."""
+    """Return the driver names in ResourceSlices; empty if a cluster has unnamed drivers."""
     found: set[str] = set()
     for cluster in settings.clusters.values():
         if not cluster.drivers:

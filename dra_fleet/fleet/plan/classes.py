@@ -1,4 +1,4 @@
-"""DeviceClasses: from what the stack file asks for to specs, and which clusters get them."""
+"""DeviceClasses: from what the stack file requests to specs, and which clusters get them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def plan_classes(
     planned = [
         DeviceClassPlan(name=name, spec=spec)
         for name, spec in specs.items()
-        if is_wanted(settings.classes[name], has)
+        if is_installed(settings.classes[name], has)
     ]
     for item in planned:
         for problem in check_minor("DeviceClass", {"spec": item.spec.to_object()}, minor):
@@ -74,7 +74,7 @@ def plan_classes(
     return tuple(planned)
 
 
-def is_wanted(requested: ClassSettings, cluster: ClusterSettings) -> bool:
+def is_installed(requested: ClassSettings, cluster: ClusterSettings) -> bool:
     """Return True if a cluster gets a class: CEL may select any driver, and existing drivers are unknown."""
     return (
         isinstance(requested, CelClass)
@@ -106,13 +106,13 @@ def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
 
 
 def classes_there(settings: FleetSettings) -> dict[str, frozenset[str]]:
-    """By cluster the classes that it has."""
+    """Return the classes of each cluster."""
     return {name: classes_on(cluster, settings) for name, cluster in settings.clusters.items()}
 
 
 def classes_on(cluster: ClusterSettings, settings: FleetSettings) -> frozenset[str]:
     """Return the classes of a cluster: the stack's, its charts' and its cloud's."""
-    own = (name for name, requested in settings.classes.items() if is_wanted(requested, cluster))
+    own = (name for name, requested in settings.classes.items() if is_installed(requested, cluster))
     return chart_classes(cluster).union(own)
 
 
@@ -127,12 +127,12 @@ def _expressions(
         findings.unknown(
             *at,
             "driver",
-            what="is no DRA driver this program knows",
+            what="is not a known DRA driver",
             got=requested.driver,
             known=drivers.names(),
         )
         return None
-    if not any(is_wanted(requested, cluster) for cluster in settings.clusters.values()):
+    if not any(is_installed(requested, cluster) for cluster in settings.clusters.values()):
         findings.error(
             *at,
             "driver",

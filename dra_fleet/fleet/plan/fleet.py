@@ -244,7 +244,7 @@ def _warn_end_of_life(cluster: str, minor: str, findings: Findings) -> None:
         )
 
 
-# Whether a fleet's machines can cost more than its owner allows, at the most nodes that its pools may have.
+# The cost of a fleet's machines at the maximum of its pools, compared with its budget.
 #
 # Counted is what reviews count: list prices on demand, as the clouds' facts have them, of the machines that
 # the stack makes. Control planes, system pools, disks and traffic are not in it, nor are discounts.
@@ -304,7 +304,7 @@ def check_described(cluster: str, settings: ClusterSettings, findings: Findings)
             findings.error(
                 *at,
                 "publishes",
-                what=f"is what the driver {known.name} publishes under, which this program knows",
+                what=f"is the name under which the known driver {known.name} publishes",
                 got=driver.described.publishes,
                 fix=f"write {known.name} in its place",
             )
@@ -371,14 +371,14 @@ def _check_known(
     for key, value in item.attributes.items():
         name = key.removeprefix(own)
         if name not in types:
-            what = f"is no attribute that driver {driver.name} publishes"
+            what = f"is not an attribute that driver {driver.name} publishes"
             findings.unknown(*at, "attributes", what=what, got=name, known=sorted(types))
         elif type_of(value) != types[name]:
             what = f"is published as {types[name]}"
             findings.error(*at, "attributes", key, what=what, got=type_of(value))
     capacities = {one.name for one in facts.capacities}
     for name in sorted({key.removeprefix(own) for key in item.capacity} - capacities):
-        what = f"is no capacity that driver {driver.name} publishes"
+        what = f"is not a capacity that driver {driver.name} publishes"
         findings.unknown(*at, "capacity", what=what, got=name, known=sorted(capacities))
 
 
@@ -453,7 +453,7 @@ def _plan_release(
         findings.unknown(
             *at,
             "version",
-            what=f"is no version of the {name} driver's chart",
+            what=f"is not a version of the {name} driver's chart",
             got=settings.version,
             known=known,
         )
@@ -504,7 +504,7 @@ def _report_unknown(at: tuple[str, ...], name: str, findings: Findings) -> None:
         return
     findings.unknown(
         *at,
-        what="is no DRA driver this program knows",
+        what="is not a known DRA driver",
         got=name,
         known=drivers.names(),
         fix="describe it: described: {publishes: NAME, chart: CHART}",

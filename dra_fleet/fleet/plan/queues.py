@@ -32,7 +32,7 @@ def check_queues(settings: FleetSettings, findings: Findings) -> None:
         findings.unknown(
             "queues",
             "version",
-            what="is no version of Kueue's chart that this program knows",
+            what="is not a known version of Kueue's chart",
             got=queues.version,
             known=list(kueue.versions()),
         )
@@ -126,7 +126,7 @@ def _classes_on(cluster: str, settings: FleetSettings) -> frozenset[str]:
     return frozenset() if has is None else classes_on(has, settings)
 
 
-# What Kueue would refuse or leave waiting for ever, said before anything is made.
+# Workloads that Kueue would reject or never start, reported before anything is created.
 #
 # Source: https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/dra/claims.go (which requests it counts),
 # https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/webhooks/clusterqueue_webhook.go and
@@ -176,7 +176,7 @@ def check_queue(
         findings.unknown(
             *at,
             "cluster",
-            what="is no cluster of this stack",
+            what="is not a cluster of this stack",
             got=queue.cluster,
             known=list(settings.clusters),
         )
@@ -206,26 +206,28 @@ def check_queue(
         findings.unknown(
             *at,
             "borrowingLimit",
-            what="limits what the queue has no quota of",
+            what="limits a class for which the queue has no quota",
             got=mapping,
             known=list(queue.nominal_quota),
             fix=f"add {mapping}: 0 to nominalQuota",
         )
     if queue.cohort is None and (queue.borrowing_limit or queue.reclaim_within_cohort != "Never"):
         key = "borrowingLimit" if queue.borrowing_limit else "reclaimWithinCohort"
-        findings.error(*at, key, what="needs a cohort: no one lends to this queue", fix="name a cohort")
+        findings.error(
+            *at, key, what="requires a cohort: no other queue lends to this queue", fix="name a cohort"
+        )
 
 
 def check_workload(
     name: str, settings: FleetSettings, domains: Sequence[ComputeDomainPlan], findings: Findings
 ) -> Mapping[str, int] | None:
-    """By class the devices that a pod of a queued workload asks for; None where something was refused."""
+    """Return, by class, the devices that a pod of a queued workload requests; None if one was rejected."""
     workload, at = settings.workloads[name], settings.place(name)
     known: Mapping[str, ClusterQueueSettings] = settings.queues.cluster_queues if settings.queues else {}
     queue = known.get(workload.queue or "")
     if settings.queues is None or queue is None:
         findings.unknown(
-            *at, "queue", what="is no queue of this stack", got=workload.queue or "", known=list(known)
+            *at, "queue", what="is not a queue of this stack", got=workload.queue or "", known=list(known)
         )
         return None
     if queue.cluster != workload.cluster:
@@ -271,7 +273,7 @@ def _uncounted_request(request: RequestSettings) -> str:
         return "it has firstAvailable"
     if request.admin_access:
         return "it has adminAccess"
-    return "it asks for all devices of a node" if request.allocation_mode == "All" else ""
+    return "it requests all devices of a node" if request.allocation_mode == "All" else ""
 
 
 def _has_quota(
@@ -287,7 +289,7 @@ def _has_quota(
         findings.error(
             *at,
             "claim",
-            what="asks for a class that no mapping counts, so that Kueue never starts the workload",
+            what="requests a class that no mapping counts, so that Kueue never starts the workload",
             got=", ".join(unmapped),
             allowed=", ".join(sorted(named)),
             fix="add the class to a mapping of queues.deviceClassMappings",
@@ -326,7 +328,7 @@ def _has_quota(
 
 
 def counted_as(queues: QueuesSettings) -> Mapping[str, str]:
-    """By class the name that quotas count its devices by; of two the first."""
+    """Return, by class, the name by which quotas count its devices; the first of two."""
     found: dict[str, str] = {}
     for mapping, classes in queues.device_class_mappings.items():
         for device_class in classes:

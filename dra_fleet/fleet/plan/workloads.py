@@ -35,7 +35,7 @@ def check_references(
             findings.unknown(
                 *at,
                 "cluster",
-                what="is no cluster of this stack",
+                what="is not a cluster of this stack",
                 got=workload.cluster,
                 known=list(settings.clusters),
             )
@@ -50,7 +50,7 @@ def check_references(
             findings.unknown(
                 *at,
                 "claim",
-                what="is no claim of this stack",
+                what="is not a claim of this stack",
                 got=workload.claim,
                 known=list(settings.claims),
             )
@@ -71,7 +71,7 @@ def _check_meeting(
         findings.error(
             *at,
             "cluster",
-            what=f"lacks the driver behind {', '.join(reported)}, which claim {workload.claim} asks for",
+            what=f"lacks the driver behind {', '.join(reported)}, which claim {workload.claim} requests",
             got=workload.cluster,
             fix="run the workload on a cluster with that driver, or install it there",
         )

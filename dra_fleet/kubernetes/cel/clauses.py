@@ -96,7 +96,7 @@ def _ternary(text: str, question: int, places: list[tuple[int, str]]) -> list[st
 
 
 def _unwrapped(expression: str) -> str:
-    """Without surrounding blanks and without parentheses around the whole."""
+    """Strip blanks and the parentheses around the whole."""
     text = expression.strip()
     while text.startswith("(") and _closing(text) == len(text) - 1:
         text = text[1:-1].strip()

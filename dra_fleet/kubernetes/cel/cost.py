@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # The worst-case cost of one call, and how long its result can be.
 #
 # Sources: ``functionCost`` of https://github.com/google/cel-go/blob/v0.29.2/checker/cost.go, the estimators
-# of its ext package, and https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/library/cost.go,
-# which is asked first.
+# of its ext package, and https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/library/cost.go
+# (asked first).
 
 _NOTHING, _ONE = fixed(0), fixed(1)
 

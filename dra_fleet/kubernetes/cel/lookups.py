@@ -34,7 +34,7 @@ class Lookup(NamedTuple):
 
 
 def lookups(checked: CheckedTree) -> frozenset[Lookup]:
-    """Everything the expression may read."""
+    """Return all lookups of an expression."""
     return frozenset(_read(*place) for place in checked.identifiers if place[0].ident.name in _DOMAIN_MAPS)
 
 

@@ -86,7 +86,7 @@ def quantity(text: str) -> Message:
     """Read a quantity.
 
     Raises:
-        ValueError: The text is no quantity.
+        ValueError: The text is not a quantity.
     """
     return make("Quantity", str(Quantity.parse(text).amount), not_integer=_is_decimal(text))
 
@@ -113,6 +113,6 @@ def version(text: str) -> Message:
     """Read a semantic version (https://semver.org, no leading v).
 
     Raises:
-        ValueError: The text is no semantic version.
+        ValueError: The text is not a semantic version.
     """
     return make("Semver", semver.parse(text).canonical)

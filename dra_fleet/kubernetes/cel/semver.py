@@ -45,14 +45,16 @@ def parse(text: str) -> Semver:
     """Read a semantic version.
 
     Raises:
-        ValueError: The text is no semantic version.
+        ValueError: The text is not a semantic version.
     """
     match = _TEXT.fullmatch(text)
     if match is None or not text.isascii():
-        raise ValueError(f"{text!r} is no semantic version; allowed: major.minor.patch, without a leading v")
+        raise ValueError(
+            f"{text!r} is not a semantic version; allowed: major.minor.patch, without a leading v"
+        )
     numbers = (int(match[1]), int(match[2]), int(match[3]))
     if max(numbers) > _LARGEST:
-        raise ValueError(f"{text!r} is no semantic version: value out of range")
+        raise ValueError(f"{text!r} is not a semantic version: value out of range")
     return Semver(numbers, tuple(match[4].split(".")) if match[4] else ())
 
 

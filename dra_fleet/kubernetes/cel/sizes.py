@@ -186,7 +186,7 @@ def _distinct(tree: Sizes, node: Node, overload: str) -> Result | None:
 
 
 def _sort(tree: Sizes, node: Node, overload: str) -> Result | None:
-    """Of a list by itself, or by a list of keys."""
+    """Return the size of a list sorted by itself or by a list of keys."""
     size = tree.size(node.call.args[0] if node.call.args else node.call.target)
     is_text = overload.startswith(_TEXT_LISTS)
     return _new_list(2 + _TRAVERSAL if is_text else 2, size.times(size))

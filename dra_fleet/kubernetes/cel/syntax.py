@@ -96,7 +96,7 @@ class CheckedTree:
         tree: The whole tree.
         types: The type of each node by its id.
         overloads: The overloads that a call may mean by its id.
-        nodes: What is no constant and no identifier, parents first: the function of a call or the kind of
+        nodes: What is not a constant and no identifier, parents first: the function of a call or the kind of
             any other, and the node.
         identifiers: Each with the node above it and the one above that, if there are any.
         ids: Ids that no node of the tree has.

@@ -33,7 +33,7 @@ def _canonical(value: object, info: ValidationInfo) -> object:
     try:
         canonical = str(Quantity.parse(value))
     except ValueError:
-        raise refuse("is no Kubernetes quantity", allowed=ALLOWED, fix=fix, decoding=True) from None
+        raise refuse("is not a Kubernetes quantity", allowed=ALLOWED, fix=fix, decoding=True) from None
     if not as_server(info) and not any(character.isdigit() for character in value):
         raise refuse("is a quantity without a number, which the API server reads as 0", fix=fix)
     return canonical

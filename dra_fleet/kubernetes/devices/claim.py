@@ -67,7 +67,9 @@ def _known_references(references: tuple[str, ...], known: tuple[str, ...], at: s
     for reference in references:
         if reference not in known:
             raise refuse(
-                f"refers to {reference!r}, which is no request of this claim", allowed=", ".join(known), at=at
+                f"refers to {reference!r}, which is not a request of this claim",
+                allowed=", ".join(known),
+                at=at,
             )
 
 
@@ -120,7 +122,7 @@ class DeviceRequirements(DeviceModel):
     derived_attributes: Annotated[tuple[DerivedAttribute, ...], Field(max_length=MAX_DEVICES)] = ()
 
     def omitted(self) -> frozenset[str]:
-        """Without a count where there is none."""
+        """Omit an empty count."""
         return frozenset({"count"}) if self.allocation_mode == "All" else frozenset()
 
     @field_validator("allocation_mode")

@@ -38,7 +38,7 @@ class Quantity:
         """Read a quantity.
 
         Raises:
-            ValueError: The text is no quantity.
+            ValueError: The text is not a quantity.
         """
         return cls(*_parsed(text))
 
@@ -70,7 +70,7 @@ class Quantity:
 def _parsed(text: str) -> tuple[Fraction, Format]:
     match = _TEXT.fullmatch(text)
     if match is None or not text:
-        msg = f"{text!r} is no quantity; allowed: {ALLOWED}"
+        msg = f"{text!r} is not a quantity; allowed: {ALLOWED}"
         raise ValueError(msg)
     sign, number, suffix = match[1], match[2], match[3] or ""
     scale, form = _scale(suffix)

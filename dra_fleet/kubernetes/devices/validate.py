@@ -142,7 +142,7 @@ def _slices() -> type[_Object]:
 def validate_object(
     kind: str, value: Mapping[str, Any], minor: str, cel: CelCheck | None = None
 ) -> list[Problem]:
-    """Everything that is wrong with an object on a cluster of that minor.
+    """Return all errors of an object on a cluster of that minor.
 
     Args:
         kind: DeviceClass, ResourceClaim, ResourceClaimTemplate or ResourceSlice.
@@ -157,7 +157,7 @@ def validate_object(
     clean = without_nulls(value)
     stored, dropped = drop_disabled(kind, clean, minor)
     on_server = _problems(kind, stored)
-    # The server reads the whole object before it drops fields: what cannot be read is refused anywhere.
+    # The server reads the whole object before it drops fields: what cannot be read is rejected anywhere.
     unreadable = _problems(kind, clean, only_unreadable=True) if dropped else []
     refused = list(dict.fromkeys([*on_server, *unreadable]))
     reported = {(problem.path, problem.what) for problem in refused}

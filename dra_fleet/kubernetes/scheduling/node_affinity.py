@@ -26,9 +26,9 @@ class MissingLabel(Enum):
     UNKNOWN = "unknown"
 
 
-Held = str | MissingLabel
+LabelValue = str | MissingLabel
 """A node's value of a key: a text, none, or unknown."""
-Labels = Callable[[str], Held]
+Labels = Callable[[str], LabelValue]
 """A node's labels, asked for by key."""
 
 _NODE_NAME: Final = "metadata.name"
@@ -66,7 +66,7 @@ class Requirement:
         values = tuple(text(value) for value in sequence(fields.get("values")))
         return cls(key=text(fields.get("key")), operator=text(fields.get("operator")), values=values)
 
-    def holds(self, label: Held) -> Answer:
+    def holds(self, label: LabelValue) -> Answer:
         """Return whether a node with this value meets the requirement."""
         if not self._is_valid:
             return "no"
@@ -133,7 +133,7 @@ class Term:
             fields=tuple(Requirement.of(one) for one in sequence(term.get("matchFields"))),
         )
 
-    def matches(self, labels: Labels, name: Held) -> Answer:
+    def matches(self, labels: Labels, name: LabelValue) -> Answer:
         """Return whether a node with these labels and this name matches."""
         if not self.labels and not self.fields:
             return "no"
@@ -146,7 +146,7 @@ class Term:
         return _all((on_labels, on_fields))
 
 
-def selects(node_selector: object, labels: Labels, name: Held) -> Answer:
+def selects(node_selector: object, labels: Labels, name: LabelValue) -> Answer:
     """Return whether a NodeSelector of core/v1 matches a node; without terms it matches none."""
     terms = sequence(mapping(node_selector).get("nodeSelectorTerms"))
     return _any(Term.of(term).matches(labels, name) for term in terms)
@@ -182,11 +182,11 @@ class RequiredNodeAffinity:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Every label key that it asks for."""
+        """Every label key that it requests."""
         asked = (*self.selector, *(one for term in self.terms or () for one in term.labels))
         return frozenset(one.key for one in asked)
 
-    def matches(self, labels: Labels, name: Held = MissingLabel.UNKNOWN) -> Answer:
+    def matches(self, labels: Labels, name: LabelValue = MissingLabel.UNKNOWN) -> Answer:
         """Return whether a node with these labels and this name matches."""
         on_selector = _all(one.holds(labels(one.key)) for one in self.selector)
         if self.terms is None:

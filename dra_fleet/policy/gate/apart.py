@@ -51,7 +51,7 @@ def load(asked: AskedPolicies, project: AskedPolicies | None = None) -> own.Poli
 
     Args:
         asked: what the pipeline names.
-        project: what the project names, if the pipeline asks for it; the pipeline's own come first.
+        project: what the project names, if the pipeline requests it; the pipeline's own come first.
 
     Raises:
         GateError: The rules cannot be loaded, or their process gives no answer.
@@ -248,7 +248,7 @@ def _not_here(*_: object) -> NoReturn:
 
 
 def answer() -> NoReturn:
-    """Answer the question on stdin, and end this process. What rules print goes to stderr."""
+    """Answer the question on stdin, and end this process. Rules print to stderr."""
     faulthandler.cancel_dump_traceback_later()  # the gate has the limit, and names what hangs
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as said:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -52,7 +52,7 @@ def with_own(
     """Merge a user's policy config into a preset; rules exempt by name are advisory.
 
     Raises:
-        GateError: The user's file cannot be read, is no policy config or names a rule that does not exist.
+        GateError: The user's file cannot be read, is not a policy config or names a rule that does not exist.
     """
     merged = config(preset, rules)
     own = _read(path) if path is not None else {}
@@ -60,7 +60,7 @@ def with_own(
         own = {**dict.fromkeys(merged, own[ALL]), **{name: own[name] for name in own if name != ALL}}
     for name, given in own.items():
         if name not in merged:
-            raise GateError(f"{path}: {name!r} is no rule; allowed: {', '.join(merged)}")
+            raise GateError(f"{path}: {name!r} is not a rule; allowed: {', '.join(merged)}")
         if isinstance(given, str):
             merged[name] = {**merged[name], "enforcementLevel": given}
         elif isinstance(given, dict):

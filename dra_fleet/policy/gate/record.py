@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CHECKED_OPERATIONS: Final = frozenset(
     {"create", "update", "same", "replace", "create-replacement", "import", "import-replacement"}
 )
-"""Steps on resources that a program asks for; reads and deletes are not checked."""
+"""Steps on resources that a program requests; reads and deletes are not checked."""
 _OTHER_OPERATIONS: Final = frozenset(
     {"delete", "delete-replaced", "discard", "discard-replaced", "read", "read-replacement", "refresh"}
     | {"remove-pending-replace"}
@@ -48,16 +48,16 @@ class Record:
     """Record of the policy results in one run of the engine.
 
     Attributes:
-        resources: the resources that the program asks for, by URN, as their steps say.
+        resources: the resources that the program requests, by URN, as their steps say.
         outputs: their outputs, by URN, as far as they are known.
         finished: whether the engine's summary is there.
         result: the engine's word in it, `succeeded` or `failed`.
         untold: steps that the summary counts and no event reports.
         odd: what no preview of a whole program says.
         without_engine: the rules ran on these events alone, not within the engine.
-        left_out: URNs of resources that a step says are the same, although no state holds them.
+        unlisted: URNs of resources that a step says are the same, although no state holds them.
         changed_files: files of the pack that are not as they were before the run.
-        not_judged: by rule what it found, although the events report too little for it to be sure.
+        uncertain: by rule what it found, although the events report too little for it to be sure.
     """
 
     stack: str = ""
@@ -148,7 +148,7 @@ class Record:
         """Return whether a state can contain a resource that its step reports as the same.
 
         Of a new resource that a targeted preview omits the engine says so too, with a copy of what the
-        program asks for in the place of its state: without an id, or below what is itself still to be made.
+        program requests in the place of its state: without an id, or below what is itself still to be made.
         """
         old: Mapping[str, Any] | None = metadata.get("old")
         if old is None or (old.get("custom") and not old.get("id")):

@@ -71,7 +71,7 @@ def preview(
             'eval "$(dra-fleet rehearse env)"'
         )
     if not directory.is_dir():
-        raise GateError(f"{directory} is no directory; fix: give the folder of the project with --cwd")
+        raise GateError(f"{directory} is not a directory; fix: give the folder of the project with --cwd")
     with tempfile.TemporaryDirectory(prefix="dra-fleet-gate-") as folder:
         file = Path(folder) / "policy-config.json"
         file.write_text(json.dumps(config), encoding="utf-8")

@@ -81,7 +81,7 @@ class GateVerdict:
     Attributes:
         findings: violations, gravest first.
         problems: why the absence of findings proves nothing; any of them fails the gate.
-        let_off: rules that would have been mandatory and were exempt by name.
+        exempted: rules that would have been mandatory and were exempt by name.
         remediated: corrections that the pack made to resources.
         resources: how many resources were checked.
         ran: the rules that checked.
@@ -302,7 +302,7 @@ def incomplete(
     yield from _untold(record)
     if record.finished and not record.is_of_a_program:
         yield (
-            "no event reports the stack itself, which every program asks for: these are not the events of a "
+            "no event reports the stack itself, which every program requests: these are not the events of a "
             "preview of the program, but of a destroy or a refresh, or lines are missing; "
             "fix: give all events of `pulumi preview`, as they were printed"
         )
@@ -399,7 +399,7 @@ def against_baseline(verdict: GateVerdict, path: Path) -> GateVerdict:
     """Mark the findings that a baseline lists as known, and report the listed ones that were not found.
 
     Raises:
-        GateError: the file cannot be read, is no baseline, or is another stack's.
+        GateError: the file cannot be read, is not a baseline, or is another stack's.
     """
     listed = _read(path, verdict.stack)
     findings = [replace(found, known=found.stops and _key(found) in listed) for found in verdict.findings]
@@ -423,7 +423,7 @@ def _read(path: Path, stack: str) -> list[tuple[str, str, str]]:
     saved: Mapping[str, Any] = cast("Mapping[str, Any]", content) if isinstance(content, dict) else {}
     findings: object = saved.get("findings")
     if not isinstance(findings, list) or not all(map(_is_finding, cast("list[object]", findings))):
-        raise GateError(f"{path}: is no baseline; {_WRITE}")
+        raise GateError(f"{path}: is not a baseline; {_WRITE}")
     if saved.get("stack") != stack:
         raise GateError(
             f"{path}: is the baseline of the stack {saved.get('stack')}, and this is {stack}; {_WRITE}"

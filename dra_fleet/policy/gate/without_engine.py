@@ -73,7 +73,7 @@ def check_record(
 
 
 def resources_of(record: Record) -> list[Resource]:
-    """Return the resources that a program asks for, as rules read them."""
+    """Return the resources that a program requests, as rules read them."""
     return [_resource(record, urn) for urn in record.resources]
 
 

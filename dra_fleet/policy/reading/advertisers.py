@@ -62,7 +62,7 @@ class Advertiser:
 
 
 def advertisers(stack: Stack) -> list[Advertiser]:
-    """Those that a program installs, in order."""
+    """Return the advertisers that a program installs, in order."""
     found: list[Advertiser] = []
     for resource in stack.resources:
         for installed in releases(resource):

@@ -164,7 +164,7 @@ def _opened(place: Path, changed: int) -> ChartFiles:
 
 
 def unpacked(data: bytes) -> ChartFiles:
-    """Return the chart of an archive as `helm package` writes it; none if it is no archive of a chart."""
+    """Return the chart of an archive as `helm package` writes it; none if it is not an archive of a chart."""
     files: dict[str, bytes] = {}
     size = 0
     try:

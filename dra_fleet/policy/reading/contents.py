@@ -1,7 +1,7 @@
 """Objects that a resource contains: a chart's templates at hand, and manifests among values and properties.
 
-Rules evaluate them as resources of their own, with the identity of the resource that contains them. What is
-unknown in them is no finding: no one can accept it by name.
+Rules evaluate them as separate resources, with the identity of the resource that contains them. What is
+unknown in them is not a finding: no one can accept it by name.
 """
 
 from __future__ import annotations

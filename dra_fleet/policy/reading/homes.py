@@ -1,7 +1,7 @@
 """Cluster of each resource, as far as the program alone shows it.
 
-A pool names its cluster by depending on it. An object of Kubernetes belongs to its provider's cluster, from
-which the provider's kubeconfig comes; its own dependencies never decide. If the program does not declare that
+A pool names its cluster by depending on it. A Kubernetes object belongs to the cluster that its provider's
+kubeconfig is from; its own dependencies never decide. If the program does not declare that
 cluster, the server of the kubeconfig identifies it. Two resources share a cluster unless proved apart.
 """
 

@@ -45,7 +45,7 @@ class Nodes:
             if plugin.publishes(self._stack, pool) and self.chosen(plugin, pool)
         ]
 
-    def give_out(self, drivers: Sequence[Advertiser], pool: NodePool) -> bool:
+    def advertise(self, drivers: Sequence[Advertiser], pool: NodePool) -> bool:
         """Return whether one of the drivers may run on a pool and advertise its GPUs."""
         near = any(self.homes.together(pool.resource, driver.resource) for driver in drivers)
         return near and any(self.has_gpus(pool, each) and self.chosen(each, pool) for each in drivers)

@@ -52,7 +52,7 @@ def asked(stack: Stack, pool: NodePool) -> list[Value]:
 def divides(stack: Stack) -> bool:
     """Return whether any resource of the program divides devices.
 
-    A pool or a node asks for partitions, a driver or its operator makes them, or a claim configures one.
+    A pool or a node requests partitions, a driver or its operator makes them, or a claim configures one.
     """
     by_pool = (asked(stack, pool) for resource in stack.of(POOL_TYPES) for pool in pools(resource))
     return (

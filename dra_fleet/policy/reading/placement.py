@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.core.declared.values import Value
-    from dra_fleet.kubernetes.scheduling.node_affinity import Held, Labels
+    from dra_fleet.kubernetes.scheduling.node_affinity import Labels, LabelValue
 
 _REQUIRED: Final = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 _OF_KUBERNETES: Final = re.compile(r"(^|[./])(kubernetes\.io|k8s\.io)(/|$)")
@@ -70,7 +70,7 @@ def _demand(demand: Value) -> Requirement:
     )
 
 
-def _label_value(pool: NodePool, key: str, *, discovered: bool) -> Held:
+def _label_value(pool: NodePool, key: str, *, discovered: bool) -> LabelValue:
     label = pool.label(key)
     if not key or label.unknown:
         return MissingLabel.UNKNOWN

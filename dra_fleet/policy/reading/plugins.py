@@ -78,7 +78,7 @@ def driver_plugin(installed: ChartRelease) -> DriverPlugin | None:
 
 
 def driver_plugins(stack: Stack) -> list[DriverPlugin]:
-    """Those that a program installs, in order."""
+    """Return the driver plugins that a program installs, in order."""
     installed = [each for resource in stack.of(RELEASE_TYPES) for each in releases(resource)]
     found = [driver_plugin(each) for each in installed]
     return [plugin for plugin in found if plugin is not None]

@@ -55,7 +55,7 @@ class KubernetesVersion:
         """
         version = cls.read(text)
         if version is None:
-            raise ValueError(f"{text!r} is no Kubernetes version")
+            raise ValueError(f"{text!r} is not a Kubernetes version")
         return version
 
 
@@ -63,7 +63,7 @@ _NUMBER: Final = r"0|[1-9]\d{0,2}"
 _VERSION: Final = re.compile(
     rf"v?(?P<major>{_NUMBER})\.(?P<minor>{_NUMBER})(\.(?P<patch>{_NUMBER}))?([-+][0-9A-Za-z.+-]+)?", re.ASCII
 )
-"""Of numbers as Kubernetes writes them: 1.036 is none."""
+"""Versions with numbers as Kubernetes writes them: 1.036 is none."""
 
 
 OWN_CLUSTERS: Final = re.compile(r"dra-fleet:clouds:\w+")

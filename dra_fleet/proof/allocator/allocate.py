@@ -77,7 +77,7 @@ def allocate_alike(
         in_use: what earlier pods hold.
         minor: the Kubernetes minor.
         alike: which devices are as good as each other, and which drivers publish theirs in any order; all
-            that may then come out is reported, but for one that only asks for the first. None for nothing.
+            that may then come out is reported, but for one that only requests the first. None for nothing.
         steps: of the search, after which it is given up.
 
     Raises:
@@ -97,10 +97,10 @@ def outcomes(
     minor: str,
     most_steps: int = MOST_STEPS,
 ) -> list[Outcome]:
-    """Everything that may come out: one outcome for each order in which the minor may try the pools.
+    """Return one outcome for each order in which the Kubernetes version may try the pools.
 
-    The arguments are those of ``allocate``, whose outcome comes first, alone where the order is fixed. A
-    search of more than ``most_steps`` steps is given up.
+    The arguments are the same as for ``allocate``, whose outcome is first. If the order is fixed, it is the
+    only one. A search of more than ``most_steps`` steps is given up.
 
     Raises:
         ValueError: As ``allocate``.

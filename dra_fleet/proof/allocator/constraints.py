@@ -102,7 +102,7 @@ class MatchAttribute(Constraint):
 
 
 class DistinctAttribute(Constraint):
-    """No two devices have the same value."""
+    """Constraint that all devices have different values."""
 
     def __init__(self, requests: list[str], attribute: str) -> None:
         super().__init__(requests, attribute)
@@ -161,7 +161,7 @@ class DistinctValues(Constraint):
 
 
 class DistinctPerRequest(Constraint):
-    """No two devices have the same value, as far as remembered: the last value of each request."""
+    """Constraint that devices differ in the last value that is remembered for each request."""
 
     def __init__(self, requests: list[str], attribute: str) -> None:
         super().__init__(requests, attribute)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.allocator.pools import Counters, DevicePool
 
 
-# What the allocator of each minor can do by default, and where its code decides differently.
+# Default features of the allocator of each minor, and differences of its code.
 #
 # Tests compare each version with its own library: 0.34.13, 0.35.10, 0.36.3 and 0.37.2 of
 # https://github.com/kubernetes/dynamic-resource-allocation. Source of the gates:

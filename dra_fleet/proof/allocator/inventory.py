@@ -20,7 +20,7 @@ Object = Mapping[str, Any]
 
 
 Amount = int | Fraction
-"""Of a capacity or a counter, exact. Nearly all are whole, and integers are far faster."""
+"""Exact amount of a capacity or counter. Nearly all are integers, which are far faster."""
 
 
 class DeviceId(NamedTuple):

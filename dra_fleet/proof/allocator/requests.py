@@ -42,11 +42,11 @@ class Request:
         full: The same, followed by the alternative's name where there is one.
         own: The name of the request or alternative itself.
         selectors: The class's selectors, then its own.
-        takes_all: Whether it asks for all matching devices.
-        count: How many devices it asks for by number.
+        takes_all: Whether it requests all matching devices.
+        count: How many devices it requests by number.
         admin_access: Whether it may use devices that are in use.
         tolerations: Taints it bears.
-        capacity: Parts of devices it asks for, by published name.
+        capacity: Parts of devices it requests, by published name.
     """
 
     slot: Slot

@@ -27,7 +27,7 @@ _REQUEST = "device"
 
 @dataclass(kw_only=True)
 class Missed:
-    """Of a class why devices are not of it, on all pools that were looked at."""
+    """Reasons why devices do not match a class, on all checked pools."""
 
     ask: Ask
     pools: list[str] = field(default_factory=list[str])

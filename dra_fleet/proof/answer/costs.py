@@ -1,7 +1,7 @@
 """Requested, allocated and stranded memory and multiprocessors of a copy.
 
 Asked is what the selectors demand at least, or the part of a shared device that a claim names; a claim that
-demands no amount of something asks for none of it. Got of a shared device is the part that is allocated.
+demands no amount of something requests none of it. Got of a shared device is the part that is allocated.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def cost(
     """Return the cost of one copy on a node.
 
     Args:
-        claim: What it asks for.
+        claim: What it requests.
         shape: The node.
         chosen: The devices that it gets: (request or request/alternative, driver, device).
         left: The matching devices that are free once the node is full of copies.

@@ -85,7 +85,7 @@ def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:
                 return why_unmatched(ask.what, one.misses, len(shape.devices), where)[0]
     except Undecidable as problem:
         return str(problem)
-    return "no node that its autoscaler imagines has all it asks for together"
+    return "no node that its autoscaler imagines has all it requests together"
 
 
 def check_together(

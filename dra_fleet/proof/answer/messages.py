@@ -67,7 +67,7 @@ class ProofFindings:
         self.failures.append(ProofFailure(text=f"{error}{steps}", about=about, classes=classes))
 
     def without(self, class_name: str) -> str:
-        """Take away what is refused for want of a class; in words whose it was, empty where there is none."""
+        """Remove the failures that a class caused, and return their users as text, which may be empty."""
         caused = [failure for failure in self.failures if class_name in failure.classes]
         self.failures = [failure for failure in self.failures if failure not in caused]
         kinds: dict[str, list[str]] = {}
@@ -90,7 +90,7 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
         for index, selector in enumerate(item.spec.selectors):
             problem = compile_problem(selector.cel.expression, minor)
             if problem:
-                what = f"selector {index} is refused by the API server of Kubernetes {minor}: {problem}"
+                what = f"selector {index} is rejected by the API server of Kubernetes {minor}: {problem}"
                 findings.refuse("classes", item.name, what=what, fix="correct the CEL expression")
     for name, ask in asks.items():
         for one in ask.asks:
@@ -100,7 +100,7 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
                     continue
                 broken.add(name)
                 if selector.place.startswith("claim "):
-                    what = f"{one.what} is refused by the API server of Kubernetes {minor}: {problem}"
+                    what = f"{one.what} is rejected by the API server of Kubernetes {minor}: {problem}"
                     findings.refuse("claims", name, what=what, fix="correct the CEL expression")
     return broken
 
@@ -112,7 +112,7 @@ def report(
     classes: frozenset[str],
     findings: ProofFindings,
 ) -> None:
-    """Say what a workload's verdict comes to.
+    """Report a workload's verdict.
 
     Args:
         proof: The verdict.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_POOLS = 12
 """Pools of which a reason is reported; each of hundreds has the like."""
-_CORRECT = "correct the clause, or choose a machine or layout whose devices have what it asks for"
+_CORRECT = "correct the clause, or choose a machine or layout whose devices have what it requests"
 
 
 class _Ordered(NamedTuple):

@@ -232,12 +232,12 @@ def _count(request: Mapping[str, Any]) -> int:
 
 
 def skipped(publisher: str, request: str) -> str:
-    """In words that a driver does not look at configuration for a request that has alternatives."""
+    """Return the message about the configuration of a request with alternatives."""
     return f"driver {publisher} ignores the configuration of a request with alternatives: {request}"
 
 
 def mismatch(kind: str, class_name: str, types: tuple[tuple[str, ...], tuple[str, ...]]) -> str:
-    """In words that parameters are for other devices than a class holds."""
+    """Return the message about parameters for devices of other types than the class has."""
     fitting, there = (", ".join(names) for names in types)
     return (
         f"{kind} is for devices of type {fitting}, and class {class_name} has those of type {there}; the "

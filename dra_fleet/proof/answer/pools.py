@@ -41,9 +41,9 @@ class _KindFit(NamedTuple):
 
 _Filling = tuple[int | None, "CopyCost | None", str]
 _known: WeakKeyDictionary[Placements, dict[tuple[object, ...], _Filling]] = WeakKeyDictionary()
-"""By cluster: equal claims fill nodes with the same devices and resources equally."""
+"""Cache by cluster: equal claims fill nodes with the same devices and resources equally."""
 _reasons: WeakKeyDictionary[ClaimAsk, dict[tuple[NodeDevice, ...], tuple[str, str]]] = WeakKeyDictionary()
-"""By claim: nodes with the same devices lack the same."""
+"""Cache by claim: nodes with the same devices lack the same."""
 
 
 def pool_fits(question: Question, pod_set: int) -> tuple[PoolFit, ...]:
@@ -136,8 +136,8 @@ def _filled(question: Question, pod_set: int, group: NodeGroup, found: Suitabili
     fewest = item.claim.fewest
     most = len(found.maybe) // fewest if fewest and shape.is_simple else MOST_ON_NODE
     is_tight = not shape.sure_resources.holds(NOTHING.plus(item.resources, most))
-    room = (item.resources, shape.sure_resources) if is_tight else None
-    key = (item.claim.likeness, shape.devices, room)
+    resources = (item.resources, shape.sure_resources) if is_tight else None
+    key = (item.claim.likeness, shape.devices, resources)
     if key not in known:
         known[key] = _fill(question, item, shape, found, is_tight=is_tight)
     return known[key]
@@ -166,10 +166,10 @@ def _fill(
             if following == node:
                 count = MOST_ON_NODE
             node = following
-        room = (count, count) if anyhow is None else anyhow.copies_on_node(0, 0, MOST_ON_NODE)
+        fitting = (count, count) if anyhow is None else anyhow.copies_on_node(0, 0, MOST_ON_NODE)
     except Undecidable as problem:
         return None, None, str(problem)
-    if room is None:
+    if fitting is None:
         return None, None, "in which order its devices are published decides how many copies a node takes"
     if not count:
         return 0, None, ""
@@ -177,7 +177,7 @@ def _fill(
     used = {(device.driver, device.device) for device in in_use.devices}
     unusable = blocked(shape.devices, shape.counters, used)
     left = found.certain - used - unusable
-    return room[0], cost(item.claim, shape, chosen, left, (of_one, in_use.shares)), ""
+    return fitting[0], cost(item.claim, shape, chosen, left, (of_one, in_use.shares)), ""
 
 
 def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeGroup) -> tuple[str, str]:

@@ -25,7 +25,7 @@ class PoolFit:
         at_max: Copies on its most nodes; None if unknown.
         reason: Why there are none, or what is unknown; empty otherwise.
         fix: What to do about it.
-        cost: What one copy asks for, gets and strands; None where it gets nothing.
+        cost: What one copy requests, gets and strands; None where it gets nothing.
     """
 
     pool: str
@@ -69,7 +69,7 @@ class ClassProof:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimProof:
-    """A claim by itself: whether some node gives it what it asks for."""
+    """A claim by itself: whether some node gives it what it requests."""
 
     cluster: str
     name: str

@@ -199,9 +199,7 @@ def _alike(contention: Contention, packing: Packing) -> Answer | None:
     places, word = (least, "guaranteed") if needed <= least else (most, "never")
     if least < needed <= most or (word == "never" and not is_one and any(one.gang for one in pod_sets)):
         return None
-    reason = (
-        f"only equal pods can use these devices; {needed} are requested, and the nodes have room for {places}"
-    )
+    reason = f"only equal pods can use these devices; {needed} are requested, and the nodes can run {places}"
     if word == "guaranteed":
         return Answer(word="guaranteed", reason=reason)
     return Answer(word="never" if is_one else "possible", reason=reason, excess="" if is_one else reason)

@@ -30,7 +30,7 @@ class Ask:
         count: Devices that it takes at least: 1 for `All`, none with admin access.
         is_plain: Whether it takes `count` whole devices and nothing else: no `All`, no admin access, no part
             of a device, no tolerations.
-        parts: Per capacity, by the name that it writes, how much of each device it asks for.
+        parts: Per capacity, by the name that it writes, how much of each device it requests.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Ask:
 
     @property
     def what(self) -> str:
-        """For sentences."""
+        """Name of the request in messages."""
         return f"request {self.name} (class {self.class_name})"
 
 
@@ -80,7 +80,7 @@ class ClaimAsk:
 
     @cached_property
     def parts(self) -> frozenset[tuple[str, str]]:
-        """The capacities of which some request asks for a part, by the names that it writes, and how much."""
+        """The capacities of which some request requests a part, by the names that it writes, and how much."""
         return frozenset(part for ask in self.asks for part in ask.parts)
 
     @cached_property

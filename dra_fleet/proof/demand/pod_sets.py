@@ -25,7 +25,7 @@ class PodSet:
 
     Attributes:
         name: The workload, or the claim that is shared.
-        claim: What each copy asks for.
+        claim: What each copy requests.
         copies: How many there are at the same time.
         resources: What one copy takes.
         node_selector: Labels that its node must have.
@@ -107,7 +107,7 @@ def pod_sets_of(
 
 
 def channel_asks(cluster: ClusterPlan, classes: Mapping[str, Object]) -> dict[str, ClaimAsk]:
-    """By ComputeDomain the claim for a channel of it."""
+    """Return the channel's claim of each ComputeDomain."""
     return {
         domain.name: ask_of(domain.template, channel_spec(domain), classes)
         for domain in cluster.compute_domains
@@ -127,7 +127,7 @@ def claim_of(workload: WorkloadPlan) -> str:
     return workload.template or workload.claim or ""
 
 
-# What pods of a ComputeDomain claim besides their GPUs: a channel, by the template that its driver makes.
+# The claim of a ComputeDomain's pods for a channel, from the template that its driver creates.
 #
 # A node publishes one channel, so that a node takes one pod of all ComputeDomains. Whether the pods' nodes
 # are on one NVLink fabric is the plan's and the scheduler's business; here they only need devices.

@@ -79,7 +79,7 @@ class Contention:
 
     @cached_property
     def first_there(self) -> Sequence[tuple[int, NodeGroup]]:
-        """Of each kind the first group that has nodes."""
+        """The first group of each kind that has nodes."""
         found: dict[int, int] = {}
         for number, (kind, nodes) in enumerate(zip(self.kinds, self.counts, strict=True)):
             if nodes:
@@ -108,7 +108,7 @@ class Contention:
 
     @cached_property
     def alike(self) -> Mapping[int, Sequence[int]]:
-        """By the first of them, the pod sets that may want the same devices."""
+        """Pod sets that may request the same devices, by the first of them."""
         found: dict[int, list[int]] = {}
         for number, like in enumerate(self.first_alike):
             found.setdefault(like, []).append(number)
@@ -196,7 +196,7 @@ def _connected(question: Question, counts: Sequence[int]) -> list[list[int]]:
     """
     everybody = range(len(question.pod_sets))
     first = list(everybody)
-    """By pod set an earlier one that it is connected with; itself for the first."""
+    """An earlier connected pod set of each pod set; the first is its own."""
     there = {kind for kind, nodes in zip(question.kinds, counts, strict=True) if nodes}
     for group in sorted(there):
         tight = _is_tight(question.pod_sets, question.suitability, question, group)

@@ -54,7 +54,7 @@ def enough(contention: Contention, pod_set: int) -> str:
     pods = sum(contention.copies_alike[like] for like in shared)
     if pods <= slots and all(_keeps_to_slots(contention, pod_set, rival, attribute) for rival in rivals):
         alike = f"all pods that can use these devices request {ask.count} each"
-        return f"{alike}, and the nodes have room for {slots}"
+        return f"{alike}, and the nodes can run {slots}"
     return ""
 
 

@@ -26,7 +26,6 @@ class NodeUse(NamedTuple):
 
     @property
     def for_allocator(self) -> InUse:
-        """For the allocator."""
         return InUse(devices=self.devices, capacity={device: dict(share) for device, share in self.shares})
 
 

@@ -30,7 +30,7 @@ class Miss:
         clause: The clause as written.
         outcome: What it is instead of true.
         message: Of the evaluator, for `error` and `unknown`.
-        held: How many clauses before it are true.
+        true_before: How many clauses before it are true.
     """
 
     device: NodeDevice

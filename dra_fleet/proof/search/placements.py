@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
 
 
-# Which devices of a node are as good as each other, so that one order of them stands for many.
+# Interchangeable devices of a node, so that one order of them represents many.
 #
 # Devices form a tree: those of one PCIe root, of one GPU, as far as constraints look at it. Branches of one
 # form can change places, and no claim knows. States of a node that differ only so are one.
@@ -72,7 +72,7 @@ class Likeness:
         shape: the node.
         claims: all that may come to it.
         match: what a request finds on a node.
-        first_only: whether a search with it asks for the first solution only.
+        first_only: whether a search with it requests the first solution only.
     """
 
     def __init__(

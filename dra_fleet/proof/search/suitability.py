@@ -143,7 +143,7 @@ def _doubtful_label(pod_set: PodSet, shape: NodeShape) -> str:
 def _doubtful_resources(pod_set: PodSet, shape: NodeShape) -> str:
     if shape.sure_resources.holds(pod_set.resources):
         return ""
-    return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
+    return "a pod requests nearly all CPU or memory of a node, of which the system keeps a part"
 
 
 def _unknown_devices(ask: Ask, shape: NodeShape) -> str:

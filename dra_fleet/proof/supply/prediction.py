@@ -56,7 +56,7 @@ _NOT_KNOWN = "whether the driver's plugin runs on the nodes is not known: {why};
 _LABELS = "its values demand labels that the pool is not known to carry"
 
 _ANY_MEMORY = "1Ei"
-"""More than any machine has: where its memory is not known, nothing is refused for it."""
+"""More than any machine has: where its memory is not known, nothing is rejected for it."""
 
 
 def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGroup, ...]:
@@ -64,8 +64,8 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
 
     Args:
         cluster: The plan.
-        named: The drivers that the cluster's selectors name; they report which drivers a cluster has that
-            brings its own.
+        named: The drivers that the cluster's selectors name; they show which drivers an existing
+            cluster has.
     """
     installed = drivers_of(cluster, named)
     doubts = {one.driver: plugin_doubt(one) for one in installed}
@@ -201,8 +201,8 @@ def plugin_lands(
 ) -> Answer:
     """Return whether the plugin's pods are placed on the nodes of a pool.
 
-    What is demanded of nodes by the chart itself, or by this program, is taken to be met where no label says
-    otherwise: whoever discovers hardware sets those labels. Of a stack's own demands that is not known.
+    If no label contradicts them, the demands of the chart and of this program are taken as met, because
+    hardware discovery sets those labels. Whether a stack's own demands are met is unknown.
 
     Args:
         cluster: the plan.

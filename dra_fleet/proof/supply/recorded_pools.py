@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
 
 
-# What a recording of a cluster holds: its nodes, each with the devices and counters of its newest slices.
+# Content of a recording of a cluster: its nodes, each with the devices and counters of its newest slices.
 #
 # A recording is what `kubectl get nodes,resourceslices -o json` prints. What slices that serve several nodes
 # offer is left open.
@@ -265,7 +266,7 @@ def read_items(path: Path) -> list[Object]:
         path: The file.
 
     Raises:
-        RecordingInvalid: It cannot be read, is too large, or is no list of objects.
+        RecordingInvalid: It cannot be read, is too large, or is not a list of objects.
     """
     try:
         content = read_json_file(path)
@@ -275,7 +276,7 @@ def read_items(path: Path) -> list[Object]:
         raise RecordingInvalid(f"{path} {problem}; {RECORD}") from None
     items: Any = cast("Object", content).get("items") if isinstance(content, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in cast("list[Any]", items)):
-        raise RecordingInvalid(f"{path} is no list of objects; {RECORD}")
+        raise RecordingInvalid(f"{path} is not a list of objects; {RECORD}")
     return cast("list[Object]", items)
 
 
@@ -369,7 +370,7 @@ def _name(item: Object) -> str:
 
 def _first(invalid: ValidationError) -> str:
     error = invalid.errors(include_url=False)[0]
-    return f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}"
+    return f"{'.'.join(str(part) for part in error['loc'])}: {message_of(error)}"
 
 
 def _newest(slices: Sequence[Object], origin: str) -> list[Object]:

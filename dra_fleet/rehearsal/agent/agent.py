@@ -193,7 +193,7 @@ class NodeJoiner:
 
     def _status(self, host: Host) -> Object:
         boots = self._machines.memory(host.name).boots
-        room = {
+        capacity = {
             "cpu": host.cpu,
             "memory": host.memory,
             "pods": host.allocatable.get("pods", MAX_PODS),
@@ -201,8 +201,8 @@ class NodeJoiner:
             **{name: str(count) for name, count in host.advertised.items()},
         }
         return {
-            "capacity": room,
-            "allocatable": {**room, **host.allocatable},
+            "capacity": capacity,
+            "allocatable": {**capacity, **host.allocatable},
             "nodeInfo": {
                 "architecture": host.arch,
                 "bootID": f"boot-{host.name}-{boots}" if boots else f"boot-{host.name}",

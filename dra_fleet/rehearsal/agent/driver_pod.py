@@ -1,6 +1,6 @@
 """Status of a pod on its node, as its kubelet reports it: running, waiting, crashing or done.
 
-Of a driver's pod that is decided from its own specification and the host, never from what a stack wanted.
+The status of a driver's pod depends on its specification and the host, never on the stack.
 """
 
 from __future__ import annotations

@@ -45,12 +45,12 @@ class Memory:
     down: bool = False
 
     def text(self) -> str:
-        """As written into the annotation."""
+        """Return the text of the annotation."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def read(cls, text: str) -> Memory:
-        """From the annotation."""
+        """Parse the annotation."""
         return cls(**json.loads(text))
 
 

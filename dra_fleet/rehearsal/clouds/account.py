@@ -109,7 +109,7 @@ class CloudAccount(ABC, Generic[Limits]):
     def releases(self) -> Mapping[str, str]:
         """The release that a new cluster of a minor runs, such as "1.35.8-gke.1036000" of "1.35".
 
-        Clusters of other minors start when the program asks for them, not ahead.
+        Clusters of other minors start when the program requests them, not ahead.
         """
         return {}
 

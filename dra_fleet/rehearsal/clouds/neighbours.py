@@ -53,7 +53,7 @@ class Neighbours(BaseModel):
 
 
 def neighbours(cloud: str) -> Mapping[str, Neighbour]:
-    """Those of the cloud of this name."""
+    """Return the neighbours of a cloud."""
     return Neighbours.model_validate(read(f"dra_fleet.clouds.{cloud}.simulation", "neighbours.yaml")).types
 
 

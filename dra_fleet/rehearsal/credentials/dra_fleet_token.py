@@ -44,7 +44,7 @@ def asked_version(exec_info: str | None) -> str:
     """Return the protocol version that `$KUBERNETES_EXEC_INFO` requests; v1 without the variable.
 
     Raises:
-        HelperError: it asks for one that is not known, or is not JSON.
+        HelperError: it requests one that is not known, or is not JSON.
     """
     if not exec_info:
         return API_VERSIONS[0]
@@ -103,7 +103,7 @@ def answer(title: str, find_status: Callable[[], dict[str, str]]) -> int:
 
     Args:
         title: what an error message begins with.
-        find_status: asks for a token, or raises HelperError.
+        find_status: requests a token, or raises HelperError.
     """
     try:
         version = asked_version(os.environ.get("KUBERNETES_EXEC_INFO"))

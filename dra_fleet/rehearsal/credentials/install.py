@@ -64,6 +64,6 @@ def install_helper(home: Home, command: str, helper: ModuleType, *first: str) ->
 
 
 def _program(helper: ModuleType) -> str:
-    """By its file: the package around it may need more than a helper has."""
+    """Run the helper by its file: the package around it may need more than a helper has."""
     run = f"runpy.run_path({str(Path(str(helper.__file__)).resolve())!r})['main'](sys.argv[1:])"
     return f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); sys.exit({run})"

@@ -58,4 +58,4 @@ METADATA: Final = Go(
         "managedFields": items("v1.ManagedFieldsEntry", _MANAGER),
     },
 )
-"""Times are read as text: what is no time is not reported."""
+"""Times are read as text: what is not a time is not reported."""

@@ -71,10 +71,10 @@ def serve_forks(listening: Path) -> None:
 
 async def _load_the_rest() -> None:
     """Import what plugins import at their first request: one that no one answers."""
-    transport = httpx2.AsyncHTTPTransport(uds="nobody.sock", verify=False)
+    transport = httpx2.AsyncHTTPTransport(uds="absent.sock", verify=False)
     async with httpx2.AsyncClient(transport=transport, trust_env=False) as client:
         with suppress(httpx2.ConnectError):
-            await client.get("http://nobody")
+            await client.get("http://absent")
 
 
 def _listen(listener: socket.socket, listening: Path) -> None:
@@ -87,7 +87,7 @@ def _listen(listener: socket.socket, listening: Path) -> None:
 
 
 def _plugin(asking: socket.socket, plugin: ModuleType) -> NoReturn:
-    """Be the plugin that a launcher asks for, in a separate process."""
+    """Be the plugin that a launcher requests, in a separate process."""
     code = 1
     try:
         _, streams, _, _ = socket.recv_fds(asking, 1, 2)

@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.tools.releases import PROVIDER
 _SIMULATED_MARK: Final = "stand-in"
 LAUNCHER: Final = Path(__file__).with_name("plugin_launcher.py")
 SOCKET: Final = "forks.sock"
-"""In the engine's home: where the launcher looks for a server, see `fork_server.py`."""
+"""Socket in the engine's home on which the launcher looks for a server, see `fork_server.py`."""
 
 
 @dataclass(frozen=True, kw_only=True)

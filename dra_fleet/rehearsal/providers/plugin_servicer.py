@@ -82,13 +82,13 @@ class PluginServicer(provider_pb2_grpc.ResourceProviderServicer):
     async def GetMapping(
         self, request: provider_pb2.GetMappingRequest, context: object
     ) -> provider_pb2.GetMappingResponse:
-        """No mapping from other tools."""
+        """Return no mapping from other tools."""
         return provider_pb2.GetMappingResponse()
 
     async def GetMappings(
         self, request: provider_pb2.GetMappingsRequest, context: object
     ) -> provider_pb2.GetMappingsResponse:
-        """No mappings from other tools."""
+        """Return no mappings from other tools."""
         return provider_pb2.GetMappingsResponse()
 
 

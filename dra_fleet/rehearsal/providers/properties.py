@@ -89,7 +89,7 @@ def _encode(value: Any) -> struct_pb2.Value:  # noqa: ANN401, PLR0911 - one retu
             items = cast("list[Any]", value)
             return struct_pb2.Value(list_value=struct_pb2.ListValue(values=[_encode(item) for item in items]))
         case _:
-            raise TypeError(f"a {type(value).__name__} is no property value")
+            raise TypeError(f"a {type(value).__name__} is not a property value")
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value

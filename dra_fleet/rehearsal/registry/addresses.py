@@ -47,7 +47,6 @@ class Address:
         return cls(name, url.netloc, url.path.strip("/"), url.scheme == "oci")
 
     def __str__(self) -> str:
-        """As a user writes it."""
         scheme = OCI if self.is_oci else "https://"
         return f"{scheme}{self.host}/{self.path}" + ("" if self.is_oci else f" {self.chart}")
 

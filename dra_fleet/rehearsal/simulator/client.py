@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.toolpaths import Tools
 
 
-ROOMS = ("dra_fleet",)
+PACKAGES = ("dra_fleet",)
 """Packages that the simulator's process imports and reads."""
 
 KINDS = frozenset({".py", ".tpl", ".yaml"})
@@ -321,8 +321,8 @@ def code_digest(project: Path = ROOT) -> str:
     catalogue = own_file()
     if catalogue is not None and catalogue.is_file():
         digest.update(catalogue.read_bytes())
-    for room in ROOMS:
-        for path in sorted((project / room).rglob("*")):
+    for package in PACKAGES:
+        for path in sorted((project / package).rglob("*")):
             if path.suffix in KINDS:
                 status = path.stat()
                 digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())

@@ -21,7 +21,7 @@ class InvalidRequestError(SimulatorError):
 
 
 class NoSuchClusterError(SimulatorError):
-    """No cluster has that name."""
+    """Unknown cluster."""
 
     status = 404
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, cast
 from pydantic import Field, GetPydanticSchema, ValidationError, create_model, model_validator
 
 from dra_fleet import clouds
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
@@ -170,7 +171,7 @@ def _checked(
         return model.model_validate(value)
     except ValidationError as error:
         errors.extend(
-            f"  {_text((*place, *item['loc']))}: {item['msg']} (got {item['input']!r})"
+            f"  {_text((*place, *item['loc']))}: {message_of(item)} (got {item['input']!r})"
             for item in error.errors()
         )
         return None

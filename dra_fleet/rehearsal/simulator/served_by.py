@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.store import Store
 
 ANY: Final = "*"
-"""In place of a chart's version: a program that serves whatever the version is."""
+"""Any version of a chart, for a program that serves all versions."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.rehearsal.simulator.cluster import Cluster
 from dra_fleet.rehearsal.simulator.controlplane.bootstrap import request_token
 from dra_fleet.rehearsal.simulator.controlplane.components import TOKENS
@@ -98,7 +99,7 @@ class Simulator:
     async def start_ahead(self, name: str, *, version: str, tokens: str) -> None:
         """Start the control plane of a cluster without machines that will be asked for; returns at once.
 
-        Until it is, it is no cluster of this simulator. Nothing is done where one of that name is there.
+        Until it is, it is not a cluster of this simulator. Nothing is done where one of that name is there.
         """
         requested = _requested(name, version, {"kubernetes": version})
         async with self._lock(name):
@@ -205,7 +206,7 @@ class Simulator:
     async def _take(
         self, cluster: Cluster, ahead: ClusterRecord, requested: ClusterRecord
     ) -> ClusterRecord | None:
-        """Of what was started ahead make what is asked for; None where it is another, which is removed."""
+        """Use the control plane that was started ahead; remove it and return None if it is another."""
         if (ahead.version, ahead.hardware) == (requested.version, requested.hardware):
             cluster.ask()
             return ahead
@@ -248,7 +249,7 @@ def _requested(name: str, version: str, hardware: Mapping[str, Any]) -> ClusterR
         model = ClusterHardware.model_validate(hardware)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
+            f"{'.'.join(str(part) for part in problem['loc'])}: {message_of(problem)}"
             for problem in error.errors()
         )
         raise InvalidRequestError(f"hardware of cluster {name!r} is not valid: {problems}") from error

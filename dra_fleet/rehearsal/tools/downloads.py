@@ -47,7 +47,7 @@ class ForgedError(ToolsError):
     """A downloaded file does not have its published checksum."""
 
 
-def bring(
+def download(
     releases: Sequence[ReleasedTool], cache: Cache, sources: Sources, reporter: Reporter
 ) -> dict[str, str]:
     """Download releases in parallel.

@@ -183,7 +183,7 @@ class _Search:
             for release in item.releases
             if not self.cache.has(release.entry)
         ]
-        self.refused = downloads.bring(missing, self.cache, self.sources, self.reporter)
+        self.refused = downloads.download(missing, self.cache, self.sources, self.reporter)
 
     def minors(self) -> list[str]:
         if self.sources.allowed is Allowed.BUILD:

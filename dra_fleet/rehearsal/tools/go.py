@@ -53,7 +53,7 @@ class GoToolchain:
 
     program: Path
     version: str
-    """As `go version` words it, with the platform: go1.26.8 linux/amd64."""
+    """Version and platform as `go version` prints them: go1.26.8 linux/amd64."""
 
     @classmethod
     def find(cls) -> GoToolchain:
@@ -117,11 +117,11 @@ def build_environment(recipe: Recipe | None = None) -> dict[str, str]:
     return {**passed_on(), **settings_of(recipe), **COMPILER_MEMORY}
 
 
-def c_compiler(wanted_by: str) -> str:
+def c_compiler(required_by: str) -> str:
     """Return the C compiler on PATH.
 
     Args:
-        wanted_by: what cannot be built without it.
+        required_by: what cannot be built without it.
 
     Raises:
         NoCompilerError: there is none.
@@ -129,7 +129,7 @@ def c_compiler(wanted_by: str) -> str:
     found = next(filter(None, map(shutil.which, C_COMPILERS)), None)
     if found is None:
         raise NoCompilerError(
-            f"{wanted_by} calls C and there is no C compiler on PATH; install gcc or clang. "
+            f"{required_by} calls C and there is no C compiler on PATH; install gcc or clang. "
             "The simulated drivers need none"
         )
     return found

@@ -258,10 +258,12 @@ def reference(minor: str) -> Recipe:
     """
     module = ENGINE / f"oracle-{minor}"
     if not (module / "go.mod").is_file():
-        raise ToolsError(f"no oracle for Kubernetes {minor}; there are {', '.join(reference_minors())}")
+        raise ToolsError(
+            f"no upstream reference for Kubernetes {minor}; allowed: {', '.join(reference_minors())}"
+        )
     return Recipe(
         name=f"oracle-{minor}",
-        title=f"Kubernetes {minor} oracle",
+        title=f"Kubernetes {minor} reference",
         module=module,
         package=".",
         requirement=ALLOCATOR,

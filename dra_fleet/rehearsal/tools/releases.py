@@ -56,10 +56,10 @@ class ReleasedTool:
     name: str
     title: str
     version: str
-    """With its leading v."""
+    """Version with a leading v."""
     platform: str
     platforms: tuple[str, ...]
-    """For which platforms the project releases it."""
+    """Platforms of the project's releases."""
     files: tuple[ReleasedFile, ...]
 
     @property

@@ -23,7 +23,7 @@ class ReleasedPlane:
 
     directory: Path
     version: str
-    """Of the release, with its leading v: what they report, but for a cloud's suffix."""
+    """Version of the release with a leading v, which the servers report without a cloud's suffix."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ ROWS = (200, 60, 25, 10, 4, 1)
 """Rows per table that are tried; what is omitted is counted."""
 _TITLES: dict[Decision, str] = {
     "approve": "APPROVE",
-    "person": "NEEDS A PERSON",
+    "person": "APPROVAL REQUIRED",
     "refuse": "REFUSE",
 }
 _REASONS: dict[Decision, str] = {"approve": "ok", "person": "person", "refuse": "refuse"}

@@ -112,7 +112,7 @@ def cost(review: Review, rows: int) -> str:
             (
                 item.pool,
                 item.cluster,
-                item.machine or f"{item.machine_before} (goes)",
+                item.machine or f"{item.machine_before} (deleted)",
                 _price(item),
                 *(_money(one) for one in (item.now, item.after, item.at_max)),
             )
@@ -160,7 +160,7 @@ def workloads(review: Review, rows: int) -> str:
 
 
 def use(review: Review, rows: int) -> str:
-    """Render the resources that a copy asks for, gets and leaves unusable, and the worst first fit."""
+    """Render the resources that a copy requests, gets and leaves unusable, and the worst first fit."""
     rows_of_copies = table(
         ("Workload", "Pool", "Cluster", "Copies", "Asked", "Got", "Stranded", "Left on a full node"),
         (
@@ -371,8 +371,8 @@ def _reasons(rows: tuple[Row, ...], columns: tuple[Column, ...]) -> list[str]:
 
 
 def _amounts(amounts: Amounts) -> str:
-    processors = "-" if amounts.multiprocessors is None else str(amounts.multiprocessors)
-    return f"{amounts.memory or '-'}, {processors} SM"
+    cores = "-" if amounts.multiprocessors is None else str(amounts.multiprocessors)
+    return f"{amounts.memory or '-'}, {cores} SM"
 
 
 def inline(text: str) -> str:

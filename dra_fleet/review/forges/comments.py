@@ -36,7 +36,7 @@ class ForgeError(ExpectedError):
 
 
 class ForgeBusyError(ForgeError):
-    """A code host does not answer, fails or takes no more requests for now. `after`: seconds it asks for."""
+    """A code host does not answer, fails or takes no more requests for now. `after`: seconds it requests."""
 
     def __init__(self, message: str, after: float = 0) -> None:
         super().__init__(message)
@@ -202,7 +202,7 @@ def _read(api: CommentApi, answer: httpx2.Response, parse: Callable[[bytes], T])
         # Azure DevOps answers a token that is no longer valid with a page to sign in, as a success.
         sort = answer.headers.get("content-type", "no type")
         raise ForgeError(
-            f"{api.forge} answered {asked} with what is no answer of its API (HTTP {code}, {sort}); no "
+            f"{api.forge} gave {asked} an answer that is not from its API (HTTP {code}, {sort}); no "
             "comment was written; fix: look whether the token is still valid, and whether a proxy answers"
         ) from wrong
 

@@ -175,4 +175,4 @@ _PIPELINES: Final[Mapping[str, Callable[[Mapping[str, str]], PipelineRun]]] = {
     "GITLAB_CI": _gitlab,
     "TF_BUILD": _azure,
 }
-"""By the variable that says whose pipeline runs."""
+"""Pipelines by the environment variable that identifies them."""

@@ -64,7 +64,7 @@ class Matrix(ReviewModel):
 
 
 class Workload(ReviewModel):
-    """Whether all copies of a workload find devices. `before`: the verdict as it was, None if unknown."""
+    """Workload with its verdict. `before`: the earlier verdict, None if unknown."""
 
     cluster: str
     namespace: str
@@ -245,7 +245,7 @@ class Blast(ReviewModel):
 
 
 class BlastRadius(ReviewModel):
-    """Everything that is hit.
+    """All affected pods and devices.
 
     `source` says where the running pods are known from: `running` (the clusters, or what was saved of them)
     or `declared` (the copies that the stack declared before; then `pods` is empty). `nodes`: GPU nodes that
@@ -292,9 +292,10 @@ class Pool(ReviewModel):
     """A pool as it will be, and what is known of it as it was.
 
     `nodes_now`: nodes that run, None where the clusters were not asked. `kinds`: devices of one node.
-    `devices_min`, `devices_max`: on the least and most nodes. `held` of `placed_devices` on the map are held.
-    `unpredictable`: why what a driver publishes is unknown. `change`: what becomes of it; `before` in
-    words, empty without change. `strategy` is `exclusive`, `mig` and so on, `layout` such as `1g.5gb x 7`.
+    `devices_min`, `devices_max`: on the least and most nodes. `held`: devices in use, of `placed_devices`
+    on the map. `unpredictable`: reasons why the published devices are unknown. `change`: the planned
+    action; `before`: the old state as text, empty without change. `strategy` is `exclusive`, `mig` and so
+    on, `layout` such as `1g.5gb x 7`.
     """
 
     cluster: str

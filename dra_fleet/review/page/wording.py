@@ -118,7 +118,7 @@ def notes(review: Review) -> Mapping[str, str]:
     """Return the short note next to each part's title."""
     blast = review.blast
     is_whole = review.engine.result == "succeeded"
-    untouched = ("nothing changes", "nobody") if is_whole else ("not known", "not known")
+    untouched = ("nothing changes", "none") if is_whole else ("not known", "not known")
     stranded = [item for item in review.use if item.stranded.memory not in (None, "0")]
     return {
         "verdict": "",

@@ -23,7 +23,7 @@ CELL = 18
 """Pixels from one device to the next."""
 SQUARE = 16
 COLOURS = 8
-"""As many colours as the style sheet has for holders; letters distinguish those that share one."""
+"""Colours of the style sheet for users of devices; letters distinguish users with the same colour."""
 DRAWN = 12_000
 """Devices that are drawn at most; what is beyond is counted."""
 NODES_OF_A_POOL = 12

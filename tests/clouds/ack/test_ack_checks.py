@@ -41,8 +41,8 @@ def test_a_pool_is_not_advertised_or_shared_by_ack_too(requested: str) -> None:
     fleet = a10()
     pool(fleet)["labels"] = {"ack.node.gpu.schedule": requested}
     assert refused(fleet) == {
-        f"{POOL}.labels.ack.node.gpu.schedule": "has ACK advertise or share the GPUs itself, which the DRA "
-        f"driver publishes too\n  got: {requested}\n  allowed: disabled\n"
+        f"{POOL}.labels.ack.node.gpu.schedule": "makes ACK advertise or share GPUs that the DRA driver "
+        f"also publishes\n  got: {requested}\n  allowed: disabled\n"
         "  fix: remove ack.node.gpu.schedule from labels; the plan writes disabled"
     }
 
@@ -51,7 +51,7 @@ def test_a_way_of_scheduling_that_ack_does_not_know_is_refused() -> None:
     fleet = a10()
     pool(fleet)["labels"] = {"ack.node.gpu.schedule": "off"}
     assert refused(fleet) == {
-        f"{POOL}.labels.ack.node.gpu.schedule": "is no way of scheduling that ACK knows\n  got: off\n"
+        f"{POOL}.labels.ack.node.gpu.schedule": "is not a scheduling mode of ACK\n  got: off\n"
         "  allowed: disabled\n  fix: remove ack.node.gpu.schedule from labels; the plan writes disabled"
     }
 
@@ -108,7 +108,7 @@ def test_a_version_is_of_the_cluster_s_minor() -> None:
     fleet = a10()
     cluster(fleet)["version"] = "1.35.7-aliyun.1"
     assert refused(fleet) == {
-        f"{CLUSTER}.version": "is no version of Kubernetes 1.36, which the cluster is declared to run\n"
+        f"{CLUSTER}.version": "is not a version of Kubernetes 1.36, which the cluster is declared to run\n"
         "  got: 1.35.7-aliyun.1\n  allowed: 1.36.1-aliyun.1, 1.36.2-aliyun.1\n"
         "  fix: change version or kubernetes, or remove version"
     }
@@ -127,7 +127,7 @@ def test_a_minor_that_ack_was_not_known_to_have_needs_its_version() -> None:
     fleet["kubernetes"] = "1.37"
     (path, text), *others = refused(fleet).items()
     assert (path, others) == (f"{CLUSTER}.kubernetes", [])
-    assert f"is no minor of which a version of ACK was known on {ack_facts().date}\n  got: 1.37" in text
+    assert f"is not a Kubernetes version that ACK offered on {ack_facts().date}\n  got: 1.37" in text
 
 
 def test_a_driver_of_a_branch_that_a_machine_must_not_have_is_refused() -> None:
@@ -153,7 +153,7 @@ def test_a_machine_is_not_asked_for_in_a_region_that_has_none() -> None:
     cluster(fleet).update(MAINLAND, registry="registry-vpc.cn-hangzhou.cr.aliyuncs.com/ml")
     pool(fleet)["machine"] = "ecs.gn8is.2xlarge"
     assert refused(fleet) == {
-        f"{POOL}.machine": "is offered outside of mainland China alone\n"
+        f"{POOL}.machine": "is offered only outside of mainland China\n"
         "  got: ecs.gn8is.2xlarge in cn-hangzhou\n"
         "  fix: choose another machine, or a region outside of mainland China"
     }
@@ -166,7 +166,7 @@ def test_partitions_are_not_left_to_ack() -> None:
         machine="ecs.gn7e-c16g1.4xlarge", sharing={"strategy": "mig", "layout": {"1g.10gb": 7}}
     )
     assert refused(fleet)[f"{POOL}.sharing"] == (
-        "asks for MIG partitions, for which nothing public says how ACK leaves them to a DRA driver\n"
+        "requests MIG partitions, for which nothing public says how ACK leaves them to a DRA driver\n"
         "  got: mig\n  allowed: exclusive\n  fix: remove sharing"
     )
 

@@ -1,4 +1,4 @@
-"""What a stack file may say of a cluster on ACK."""
+"""Settings of a cluster on ACK in a stack file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_cluster_has_one_network() -> None:
 def test_a_cluster_that_is_made_says_who_reaches_it() -> None:
     fleet = a10()
     del cluster(fleet)["access"]
-    assert "must say who reaches the API server" in output(fleet)
+    assert "must set the access to the API server" in output(fleet)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_the_driver_s_pods_need_a_node_image_they_run_on(image: str) -> None:
     fleet = mig()
     pool(fleet)["osSku"] = image
     assert refused(fleet) == {
-        f"{POOL}.osSku": "is no node image on which NVIDIA's driver pods run\n"
+        f"{POOL}.osSku": "is not a node image that supports NVIDIA's driver pods\n"
         f"  got: {image}\n  allowed: Ubuntu2404, Ubuntu2204, Ubuntu, AzureLinux3, AzureLinux\n"
         "  fix: remove osSku"
     }
@@ -229,7 +229,7 @@ def test_a_key_that_helm_would_ignore_is_refused() -> None:
     fleet = mig()
     values(fleet, {"resources-computeDomains": {"enabled": False}})
     assert refused(fleet) == {
-        f"{NVIDIA}.values.resources-computeDomains": "is no value of chart 25.8.1; Helm would ignore it "
+        f"{NVIDIA}.values.resources-computeDomains": "is not a value of chart 25.8.1; Helm would ignore it "
         "silently\n  got: resources-computeDomains\n"
         "  allowed: resources.computeDomains, resources.computeDomains.enabled, resources.gpus; 87 are "
         "known\n  fix: did you mean resources.computeDomains?"
@@ -252,8 +252,8 @@ def test_a_key_that_the_operator_s_chart_lacks_is_refused() -> None:
     fleet = mig()
     cluster(fleet)["gpuOperator"]["values"] = {"migmanager": {"enabled": True}}
     assert refused(fleet) == {
-        "clusters.studio.gpuOperator.values.migmanager": "is no value of chart v25.10.0; Helm would ignore "
-        "it silently\n  got: migmanager\n"
+        "clusters.studio.gpuOperator.values.migmanager": "is not a value of chart v25.10.0; Helm would "
+        "ignore it silently\n  got: migmanager\n"
         "  allowed: migManager, migManager.env, migManager.args; 281 are known\n"
         "  fix: did you mean migManager?"
     }
@@ -296,7 +296,7 @@ def test_partitions_need_someone_who_makes_them() -> None:
     del cluster(fleet)["gpuOperator"]
     pool(fleet)["gpuDriver"] = "aks"
     assert refused(fleet) == {
-        f"{POOL}.sharing": "asks for MIG partitions that nothing makes: the operator's MIG manager does\n"
+        f"{POOL}.sharing": "requests MIG partitions that nothing makes: the operator's MIG manager does\n"
         "  got: mig\n  fix: add gpuOperator: {version: v25.10.0} to the cluster"
     }
 
@@ -305,7 +305,7 @@ def test_partitions_of_a_gpu_without_mig_are_refused_once() -> None:
     fleet = vgpu()
     pool(fleet)["sharing"] = {"strategy": "mig", "layout": {"1g.5gb": 7}}
     assert refused(fleet) == {
-        f"{POOL}.sharing.layout": "asks for MIG partitions, which A10-4Q cannot have\n  got: {1g.5gb: 7}\n"
+        f"{POOL}.sharing.layout": "requests MIG partitions, which A10-4Q cannot have\n  got: {1g.5gb: 7}\n"
         "  allowed: sharing: {strategy: exclusive}\n"
         "  fix: remove sharing, or choose a machine whose GPUs have MIG (A30, A100, H100 and later)"
     }

@@ -112,7 +112,7 @@ def test_a_gate_that_needs_the_cluster_s_own_is_refused_below_1_36(gate: str, ne
             {"featureGates": {"DynamicMig": True}},
             "featureGates.DynamicMig",
             (
-                "is no feature gate of chart 0.5.0; the driver would not start\n  got: DynamicMig\n"
+                "is not a feature gate of chart 0.5.0; the driver would not start\n  got: DynamicMig\n"
                 "  allowed: DynamicMIG; 16 are known\n  fix: did you mean DynamicMIG?"
             ),
         ),

@@ -1,4 +1,4 @@
-"""Sharing that isolates neither memory nor faults: told everywhere, refused in production without reason."""
+"""Sharing without isolation of memory and faults: reported, and rejected in production without a reason."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def test_a_machine_that_is_not_in_the_catalogue_gets_the_nearest_names_and_how_t
     fleet = vgpu()
     pool(fleet)["machine"] = "Standard_NV6ads_A10_v6"
     assert refused(fleet) == {
-        f"{POOL}.machine": "is no machine of the catalogue\n  got: Standard_NV6ads_A10_v6\n"
+        f"{POOL}.machine": "is not a machine of the catalogue\n  got: Standard_NV6ads_A10_v6\n"
         "  allowed: Standard_NV6ads_A10_v5, Standard_NV36ads_A10_v5, Standard_NV36adms_A10_v5; 37 are known\n"
         "  fix: did you mean Standard_NV6ads_A10_v5? Or describe it in the stack file, with its own figures: "
         "machine: {vmSize: Standard_NV6ads_A10_v6, gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220}"
@@ -44,7 +44,7 @@ def test_a_machine_of_no_cloud_is_not_offered_by_azure() -> None:
     pool(fleet)["machine"] = "hgx-h100-8"
     text = refused(fleet)[f"{POOL}.machine"]
     assert text.startswith(
-        "is no machine of the catalogue\n  got: hgx-h100-8\n  allowed: Standard_D16ds_v5, "
+        "is not a machine of the catalogue\n  got: hgx-h100-8\n  allowed: Standard_D16ds_v5, "
     )
     assert text.endswith(
         "  fix: describe it in the stack file, with its own figures: machine: {vmSize: "
@@ -80,7 +80,7 @@ def test_a_described_machine_has_a_gpu_of_the_catalogue() -> None:
     fleet = vgpu()
     pool(fleet)["machine"] = {**NEW, "gpu": "A10-6Q"}
     assert refused(fleet) == {
-        f"{POOL}.machine.gpu": "is no GPU model of the catalogue\n  got: A10-6Q\n"
+        f"{POOL}.machine.gpu": "is not a GPU model of the catalogue\n  got: A10-6Q\n"
         "  allowed: A10-8Q, A10-4Q, A10-2Q; 39 are known\n  fix: did you mean A10-8Q?"
     }
 
@@ -92,7 +92,7 @@ def test_a_described_machine_has_a_gpu_of_the_catalogue() -> None:
             {"gpuOperator": {"version": "v25.10"}},
             "clusters.studio.gpuOperator.version",
             (
-                "is no version of the GPU Operator's chart that this program knows\n  got: v25.10\n"
+                "is not a known version of the GPU Operator's chart\n  got: v25.10\n"
                 "  allowed: v25.10.0, v26.7.0\n  fix: did you mean v25.10.0?"
             ),
         ),
@@ -100,7 +100,7 @@ def test_a_described_machine_has_a_gpu_of_the_catalogue() -> None:
             {"drivers": {"nvidia": {"version": "25.8"}}},
             "clusters.studio.drivers.nvidia.version",
             (
-                "is no version of the nvidia driver's chart\n  got: 25.8\n"
+                "is not a version of the nvidia driver's chart\n  got: 25.8\n"
                 "  allowed: 25.8.1, 25.3.2, 25.12.0, 0.4.0, 0.4.1, 0.5.0\n  fix: did you mean 25.8.1?"
             ),
         ),

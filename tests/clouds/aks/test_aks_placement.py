@@ -155,7 +155,7 @@ def test_values_that_keep_the_operator_off_a_tainted_pool_are_refused() -> None:
         ),
     ],
 )
-def test_who_makes_the_partitions_is_not_turned_off(key: str, what: str) -> None:
+def test_the_component_that_makes_the_partitions_cannot_be_disabled(key: str, what: str) -> None:
     fleet = mig()
     cluster(fleet)["gpuOperator"]["values"] = {key: {"enabled": False}}
     assert refused(fleet) == {
@@ -168,7 +168,7 @@ def test_the_mig_manager_may_reboot_where_a_gpu_needs_it() -> None:
     given = [{"name": "WITH_SHUTDOWN_HOST_GPU_CLIENTS", "value": "true"}]
     cluster(fleet)["gpuOperator"]["values"] = {"migManager": {"env": given}}
     assert refused(fleet) == {
-        f"{OPERATOR}.migManager.env": "does not let the MIG manager reboot nodes, without which the GPUs of "
+        f"{OPERATOR}.migManager.env": "does not allow the MIG manager to reboot nodes, so that the GPUs of "
         "gpu never change their MIG mode in a virtual machine\n"
         '  got: [{"name": "WITH_SHUTDOWN_HOST_GPU_CLIENTS", "value": "true"}]\n'
         '  fix: add {name: WITH_REBOOT, value: "true"}'
@@ -193,14 +193,14 @@ def test_a_gpu_that_changes_its_mode_by_itself_needs_no_reboot() -> None:
         (vgpu, "operator.runtimeClass", "nvidia", '"nvidia"', '"nvidia-container-runtime"'),
     ],
 )
-def test_what_follows_from_the_driver_s_owner_is_not_mixed(
+def test_values_that_follow_from_the_driver_s_owner_cannot_be_mixed(
     fleet: Callable[[], dict[str, Any]], key: str, wrong: object, got: str, allowed: str
 ) -> None:
     broken = fleet()
     section, _, name = key.partition(".")
     cluster(broken)["gpuOperator"] = {"version": "v25.10.0", "values": {section: {name: wrong}}}
     assert refused(broken) == {
-        f"{OPERATOR}.{key}": f"does not go with who installs the GPU driver\n  got: {got}\n"
+        f"{OPERATOR}.{key}": f"does not match the component that installs the GPU driver\n  got: {got}\n"
         f"  allowed: {allowed}\n  fix: remove it from values; it follows from the pools' gpuDriver"
     }
 
@@ -236,7 +236,7 @@ def test_the_operator_mounts_no_folder_on_a_container_s_root(
 
 
 @pytest.mark.parametrize("folder", ["/run/nvidia/driver", "/opt/gpu", ""])
-def test_where_the_host_brings_the_driver_any_other_folder_does(folder: str) -> None:
+def test_any_other_folder_works_if_the_host_includes_the_driver(folder: str) -> None:
     fleet = vgpu()
     values = {"hostPaths": {"driverInstallDir": folder}}
     cluster(fleet)["gpuOperator"] = {"version": "v25.10.0", "values": values}

@@ -1,4 +1,4 @@
-"""What pools and releases on AKS come to."""
+"""Plans of pools and releases on AKS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fleet.plan.plan_helpers import ROOT, planned, refused
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ReleasePlan
 
-EXAMPLES = sorted((ROOT / "examples").glob("s0[123]-aks-*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").glob("aks-*.yaml"))
 
 
 def releases(fleet: dict[str, Any]) -> dict[str, ReleasePlan]:
@@ -37,7 +37,7 @@ def test_azure_s_driver_is_at_the_root_of_the_host() -> None:
     assert found["dra-driver-nvidia-gpu"].after == ()
 
 
-def test_the_operator_s_driver_is_below_run_and_comes_first() -> None:
+def test_the_operator_s_driver_is_below_run_and_is_first() -> None:
     found = releases(mig())
     assert list(found) == ["gpu-operator", "nvidia-dra-driver-gpu"]
     driver, operator = found["nvidia-dra-driver-gpu"], found["gpu-operator"]
@@ -83,7 +83,7 @@ def test_everything_that_runs_on_a_tainted_pool_tolerates_its_taint() -> None:
     assert sku in found["gpu-operator"].values["node-feature-discovery"]["worker"]["tolerations"]
 
 
-def test_what_the_operator_runs_itself_fits_on_the_system_pool() -> None:
+def test_the_operator_s_pods_fit_on_the_system_pool() -> None:
     found = releases(mig())["gpu-operator"].values
     critical = {"key": "CriticalAddonsOnly", "operator": "Exists"}
     assert critical in found["operator"]["tolerations"]
@@ -137,7 +137,7 @@ def test_surge_needs_quota_and_says_so() -> None:
     assert warnings(fleet) == (output,)
 
 
-def test_what_isolates_is_stated_per_pool() -> None:
+def test_reports_the_isolation_of_each_pool() -> None:
     assert planned(vgpu()).clusters[0].pools[0].isolation.startswith("vGPU, 1/6 of a GPU: memory and faults")
     assert planned(mig()).clusters[0].pools[0].isolation.startswith("MIG partitions: memory and faults")
 

@@ -1,4 +1,4 @@
-"""What the stack file alone knows of a cluster on AKS."""
+"""Checks of an AKS cluster that need only the stack file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_created_cluster_says_who_may_reach_it() -> None:
     fleet = vgpu()
     del cluster(fleet)["access"]
     text = refused(fleet)
-    assert text.startswith(f"{AT}: must say who reaches the API server")
+    assert text.startswith(f"{AT}: must set the access to the API server")
     assert "access: {private: true}" in text
 
 
@@ -97,7 +97,7 @@ def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:
         ),
         (
             "999.0.113.0/24",
-            ('is no IPv4 range\n  got: "999.0.113.0/24"\n  allowed: a range such as 203.0.113.0/24\n'
+            ('is not an IPv4 range\n  got: "999.0.113.0/24"\n  allowed: a range such as 203.0.113.0/24\n'
             "  fix: write one address as 203.0.113.7/32"),
         ),
         (

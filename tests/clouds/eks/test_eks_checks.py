@@ -152,7 +152,7 @@ def test_these_gpus_have_no_partitions(machine: str, gpu: str) -> None:
     fleet = mig()
     pool(fleet)["machine"] = machine
     assert refused(fleet) == {
-        f"{POOL}.sharing.layout": f"asks for MIG partitions, which {gpu} cannot have\n"
+        f"{POOL}.sharing.layout": f"requests MIG partitions, which {gpu} cannot have\n"
         "  got: {1g.10gb: 7}\n  allowed: sharing: {strategy: exclusive}\n"
         "  fix: remove sharing, or choose a machine whose GPUs have MIG (A30, A100, H100 and later)"
     }
@@ -163,7 +163,7 @@ def test_the_gpus_of_an_ultra_server_have_no_partitions() -> None:
     cluster(fleet)["gpuOperator"] = {"version": "v25.10.0"}
     pool(fleet)["sharing"] = {"strategy": "mig", "layout": {"1g.23gb": 7}}
     assert refused(fleet) == {
-        f"{POOL}.sharing": "asks for MIG partitions, which p6e-gb200.36xlarge cannot have: its GPUs share "
+        f"{POOL}.sharing": "requests MIG partitions, which p6e-gb200.36xlarge cannot have: its GPUs share "
         "their memory with the CPU (CDMM)\n  got: mig\n  allowed: exclusive\n  fix: remove sharing"
     }
 
@@ -189,7 +189,7 @@ def test_a_minor_without_support_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
-def test_the_end_of_support_is_reported_before_it_comes() -> None:
+def test_the_end_of_support_is_reported_in_advance() -> None:
     assert warnings(old())[-1] == (
         "cluster train: EKS supports Kubernetes 1.34 without extended support until 2026-12-02; "
         "plan the upgrade, or set support: EXTENDED"
@@ -245,7 +245,7 @@ def test_partitions_need_someone_who_makes_them() -> None:
     fleet = mig()
     del cluster(fleet)["gpuOperator"]
     assert refused(fleet) == {
-        f"{POOL}.sharing": "asks for MIG partitions that nothing makes: the operator's MIG manager does\n"
+        f"{POOL}.sharing": "requests MIG partitions that nothing makes: the operator's MIG manager does\n"
         "  got: mig\n  fix: add gpuOperator: {version: v25.10.0} to the cluster"
     }
 

@@ -70,7 +70,7 @@ def test_a_driver_that_breaks_efa_is_reported() -> None:
     assert refused(fleet) == {
         f"{POOL}.image.nvidiaDriver": "breaks EFA on p6e-gb200.36xlarge\n  got: 595.58.03\n"
         "  allowed: a branch below 595\n"
-        "  fix: hold the image at 580.173.02, which is known to work"
+        "  fix: pin the image with driver 580.173.02, which is known to work"
     }
 
 

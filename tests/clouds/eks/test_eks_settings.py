@@ -1,4 +1,4 @@
-"""What the stack file alone knows of a cluster on EKS."""
+"""Checks of an EKS cluster that need only the stack file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_created_cluster_says_who_may_reach_it() -> None:
     fleet = h100()
     del cluster(fleet)["access"]
     text = refused(fleet)
-    assert text.startswith(f"{AT}: must say who reaches the API server")
+    assert text.startswith(f"{AT}: must set the access to the API server")
     assert "access: {private: true}" in text
 
 
@@ -66,7 +66,7 @@ def test_eks_asks_for_two_zones() -> None:
     fleet = h100()
     cluster(fleet)["create"] = {"subnets": {"us-east-1a": "subnet-0000000a"}}
     text = refused(fleet)
-    assert text.startswith(f"{AT}.create: must have subnets in at least two zones: EKS asks for that")
+    assert text.startswith(f"{AT}.create: must have subnets in at least two zones: EKS requires this")
     assert "fix: add a subnet" in text
 
 

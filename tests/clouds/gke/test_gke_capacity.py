@@ -132,7 +132,7 @@ SLICES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "text"), SLICES)
-def test_a_slice_of_tpus_comes_as_a_whole(change: dict[str, Any], text: str) -> None:
+def test_a_slice_of_tpus_is_added_as_a_whole(change: dict[str, Any], text: str) -> None:
     fleet = tpu()
     del fleet["workloads"], fleet["claims"]
     cluster(fleet)["drivers"]["nvidia"] = {"version": "0.5.0"}

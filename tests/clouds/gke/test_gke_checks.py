@@ -100,7 +100,7 @@ def test_no_one_makes_mig_partitions_on_gke() -> None:
     fleet = l4()
     pool(fleet).update(machine="a2-highgpu-1g", sharing={"strategy": "mig", "layout": {"1g.5gb": 7}})
     assert refused(fleet) == {
-        f"{POOL}.sharing": "asks for MIG partitions that nothing makes: the GPU Operator installs nothing on "
+        f"{POOL}.sharing": "requests MIG partitions that nothing makes: the GPU Operator installs nothing on "
         "GKE's node images, and GKE's own partitions come with its device plugin\n"
         "  got: mig\n"
         "  allowed: whole GPUs, g4-standard-6, g4-standard-12 and g4-standard-24 for parts\n"
@@ -152,7 +152,7 @@ def test_a_class_that_the_autoscaler_cannot_check_adds_no_first_node(
     fleet["classes"] = {"requested": requested}
     assert warnings(fleet) == (
         (
-            f"cluster render: class requested asks for {asked}, which GKE's autoscaler does not predict of a "
+            f"cluster render: class requested requests {asked}, which GKE's autoscaler does not predict of a "
             "pool without nodes: it adds no first node to gpu for it; set nodes: {min: 1}, "
             "or ask for the architecture"
         ),

@@ -1,4 +1,4 @@
-"""What a GKE cluster of the stack file comes to: labels, taints, names, driver values."""
+"""The plan of a GKE cluster of the stack file: labels, taints, names, driver values."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_driver_pods_are_not_critical_and_bear_every_taint(version: str) -> None
     assert values["nvidiaDriverRoot"] == "/home/kubernetes/bin/nvidia"
 
 
-def test_what_cannot_change_in_place_gets_a_new_pool() -> None:
+def test_changes_that_need_a_new_pool_replace_the_pool() -> None:
     changes: list[dict[str, Any]] = [
         {},
         {"machine": "g2-standard-12"},
@@ -211,7 +211,7 @@ def test_what_cannot_change_in_place_gets_a_new_pool() -> None:
     assert len(names) == len(changes)
 
 
-def test_what_can_change_in_place_keeps_the_pool() -> None:
+def test_changes_in_place_keep_the_pool() -> None:
     fleet = l4()
     pool(fleet).update(nodes={"min": 2, "max": 9}, labels={"a": "b"}, upgrade={"surge": 1})
     assert physical(fleet) == physical(l4())
@@ -245,7 +245,7 @@ def test_every_machine_with_gpus_has_a_name_in_google_s_words() -> None:
     ("change", "path", "text"),
     [
         ({"create": None}, "render", "must have exactly one of create and adopt"),
-        ({"access": None}, "render", "must say who reaches the API server"),
+        ({"access": None}, "render", "must set the access to the API server"),
         (
             {"upgrades": {"window": {"days": ["Sunday"], "start": "02:00", "hours": 4}}},
             "window",
@@ -293,7 +293,7 @@ def test_parts_are_kept_apart_by_the_hypervisor() -> None:
 
 
 def test_production_takes_no_parts_of_a_gpu_that_nothing_keeps_apart() -> None:
-    fleet = read_fleet(PROJECT / "examples" / "s11-shared-gpu.yaml")
+    fleet = read_fleet(PROJECT / "examples" / "gke-shared-gpu.yaml")
     what = (
         "shares devices by parts of one GPU that only the scheduler counts, which isolates neither memory "
         "nor faults"

@@ -77,7 +77,7 @@ def test_critical_pods_are_not_admitted_in_a_driver_s_namespace(
         ("webhook", {"webhook": {"enabled": True}}),
     ],
 )
-def test_what_runs_beside_the_plugin_is_not_critical_either(part: str, switch: dict[str, Any]) -> None:
+def test_pods_beside_the_plugin_are_not_critical_either(part: str, switch: dict[str, Any]) -> None:
     fleet = l4()
     values(fleet, merged(switch, {part: {"priorityClassName": "system-cluster-critical"}}))
     assert refused(fleet) == {
@@ -205,8 +205,8 @@ def test_a_version_belongs_to_the_declared_minor() -> None:
     fleet = l4()
     cluster(fleet)["version"] = "1.35.8-gke.1036000"
     assert refused(fleet) == {
-        "clusters.render.version": "is no version of Kubernetes 1.36, which the cluster is declared to run\n"
-        "  got: 1.35.8-gke.1036000\n  allowed: 1.36.<patch>-gke.<build>\n"
+        "clusters.render.version": "is not a version of Kubernetes 1.36, which the cluster is declared "
+        "to run\n  got: 1.35.8-gke.1036000\n  allowed: 1.36.<patch>-gke.<build>\n"
         "  fix: change version or kubernetes, or remove version"
     }
 
@@ -215,7 +215,7 @@ def test_a_compute_class_names_pools_of_its_cluster() -> None:
     fleet = l4()
     cluster(fleet)["computeClasses"] = {"any": {"priorities": ["gpu", "gpus"]}}
     assert refused(fleet) == {
-        "clusters.render.computeClasses.any.priorities[1]": "is no pool of this cluster\n  got: gpus\n"
+        "clusters.render.computeClasses.any.priorities[1]": "is not a pool of this cluster\n  got: gpus\n"
         "  allowed: gpu"
     }
 
@@ -255,7 +255,7 @@ def test_tpus_by_dra_need_a_version_that_can_turn_the_plugin_off() -> None:
 
 
 def test_a_part_of_a_gpu_by_capacity_is_refused_below_1_36() -> None:
-    fleet = read_fleet(PROJECT / "examples" / "s11-shared-gpu.yaml")
+    fleet = read_fleet(PROJECT / "examples" / "gke-shared-gpu.yaml")
     planned({**fleet})
     assert refused({**fleet, "kubernetes": "1.35"}) == {
         "claims.part.requests.gpu.capacity": "on cluster shared: Kubernetes 1.35 drops this field "

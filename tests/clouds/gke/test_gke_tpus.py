@@ -1,4 +1,4 @@
-"""What is published of TPU chips, by the tag of the driver: who asks for more finds nothing.
+"""Published attributes of TPU chips by version of the driver. Requests for others match nothing.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu/tree/v0.1.0,
 cmd/tpu-dra-kubeletplugin/manager.go.
@@ -68,4 +68,4 @@ def test_device_status_is_a_value_of_neither_tag(version: str) -> None:
     cluster(fleet)["drivers"]["tpu"] = {"version": version, "values": {"deviceStatus": True}}
     [output] = refused(fleet).items()
     assert output[0] == "clusters.render.drivers.tpu.values.deviceStatus"
-    assert output[1].startswith(f"is no value of chart {version}; Helm would ignore it silently")
+    assert output[1].startswith(f"is not a value of chart {version}; Helm would ignore it silently")

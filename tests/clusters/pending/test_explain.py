@@ -66,7 +66,7 @@ POD: dict[str, Any] = {
 }
 
 
-def held(by: str, *names: str) -> dict[str, Any]:
+def in_use(by: str, *names: str) -> dict[str, Any]:
     results = [{"driver": "gpu.nvidia.com", "pool": "n1", "device": name} for name in names]
     status = {"allocation": {"devices": {"results": results}}, "reservedFor": [{"name": by}]}
     return {"metadata": {"name": f"claim-{by}", "namespace": "ns"}, "spec": TEMPLATE_SPEC, "status": status}
@@ -82,11 +82,11 @@ def warning(about: dict[str, Any], reason: str, message: str) -> dict[str, Any]:
 
 
 def test_the_holders_of_all_devices_are_named() -> None:
-    reason = explain(replace(STATE, claims=[held("other", "gpu-0")]), POD)
+    reason = explain(replace(STATE, claims=[in_use("other", "gpu-0")]), POD)
     assert (reason.cause, reason.sentence) == (
         Cause.NO_FREE_DEVICE,
         (
-            "no free device for request gpu (class gpu.nvidia.com): 1 of 1 matching devices are held by "
+            "no free device for request gpu (class gpu.nvidia.com): 1 of 1 matching devices are in use by "
             "ns/other; add nodes or run fewer copies"
         ),
     )
@@ -178,17 +178,17 @@ def test_a_pod_that_cannot_end_without_its_driver_is_reported() -> None:
         "metadata": {**POD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"nodeName": "n1", "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim-p"}]},
     }
-    reason = explain(replace(STATE, claims=[held("p", "gpu-0")]), pod)
+    reason = explain(replace(STATE, claims=[in_use("p", "gpu-0")]), pod)
     assert (reason.cause, reason.sentence) == (
         Cause.UNPREPARE_FAILED,
         (
             "it cannot end: no ready pod of DRA driver gpu.nvidia.com on node n1 unprepares its devices; "
-            "bring the driver back until its pods are gone"
+            "start the driver again until the pods that use it are deleted"
         ),
     )
 
 
-def test_what_the_scheduler_says_is_the_last_resort() -> None:
+def test_the_scheduler_s_message_is_the_last_resort() -> None:
     condition = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes: Insufficient cpu"}
     reason = explain(STATE, {**POD, "status": {"conditions": [condition]}})
     assert (reason.cause, reason.sentence) == (

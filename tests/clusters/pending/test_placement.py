@@ -1,4 +1,4 @@
-"""Which nodes a pod specification allows."""
+"""Nodes that a pod specification allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a queue does not start a workload, in Kueue's own words."""
+"""Reasons why a queue does not start a workload, with Kueue's message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def output(**conditions: str) -> WaitingReason | None:
-    """What is said of a workload whose Kueue object has conditions of these statuses."""
+    """Return the reason for a workload whose Kueue object has conditions of these statuses."""
     item: Object = {
         "metadata": {"namespace": "ns", "name": "job-sweep", "labels": {"dra-fleet/workload": "sweep"}},
         "status": {

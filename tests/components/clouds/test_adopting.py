@@ -51,7 +51,7 @@ AWS = (
 
 
 class Refused(grpc.RpcError):
-    """What the engine answers when a function of a provider fails."""
+    """Answer of the engine when a function of a provider fails."""
 
     def __init__(self, details: str) -> None:
         super().__init__(details)

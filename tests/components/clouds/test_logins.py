@@ -49,7 +49,7 @@ def refusing(recorder: Recorder, token: str, words: str, monkeypatch: pytest.Mon
 
 
 def stopped(recorder: Recorder) -> str:
-    """What the program ends with, after nothing but components and providers were registered."""
+    """Return the error of the program after only components and providers were registered."""
     asyncio.get_event_loop().set_exception_handler(lambda _loop, _context: None)
     with pytest.raises(pulumi.RunError) as ended:
         recorder.run(lambda: build(make_plan(parse(all_clouds())), no_secret))

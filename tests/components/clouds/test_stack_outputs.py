@@ -32,7 +32,7 @@ EXPORTED: dict[str, Any] = {
     "subnets": {"us-east-1a": "subnet-0000000a", "us-east-1b": "subnet-0000000b"},
     "vswitches": ack_fleets.GIVEN,
 }
-TOLD: dict[str, dict[str, Any]] = {
+ANSWERS: dict[str, dict[str, Any]] = {
     "aws:eks/getCluster:getCluster": {
         "endpoint": "https://shared.example.com",
         "certificateAuthorities": [{"data": "Q0E="}],
@@ -72,7 +72,7 @@ def keyed(name: str) -> dict[str, dict[str, str]]:
 def exporting(recorder: Recorder) -> Recorder:
     """A recorded engine with the other stack's outputs, whose clouds know the cluster."""
     recorder.outputs[REFERENCE] = {"outputs": EXPORTED}
-    recorder.answers.update(TOLD)
+    recorder.answers.update(ANSWERS)
     recorder.outputs["aws:eks/cluster:Cluster"] = {
         "endpoint": "https://own.example.com",
         "certificateAuthority": {"data": "Q0E="},

@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "unknown version of a driver": case(
         lambda: dra.NvidiaDriver("nvidia", cluster=lab(), version="0.99"),
-        "NvidiaDriver nvidia: version is no version of the nvidia driver's chart; got: 0.99; ",
+        "NvidiaDriver nvidia: version is not a version of the nvidia driver's chart; got: 0.99; ",
         "allowed: 0.4.0, 0.4.1, 0.5.0, 25.12.0, 25.3.2, 25.8.1",
     ),
     "stack file's word in a request": case(
@@ -155,7 +155,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "created cluster without access": case(
         lambda: aks(access=None),
-        "AksCluster studio: must say who reaches the API server; ",
+        "AksCluster studio: must set the access to the API server; ",
         "allowed: access: {authorized_ranges: [203.0.113.0/24]} or access: {private: true}; fix: add access",
     ),
     "setting of another cloud": case(

@@ -85,7 +85,7 @@ def test_wrong_expression_stops_the_program_with_or_without_pools(pools: Any, re
         dra.DeviceClass("typo", cluster=lab(pools=pools), cel=["device.drver == 'gpu.nvidia.com'"])
 
     assert refusal(recorder, program).startswith(
-        "DeviceClass typo: selector 0 is refused by the API server of Kubernetes 1.36: compilation failed: "
+        "DeviceClass typo: selector 0 is rejected by the API server of Kubernetes 1.36: compilation failed: "
         "ERROR: <input>:1:7: undefined field 'drver'"
     )
 

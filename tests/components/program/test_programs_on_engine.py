@@ -99,7 +99,7 @@ WRONG = {
     ),
     "wrong CEL": (
         ('memory={"min": "40Gi"}', "cel=[\"device.drver == 'gpu.nvidia.com'\"]"),
-        "error: DeviceClass at-least-40g: selector 1 is refused by the API server of Kubernetes 1.36: compil",
+        "error: DeviceClass at-least-40g: selector 1 is rejected by the API server of Kubernetes 1.36: com",
     ),
     "unknown argument": (
         ('type="gpu"', 'typ="gpu"'),

@@ -1,4 +1,4 @@
-"""What a plain value is, is what ruamel.yaml says of it, which writes the same files."""
+"""Plain values are read as by ruamel.yaml, which writes the same files."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ WORDS = (
     "2026-11-23",
 )
 TEXT = {"timestamp", "value", "yaml"}
-"""What this program reads as text."""
+"""Types that this program reads as text."""
 
 
 def by_ruamel(text: str) -> str:
-    """What the library takes a plain value of YAML 1.2 for."""
+    """Return a plain value of YAML 1.2 as the library reads it."""
     kinds = (
         tag.rpartition(":")[2]
         for versions, tag, pattern, letters in cast("list[Any]", implicit_resolvers)
@@ -65,7 +65,7 @@ def by_ruamel(text: str) -> str:
 
 
 def agree(text: str) -> bool:
-    """Whether this program takes a plain value for what the library takes it for."""
+    """Return True if this program reads a plain value as the library does."""
     [root] = compose(f"key: {text}\n")
     assert root.pairs is not None
     [(_, value)] = root.pairs

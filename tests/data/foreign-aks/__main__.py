@@ -1,4 +1,4 @@
-"""Somebody else's program: an AKS cluster with a GPU pool, in plain pulumi_azure_native."""
+"""A third-party program: an AKS cluster with a GPU pool, in plain pulumi_azure_native."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""AMD's driver: where its plugin goes, what is published, and what is unknown of virtual functions."""
+"""AMD's driver: placement of its plugin, published devices, and unknown values of virtual functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def host(machine: str) -> Host:
     return Host(name="n", labels={}, taints=(), cpu="8", memory="8Gi", machine=clouds.machines()[machine])
 
 
-def test_its_plugin_goes_to_the_pools_with_its_gpus_alone_and_tolerates_their_taints() -> None:
+def test_its_plugin_runs_only_on_the_pools_with_its_gpus_and_tolerates_their_taints() -> None:
     (cluster,) = plan_of(stack(OWN, {"type": "amdgpu"})).clusters
     (release,) = cluster.releases
     assert (release.name, release.version) == ("k8s-gpu-dra-driver", "v1.0.0")
@@ -78,7 +78,7 @@ def test_eight_gpus_of_a_machine_of_one_s_own_are_counted(
 @pytest.mark.parametrize(
     ("asked", "word"), [({"type": "amdgpu"}, "guaranteed"), ({"memory": {"min": "190Gi"}}, "unknown")]
 )
-def test_what_virtual_functions_report_is_not_guessed(asked: dict[str, Any], word: str) -> None:
+def test_values_of_virtual_functions_are_not_guessed(asked: dict[str, Any], word: str) -> None:
     (found,) = proved(stack(VIRTUAL, asked)).workloads
     assert found.word == word
 
@@ -146,9 +146,9 @@ def test_a_machine_with_its_gpus_is_shown_separately_from_one_without() -> None:
     [
         (
             {"kind": "GpuConfig", "sharing": {}},
-            "is no field of GpuConfig; the driver would refuse to prepare the device",
+            "is not a field of GpuConfig; the driver would refuse to prepare the device",
         ),
-        ({"kind": "GPUConfig"}, "is no kind that driver gpu.amd.com decodes"),
+        ({"kind": "GPUConfig"}, "is not a kind that driver gpu.amd.com decodes"),
     ],
 )
 def test_its_parameters_have_no_fields_and_are_decoded_strictly(

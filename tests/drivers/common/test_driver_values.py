@@ -52,7 +52,7 @@ def output(
 
 
 @pytest.mark.parametrize("driver", list(drivers.known()), ids=lambda driver: driver.name)
-def test_what_a_class_may_ask_is_published(driver: Driver) -> None:
+def test_publishes_the_attributes_that_a_class_may_request(driver: Driver) -> None:
     facts = driver.facts
     published = {item.name for item in (*facts.attributes, *facts.capacities)}
     assert set(driver.intents.values()) <= published
@@ -73,10 +73,10 @@ def test_our_own_values_satisfy_every_version_of_the_chart(driver: Driver, versi
 
 def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> None:
     [refusal] = check_values(release().version, {"resources-computeDomains": {"enabled": False}})
-    assert refusal.what == "is no value of chart 0.5.0; Helm would ignore it silently"
+    assert refusal.what == "is not a value of chart 0.5.0; Helm would ignore it silently"
     assert "resources.computeDomains" in refusal.allowed
     [refusal] = check_values(release("25.8.1").version, {"resourceApiVersion": "resource.k8s.io/v1"})
-    assert refusal.what.startswith("is no value of chart 25.8.1")
+    assert refusal.what.startswith("is not a value of chart 25.8.1")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
         (
             {"featureGates": {"DynamicMig": True}},
             "featureGates.DynamicMig",
-            "is no feature gate of chart 0.5.0; the driver would not start",
+            "is not a feature gate of chart 0.5.0; the driver would not start",
         ),
         (
             {"gpuResourcesEnabledOverride": False},
@@ -102,7 +102,7 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
             "resources",
             "turns off both GPUs and ComputeDomains, so that the driver does nothing",
         ),
-        ({"resourceApiVersion": "resource.k8s.io/v1beta1"}, "resourceApiVersion", "is refused by the chart"),
+        ({"resourceApiVersion": "resource.k8s.io/v1beta1"}, "resourceApiVersion", "is rejected by the chart"),
         (
             {"webhook": {"enabled": True, "tls": {"mode": "secret"}}},
             "webhook.tls.secret.name",
@@ -117,7 +117,7 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
         (
             {"resources": {"computeDomains": {"enabled": True, "imex": {"mode": ""}}}},
             "resources.computeDomains.imex.mode",
-            "is refused by the chart",
+            "is rejected by the chart",
         ),
         ({"webhook": {"enabled": True, "tls": None}}, "webhook.tls", "is required for the webhook"),
         (
@@ -133,7 +133,7 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
         (
             {"webhook": {"enabled": True, "tls": {"mode": ""}}},
             "webhook.tls.mode",
-            "is refused by the chart",
+            "is rejected by the chart",
         ),
         (
             {"featureGates": {"IMEXDaemonsWithDNSNames": False}},
@@ -170,7 +170,7 @@ def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, wh
         {"webhook": {"enabled": False, "tls": None}},
     ],
 )
-def test_what_the_chart_does_not_read_is_not_refused(values: dict[str, Any]) -> None:
+def test_accepts_values_that_the_chart_does_not_read(values: dict[str, Any]) -> None:
     assert output(values) == {}
 
 

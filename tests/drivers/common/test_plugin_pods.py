@@ -1,4 +1,4 @@
-"""Where the pods of a DRA driver's plugin run, by the values of its chart."""
+"""Placement of a DRA driver's plugin pods, by the values of its chart."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_null_and_an_empty_list_take_the_chart_s_tolerations_away(given: object)
     assert not found.affinity.chooses
 
 
-def test_what_a_chart_tolerates_whatever_its_values_say_is_shown_separately() -> None:
+def test_shows_tolerations_that_no_value_changes_separately() -> None:
     found = pods("dranet", "1.0.0", {"tolerations": []})
     assert found.given == ()
     assert found.always == (Toleration(key="CriticalAddonsOnly", operator="Exists"),)

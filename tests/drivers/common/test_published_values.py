@@ -83,19 +83,19 @@ def test_the_operator_can_be_placed_and_its_managers_mirrored(version: str) -> N
 
 
 @pytest.mark.parametrize("key", LATER)
-def test_what_a_later_chart_brought_is_taken_there_alone(key: str) -> None:
+def test_accepts_values_of_later_charts_only_there(key: str) -> None:
     assert output("v26.7.0", {key: LATER[key]}) == []
     assert output("v25.10.0", {key: LATER[key]}) != []
 
 
-# What the API server and klog take: https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis
+# Values that the API server and klog accept: https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis
 @pytest.mark.parametrize("row", REFUSED)
-def test_what_the_api_server_or_the_driver_would_refuse_is_refused(row: dict[str, Any]) -> None:
+def test_rejects_values_that_the_api_server_or_the_driver_rejects(row: dict[str, Any]) -> None:
     entry = NVIDIA.facts.version("0.5.0")
     assert entry is not None
     [refusal] = check_values(entry, row["values"])
     assert (refusal.path, refusal.allowed) == (row["path"], row["allowed"])
-    assert refusal.what == "is no value that the API server or the driver takes"
+    assert refusal.what == "is not a value that the API server or the driver accepts"
 
 
 # https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/api/nvidia/v1/clusterpolicy_types.go
@@ -147,7 +147,7 @@ def test_shares_that_the_driver_ends_on_are_refused_also_without_its_gate(shares
         final = merged(NVIDIA.values(release), {"consumableShares": shares, "featureGates": gates})
         output = [refusal for refusal in NVIDIA.guards(release, final) if refusal.path == "consumableShares"]
         assert [refusal.what for refusal in output] == [
-            "is no option of the driver, which ends at its start, also without its feature gate"
+            "is not an option of the driver, which exits at its start even without the gate"
         ]
 
 
@@ -188,7 +188,7 @@ PUBLISHED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("values", PUBLISHED)
-def test_what_they_take_is_taken(values: dict[str, Any]) -> None:
+def test_accepts_values_that_they_accept(values: dict[str, Any]) -> None:
     version = NVIDIA.facts.version("0.5.0")
     assert version is not None
     assert check_values(version, values) == []

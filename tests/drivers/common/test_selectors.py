@@ -62,7 +62,7 @@ def test_an_intent_becomes_this_expression(intent: dict[str, Any], expression: s
 @pytest.mark.parametrize(
     ("intent", "key", "what"),
     [
-        ({"type": "gpv"}, "type", "is no device type of driver nvidia"),
+        ({"type": "gpv"}, "type", "is not a device type of driver nvidia"),
         ({"type": "gpu", "profile": "1g.5gb"}, "profile", "is never published for devices of type gpu"),
         ({"type": "vfio", "memory": {"min": "1Gi"}}, "memory", "is never published for devices of type vfio"),
     ],

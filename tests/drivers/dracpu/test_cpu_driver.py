@@ -1,4 +1,4 @@
-"""The CPU driver: groups of CPUs that claims share, single CPUs, and what is refused of its values."""
+"""The CPU driver: groups of CPUs that claims share, single CPUs, and what is rejected of its values."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def test_below_1_36_it_publishes_single_cpus_by_default() -> None:
             MODE,
             "publishes no such device as numa of pool cpus, a group of CPUs that claims share",
         ),
-        ([GROUP], {"cpuDeviceMode": "single"}, MODE, "is refused by the chart"),
-        ([GROUP], {"groupBy": "core"}, MODE.replace("cpuDeviceMode", "groupBy"), "is refused by the chart"),
+        ([GROUP], {"cpuDeviceMode": "single"}, MODE, "is rejected by the chart"),
+        ([GROUP], {"groupBy": "core"}, MODE.replace("cpuDeviceMode", "groupBy"), "is rejected by the chart"),
         (
             [GROUP],
             {"reservedCPUs": "3-0"},
             MODE.replace("cpuDeviceMode", "reservedCPUs"),
-            "is no value that the API server or the driver takes",
+            "is not a value that the API server or the driver accepts",
         ),
         (
             [GROUP],
@@ -102,11 +102,11 @@ def test_below_1_36_it_publishes_single_cpus_by_default() -> None:
             [{**GROUP, "attributes": {"cores": 3}}],
             {},
             f"{AT}.pools.cpus.devices[0].attributes",
-            "is no attribute that driver dracpu publishes",
+            "is not an attribute that driver dracpu publishes",
         ),
     ],
 )
-def test_what_the_driver_would_not_publish_or_start_with_is_refused(
+def test_rejects_values_that_the_driver_cannot_publish_or_start_with(
     devices: list[dict[str, Any]], values: dict[str, Any], path: str, what: str
 ) -> None:
     assert refused(stack(*devices, **values))[path] == what

@@ -36,7 +36,7 @@ def output(parameters: dict[str, Any]) -> list[tuple[str, str]]:
     return [(refusal.path, refusal.what) for refusal in check_parameters("dra.net", parameters, running)]
 
 
-def test_one_driver_publishes_network_cards_whoever_built_it() -> None:
+def test_one_driver_publishes_network_cards_of_every_vendor() -> None:
     assert drivers.publishing("dra.net") is drivers.of_class("efa.networking.k8s.aws") is DRIVER
     assert [version.chart for version in DRIVER.facts.versions] == [
         "aws-dranet",
@@ -45,14 +45,12 @@ def test_one_driver_publishes_network_cards_whoever_built_it() -> None:
 
 
 @pytest.mark.parametrize(("copies", "word"), [(2, "guaranteed"), (3, "never")])
-def test_cards_that_are_described_are_proved_and_its_plugin_comes_to_no_other_pool(
-    copies: int, word: str
-) -> None:
+def test_described_cards_are_proved_and_the_plugin_runs_on_no_other_pool(copies: int, word: str) -> None:
     (found,) = proved(stack(CARD, copies=copies)).workloads
     assert found.word == word
 
 
-def test_its_plugin_goes_to_the_pools_whose_cards_are_described() -> None:
+def test_its_plugin_runs_on_the_pools_whose_cards_are_described() -> None:
     (release,) = plan_of(stack(CARD)).clusters[0].releases
     terms = release.values["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert terms["nodeSelectorTerms"] == [
@@ -75,7 +73,7 @@ def test_parameters_that_it_decodes_are_in_order(parameters: dict[str, Any]) -> 
     assert output(parameters) == []
 
 
-STRICT = "is no field of NetworkConfig; the driver would refuse to prepare the device"
+STRICT = "is not a field of NetworkConfig; the driver would refuse to prepare the device"
 
 
 @pytest.mark.parametrize(
@@ -99,16 +97,16 @@ STRICT = "is no field of NetworkConfig; the driver would refuse to prepare the d
         (
             {"interface": {"dhcp": True, "addresses": ["10.80.0.1/24"]}},
             "interface.dhcp",
-            "is refused beside interface.addresses",
+            "is rejected beside interface.addresses",
         ),
         ({"routes": [{"destination": "10.0.0.0/8"}]}, "routes[0].gateway", "is required"),
         ({"routes": [{"gateway": "10.0.0.1"}]}, "routes[0].destination", "is required"),
-        ({"routes": [{**ROUTE, "scope": 7}]}, "routes[0].scope", "is refused by the driver"),
+        ({"routes": [{**ROUTE, "scope": 7}]}, "routes[0].scope", "is rejected by the driver"),
         ({"routes": ["10.0.0.0/8"]}, "routes[0]", "must be a mapping"),
         (
             {"interface": {"vrf": {"name": "blue"}}, "rules": [{"priority": 1}]},
             "interface.vrf.name",
-            "is refused beside rules",
+            "is rejected beside rules",
         ),
         (
             {"neighbors": [{"destination": "10.80.0.9", "hardwareAddr": "02:00"}]},
@@ -118,7 +116,7 @@ STRICT = "is no field of NetworkConfig; the driver would refuse to prepare the d
         ({"ethtool": {"features": "on"}}, "ethtool.features", "must be a mapping of names to true or false"),
     ],
 )
-def test_what_it_would_refuse_of_its_parameters_is_reported_by_place(
+def test_reports_parameters_that_it_rejects_by_place(
     parameters: dict[str, Any], path: str, what: str
 ) -> None:
     assert (path, what) in output(parameters)

@@ -57,7 +57,7 @@ def test_a_pool_without_efa_publishes_no_card() -> None:
     assert [item.word for item in prove(make_plan(parse(fleet))).workloads] == ["never"]
 
 
-def test_whether_a_card_is_next_to_a_gpu_is_not_known_before_the_machine_runs() -> None:
+def test_the_distance_of_a_card_and_a_gpu_is_unknown_before_the_machine_runs() -> None:
     requests = {"gpu": {"class": "gpu.nvidia.com"}, "card": {"class": CLASS}}
     fleet = claimed(requests=requests, constraints=[{"matchAttribute": PCIE_ROOT}])
     assert [item.word for item in prove(make_plan(parse(fleet))).workloads] == ["unknown"]

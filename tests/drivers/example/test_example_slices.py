@@ -1,4 +1,4 @@
-"""What the example driver's values make of its devices, and how many claims these are enough for."""
+"""Devices of the example driver by its values, and the number of claims that they serve."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_partitions_of_a_device_are_given_to_different_claims(copies: int, word:
     assert verdict(values, request, copies) == word
 
 
-def test_partitions_stand_before_the_whole_device_and_all_counters_in_a_slice_of_their_own() -> None:
+def test_partitions_are_before_the_whole_device_and_all_counters_in_a_separate_slice() -> None:
     plan = plan_of(settings(devices(2, plugin={"gpuPartitions": 2}), {}, 1))
     (group,) = predict(plan.clusters[0])
     counters, published = [item.spec for item in inventory_of(group.shape).slices]

@@ -1,4 +1,4 @@
-"""Intel's GPU driver: its devices are described, and held to what the driver publishes."""
+"""Intel's GPU driver: its devices are described, and compared with the published devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEVICES = f"{AT}.pools.flex.devices"
 
 @pytest.fixture
 def fleet() -> dict[str, Any]:
-    return dict(read_fleet(ROOT / "examples" / "s16-intel.yaml"))
+    return dict(read_fleet(ROOT / "examples" / "intel-gpus.yaml"))
 
 
 def lab(fleet: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def refused(fleet: dict[str, Any]) -> dict[str, str]:
     return {error.path: error.what for error in invalid.value.errors}
 
 
-def test_its_plugin_goes_to_the_pools_whose_devices_are_described(fleet: dict[str, Any]) -> None:
+def test_its_plugin_runs_on_the_pools_whose_devices_are_described(fleet: dict[str, Any]) -> None:
     (release,) = planned(fleet).clusters[0].releases
     assert (release.name, release.driver) == ("intel-gpu-resource-driver-chart", "gpu.intel.com")
     plugin = release.values["kubeletPlugin"]
@@ -61,12 +61,12 @@ def test_its_devices_are_proved(fleet: dict[str, Any], copies: int, word: str) -
 @pytest.mark.parametrize(
     ("wrong", "path", "what"),
     [
-        (("attributes", "modell", "x"), ".attributes", "is no attribute that driver intel publishes"),
+        (("attributes", "modell", "x"), ".attributes", "is not an attribute that driver intel publishes"),
         (("attributes", "sriov", "yes"), ".attributes.sriov", "is published as bool"),
-        (("capacity", "vram", "8Gi"), ".capacity", "is no capacity that driver intel publishes"),
+        (("capacity", "vram", "8Gi"), ".capacity", "is not a capacity that driver intel publishes"),
     ],
 )
-def test_what_the_driver_does_not_publish_is_no_description(
+def test_rejects_descriptions_that_the_driver_does_not_publish(
     fleet: dict[str, Any], wrong: tuple[str, str, object], path: str, what: str
 ) -> None:
     section, key, value = wrong
@@ -120,7 +120,7 @@ def test_parameters_are_refused_for_it_reads_none(fleet: dict[str, Any]) -> None
     ("labels", "word"),
     [({}, "guaranteed"), ({"intel.feature.node.kubernetes.io/gpu": "false"}, "never")],
 )
-def test_where_rules_of_node_features_choose_its_nodes_a_node_that_they_omit_has_no_device(
+def test_a_node_that_the_rules_of_node_features_omit_has_no_device(
     fleet: dict[str, Any], labels: dict[str, str], word: str
 ) -> None:
     lab(fleet)["pools"]["flex"]["nodeSelector"] |= labels

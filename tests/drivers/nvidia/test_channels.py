@@ -24,13 +24,13 @@ def proved(copies: int, gpus: int) -> Proof:
     return prove(planned(fleet))
 
 
-def test_a_channel_is_a_claim_of_its_own_in_the_proof() -> None:
+def test_a_channel_is_a_separate_claim_in_the_proof() -> None:
     claims = {item.name: item for item in proved(2, 4).claims}
     assert claims["pretrain-channel"].word == "guaranteed"
     assert [fit.per_node for fit in claims["pretrain-channel"].pools] == [1]
 
 
-def test_a_node_has_room_for_one_pod_of_a_domain_however_many_gpus_it_has() -> None:
+def test_a_node_runs_one_pod_of_a_domain_however_many_gpus_it_has() -> None:
     assert [(item.word, item.copies) for item in proved(2, 1).workloads] == [("guaranteed", 2)]
     (workload,) = proved(3, 1).workloads
     assert workload.word == "never"

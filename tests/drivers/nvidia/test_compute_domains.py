@@ -39,13 +39,13 @@ def test_a_domain_lets_nodes_join_as_their_pods_come() -> None:
     assert plan.warnings == ()
 
 
-def test_its_workload_goes_to_the_one_fabric_there_is() -> None:
+def test_its_workload_is_placed_on_the_only_fabric() -> None:
     (workload,) = planned(domain()).clusters[0].workloads
     assert workload.compute_domain == "pretrain"
     assert workload.node_selector == {"dra-fleet/pool": "gpu"}
 
 
-def test_a_workload_outside_the_domain_goes_anywhere() -> None:
+def test_a_workload_outside_the_domain_can_be_placed_on_any_pool() -> None:
     fleet = domain()
     del fleet["workloads"]["job"]["computeDomain"]
     (workload,) = planned(fleet).clusters[0].workloads
@@ -82,7 +82,7 @@ def test_its_cluster_exists() -> None:
     fleet = domain()
     fleet["computeDomains"]["pretrain"]["cluster"] = "trian"
     assert refused(fleet)["computeDomains.pretrain.cluster"] == (
-        "is no cluster of this stack\n  got: trian\n  allowed: train\n  fix: did you mean train?"
+        "is not a cluster of this stack\n  got: trian\n  allowed: train\n  fix: did you mean train?"
     )
 
 
@@ -99,7 +99,7 @@ def test_a_workload_names_a_domain_that_exists() -> None:
     fleet = domain()
     fleet["workloads"]["job"]["computeDomain"] = "pertrain"
     assert refused(fleet)["workloads.job.computeDomain"] == (
-        "is no ComputeDomain of this stack\n  got: pertrain\n  allowed: pretrain\n"
+        "is not a ComputeDomain of this stack\n  got: pertrain\n  allowed: pretrain\n"
         "  fix: did you mean pretrain?"
     )
 
@@ -121,7 +121,7 @@ def test_pods_that_share_a_claim_are_on_one_node_with_one_channel() -> None:
     assert refused(fleet) == {
         "workloads.job.computeDomain": "does not go with the shared claim node: its pods are all on one "
         "node, which has one channel\n  got: pretrain\n"
-        "  fix: remove shared from the claim, so that each pod gets GPUs of its own node"
+        "  fix: remove shared from the claim, so that each pod gets GPUs on its node"
     }
 
 
@@ -174,8 +174,9 @@ def test_a_fabric_that_no_one_labels_is_refused() -> None:
     fleet = domain()
     cluster(fleet)["drivers"]["nvidia"]["version"] = "25.12.0"
     assert refused(fleet) == {
-        "computeDomains.pretrain.cluster": "has no one who labels its nodes with nvidia.com/gpu.clique, by "
-        "which the pods of a ComputeDomain find one fabric\n  got: version 25.12.0 of the driver\n"
+        "computeDomains.pretrain.cluster": "has no component that labels its nodes with "
+        "nvidia.com/gpu.clique, by which the pods of a ComputeDomain find one fabric\n"
+        "  got: version 25.12.0 of the driver\n"
         "  allowed: version 0.5.0 or later, or the GPU Operator\n"
         "  fix: add gpuOperator: {version: v25.10.0} to the cluster, or use a newer driver"
     }
@@ -193,8 +194,8 @@ def test_some_machine_is_on_such_a_fabric() -> None:
 def test_two_pools_are_two_fabrics() -> None:
     fleet = second_pool(domain())
     assert refused(fleet) == {
-        "workloads.job.nodeSelector": "leaves several pools, each an NVLink fabric of its own; where the "
-        "first pod goes, all others must find room\n  got: gpu, more\n  allowed: one of them\n"
+        "workloads.job.nodeSelector": "leaves several pools, each with a separate NVLink fabric; all pods "
+        "must fit in the pool of the first pod\n  got: gpu, more\n  allowed: one of them\n"
         "  fix: set nodeSelector: {dra-fleet/pool: gpu}"
     }
     fleet["workloads"]["job"]["nodeSelector"] = {"dra-fleet/pool": "more"}

@@ -16,5 +16,5 @@ from dra_fleet.drivers.nvidia.facts import cuda_version_of
         ("470.1", "12.0"),
     ],
 )
-def test_a_driver_brings_the_cuda_version_of_its_branch(driver: str, cuda: str) -> None:
+def test_a_driver_has_the_cuda_version_of_its_branch(driver: str, cuda: str) -> None:
     assert cuda_version_of(driver) == cuda

@@ -109,7 +109,7 @@ def test_nothing_is_certain_of_a_value_between_those_that_branches_report(clause
         (f"{MEMORY}.compareTo(quantity('38Gi')) > -1", "guaranteed"),
     ],
 )
-def test_what_holds_of_every_value_in_the_range_is_certain(clause: str, output: str) -> None:
+def test_results_for_every_value_in_the_range_are_certain(clause: str, output: str) -> None:
     assert word(gpu("A100-SXM4-40GB"), clause) == output
 
 

@@ -1,4 +1,4 @@
-"""Whether the DRA driver looks for the GPU driver where it is."""
+"""The folder in which the DRA driver looks for the GPU driver."""
 
 from __future__ import annotations
 

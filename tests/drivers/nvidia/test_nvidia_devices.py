@@ -1,4 +1,4 @@
-"""The devices the NVIDIA driver publishes, held to a live slice and to the driver's documented names."""
+"""The devices the NVIDIA driver publishes, compared with a live slice and the driver's documented names."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def test_mixed_layouts_are_placed_without_overlap() -> None:
 @pytest.mark.parametrize(
     ("model", "layout", "message"),
     [
-        ("A100-SXM4-40GB", (("1g.5gb", 8),), "A100-SXM4-40GB has no room for 8 x 1g.5gb at the same time"),
-        ("A100-SXM4-40GB", (("4g.20gb", 1), ("3g.20gb", 1), ("1g.5gb", 1)), "no room for 1 x 4g.20gb, 1 x"),
+        ("A100-SXM4-40GB", (("1g.5gb", 8),), "A100-SXM4-40GB cannot fit 8 x 1g.5gb at the same time"),
+        ("A100-SXM4-40GB", (("4g.20gb", 1), ("3g.20gb", 1), ("1g.5gb", 1)), "cannot fit 1 x 4g.20gb, 1 x"),
         ("A100-SXM4-40GB", (("1g.10mb", 1),), "A100-SXM4-40GB has no MIG profile 1g.10mb; it has: 1g.5gb"),
         ("T4", (("1g.5gb", 1),), "T4 cannot be partitioned: it has no MIG"),
     ],
@@ -178,7 +178,7 @@ def test_every_gpu_of_the_catalogue_can_be_published(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(nvidia_facts.gpus()))
-def test_what_is_published_is_valid_for_the_api(name: str) -> None:
+def test_published_slices_are_valid_for_the_api(name: str) -> None:
     model = nvidia_facts.gpus()[name]
     layouts = [((profile.name, 1),) for profile in model.mig.profiles] if model.mig else []
     for layout in [None, *layouts]:

@@ -1,4 +1,4 @@
-"""NVIDIA's own driver, built here, over the NVML stand-in: recordings and messages hold."""
+"""NVIDIA's own driver, built here, over the simulated NVML: recordings and messages hold."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_gates_end_the_driver_with_the_words_of_the_simulated_one(
     assert str(real.value) == f"Error: {simulated.value}"
 
 
-def test_a_function_of_nvml_that_the_stand_in_lacks_is_named(recorder: Recorder) -> None:
+def test_a_function_that_the_simulated_nvml_lacks_is_named(recorder: Recorder) -> None:
     with pytest.raises(NothingPublished) as real:
         recorder.record(started({"NVMLDeviceHealthCheck": True}))
     assert "undefined symbol: nvmlEventSetCreate" in str(real.value)

@@ -1,4 +1,4 @@
-"""What NVIDIA's own driver publishes for every machine of the catalogue is what is predicted."""
+"""Predictions equal the ResourceSlices of NVIDIA's own driver for every machine of the catalogue."""
 
 from __future__ import annotations
 

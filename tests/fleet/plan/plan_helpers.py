@@ -26,7 +26,7 @@ def planned(fleet: dict[str, Any]) -> FleetPlan:
 
 
 def refused(fleet: dict[str, Any]) -> dict[str, str]:
-    """What the plan says is wrong, by path."""
+    """Return the errors of the plan by path."""
     settings = parse(fleet)
     with pytest.raises(SettingsInvalid) as caught:
         make_plan(settings)

@@ -1,4 +1,4 @@
-"""Who advertises the devices of a pool: labels, chart values and devices follow; two of them are refused."""
+"""The advertiser of a pool decides labels, chart values and devices. Two advertisers are rejected."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_the_gpu_operator_s_plugin_is_on_and_a_label_keeps_it_off_the_pools_of_d
     assert not any("nvidia.com/gpu.present" in item for item in labels.values())
 
 
-def test_where_the_image_labels_gpus_itself_all_of_the_operator_s_pods_are_kept_off() -> None:
+def test_an_image_that_labels_gpus_keeps_all_of_the_operator_s_pods_off() -> None:
     fleet = both(h100())
     only(fleet)["gpuOperator"] = {"version": "v25.10.0"}
     labels = {pool.name: pool.labels for pool in cluster_of(fleet).pools}
@@ -236,7 +236,7 @@ def test_compute_domains_alone_leave_the_gpus_to_the_device_plugin() -> None:
     assert {device.driver for device in group.shape.devices} == {"compute-domain.nvidia.com"}
 
 
-def test_a_cluster_that_brings_its_drivers_publishes_nothing_on_a_device_plugin_s_pool() -> None:
+def test_a_cluster_with_existing_drivers_publishes_nothing_on_a_device_plugin_s_pool() -> None:
     fleet = a10()
     only(fleet)["drivers"] = {}
     only(fleet)["pools"]["gpu"] |= {"advertise": "device-plugin", "nodes": {"min": 0, "max": 2}}
@@ -334,14 +334,14 @@ def test_an_operator_without_its_plugin_leaves_pools_without_anybody() -> None:
     fleet = both(vgpu())
     only(fleet)["gpuOperator"] = {"version": "v25.10.0", "values": {"devicePlugin": {"enabled": False}}}
     assert refused(fleet) == {
-        "clusters.studio.gpuOperator.values.devicePlugin.enabled": "leaves pools without anybody who gives "
-        "their GPUs out, which say advertise: device-plugin\n  got: false\n  allowed: true\n"
+        "clusters.studio.gpuOperator.values.devicePlugin.enabled": "leaves pools with advertise: "
+        "device-plugin without a device plugin\n  got: false\n  allowed: true\n"
         "  fix: remove it from values; it follows from the pools' advertise"
     }
 
 
 @pytest.mark.parametrize(("fleet", "name"), [(vgpu, "studio"), (h100, "train")])
-def test_a_device_plugin_that_nothing_brings_is_reported(fleet: Any, name: str) -> None:
+def test_a_device_plugin_that_nothing_installs_is_reported(fleet: Any, name: str) -> None:
     output = make_plan(parse(both(fleet()))).warnings
     assert next(text for text in output if "device plugin" in text).startswith(
         f"cluster {name}: a device plugin shall advertise the GPUs of pool old, and nothing of this stack "
@@ -352,7 +352,7 @@ def test_a_device_plugin_that_nothing_brings_is_reported(fleet: Any, name: str) 
 def test_ack_s_label_must_not_contradict_the_advertiser() -> None:
     fleet = both(a10(), labels={"ack.node.gpu.schedule": "disabled"})
     assert refused(fleet) == {
-        "clusters.asia.pools.old.labels.ack.node.gpu.schedule": "contradicts advertise, by which ACK's "
-        "device plugin gives the GPUs out whole\n  got: disabled\n  allowed: default\n"
+        "clusters.asia.pools.old.labels.ack.node.gpu.schedule": "contradicts advertise, with which ACK's "
+        "device plugin advertises whole GPUs\n  got: disabled\n  allowed: default\n"
         "  fix: remove ack.node.gpu.schedule from labels; the plan writes it"
     }

@@ -54,14 +54,14 @@ def test_only_the_newest_chart_of_a_driver_is_current(name: str) -> None:
 
 
 def test_operators_and_kueue_are_compared_with_their_charts() -> None:
-    operator = of_example("s02-aks-mig")["chart gpu-operator"]
+    operator = of_example("aks-mig")["chart gpu-operator"]
     assert (operator.used, operator.state) == ("v25.10.0", "behind")
-    queues = of_example("s14-queues")["chart kueue"]
+    queues = of_example("team-queues")["chart kueue"]
     assert (queues.used, queues.state, queues.newest) == ("0.19.0", "behind", "0.20.5")
 
 
 def test_a_described_driver_is_unknown_to_the_catalogue() -> None:
-    age = of_example("s16-fpga")["chart fpga-dra-driver"]
+    age = of_example("fpga-unknown-driver")["chart fpga-dra-driver"]
     assert (age.state, age.newest, age.date) == ("unknown", "", None)
 
 
@@ -82,12 +82,12 @@ def test_a_price_gets_old() -> None:
     price = clouds.named("eks").machines[machine].price
     assert price is not None
     at_last = price.date + dt.timedelta(days=MOST_DAYS)
-    assert of_example("s06-eks-mig", at_last)[f"price of {machine}"].state == "current"
-    assert of_example("s06-eks-mig", at_last + dt.timedelta(days=1))[f"price of {machine}"].state == "old"
+    assert of_example("eks-mig", at_last)[f"price of {machine}"].state == "current"
+    assert of_example("eks-mig", at_last + dt.timedelta(days=1))[f"price of {machine}"].state == "old"
 
 
 def test_command_lists_what_is_behind_and_exits_1() -> None:
-    stack = str(EXAMPLES / "s02-aks-mig.yaml")
+    stack = str(EXAMPLES / "aks-mig.yaml")
     shown = CliRunner().invoke(app, ["drivers", "--outdated", stack], env={"COLUMNS": "120"})
     assert shown.exit_code == 1
     assert "mnist" in shown.stdout

@@ -1,4 +1,4 @@
-"""A fleet that may cost more than its budget is refused; what has no known price is named."""
+"""A fleet that may cost more than its budget is rejected; what has no known price is named."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ AT = "dra-fleet:fleet.clusters.lab"
 
 @pytest.fixture
 def fleet() -> dict[str, Any]:
-    return dict(read_fleet(ROOT / "examples" / "s16-fpga.yaml"))
+    return dict(read_fleet(ROOT / "examples" / "fpga-unknown-driver.yaml"))
 
 
 def lab(fleet: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def test_its_release_has_its_chart_and_tolerates_the_taints_of_the_pools_that_ha
     assert release.values == {"kubeletPlugin": {"tolerations": [tolerated]}, "logLevel": 4}
 
 
-def test_placement_that_stands_at_the_top_of_the_values_is_written_there(fleet: dict[str, Any]) -> None:
+def test_placement_at_the_top_level_of_the_values_is_written_there(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"]["fpga"]["described"]["plugin"] = ""
     (release,) = planned(fleet).clusters[0].releases
     assert set(release.values) == {"tolerations"}
@@ -72,7 +72,7 @@ def test_values_that_keep_the_plugin_from_the_pool_leave_it_without_devices(flee
     assert set(words(fleet).values()) == {"never"}
 
 
-def test_devices_of_a_driver_that_the_cluster_brings_itself_are_proved_too(fleet: dict[str, Any]) -> None:
+def test_devices_of_a_driver_that_the_cluster_already_has_are_proved_too(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"] = {}
     fleet["classes"].pop("fpga")
     fleet["claims"].pop("small")
@@ -91,7 +91,7 @@ def test_devices_that_several_claims_may_hold_have_no_end_of_copies(fleet: dict[
 
 def test_a_driver_that_is_not_known_and_not_described_says_how_to_describe_it(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"]["fpga"].pop("described")
-    assert refused(fleet)[f"{AT}.drivers.fpga"] == "is no DRA driver this program knows"
+    assert refused(fleet)[f"{AT}.drivers.fpga"] == "is not a known DRA driver"
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_a_driver_that_is_not_known_and_not_described_says_how_to_describe_it(fl
             "fpga",
             {"publishes": "gpu.nvidia.com"},
             ".publishes",
-            "is what the driver nvidia publishes under, which this program knows",
+            "is the name under which the known driver nvidia publishes",
         ),
     ],
 )
-def test_what_is_known_cannot_be_described(
+def test_known_devices_cannot_be_described(
     fleet: dict[str, Any], name: str, changed: dict[str, str], path: str, what: str
 ) -> None:
     found = lab(fleet)["drivers"].pop("fpga")
@@ -117,7 +117,7 @@ def test_what_is_known_cannot_be_described(
 
 def test_a_described_driver_has_a_version_as_charts_have(fleet: dict[str, Any]) -> None:
     lab(fleet)["drivers"]["fpga"]["version"] = "latest"
-    assert refused(fleet) == {f"{AT}.drivers.fpga.version": "is no version of a chart: latest"}
+    assert refused(fleet) == {f"{AT}.drivers.fpga.version": "is not a version of a chart: latest"}
 
 
 def test_devices_that_no_driver_of_the_cluster_publishes_are_refused(fleet: dict[str, Any]) -> None:
@@ -176,7 +176,7 @@ FPGA = {"kind": "FpgaConfig", "apiVersion": "fpga.example.com/v1"}
             [{**FPGA, "fields": [LANES]}],
             {**FPGA, "lanes": 1, "lane": 2},
             (
-                "is no field of FpgaConfig; the driver would refuse to prepare the device\n  got: lane\n"
+                "is not a field of FpgaConfig; the driver would refuse to prepare the device\n  got: lane\n"
                 "  allowed: lanes\n  fix: did you mean lanes?"
             ),
         ),

@@ -23,12 +23,12 @@ def lab(fleet: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.name)
 def test_every_example_is_planned(path: Any) -> None:
     plan = make_plan(read_stack_file(path).settings)
-    # Nobody claims devices where device plugins give all of them out.
+    # No claim uses devices if device plugins advertise all of them.
     claiming = [cluster for cluster in plan.clusters if any(pool.by_dra for pool in cluster.pools)]
     assert all(cluster.workloads for cluster in claiming)
 
 
-def test_a_pair_finds_devices_in_the_lab_stack_whoever_has_the_others(fleet: dict[str, Any]) -> None:
+def test_a_pair_finds_devices_in_the_lab_stack_with_every_use_of_the_others(fleet: dict[str, Any]) -> None:
     [cluster] = planned(fleet).clusters
     copies = {workload.name: workload.copies for workload in cluster.workloads}
     assert copies["train"] + (copies["train-pair"] - 1) < 4  # roots of which one device may be taken
@@ -66,7 +66,7 @@ def test_a_machine_that_is_unknown_names_the_nearest_and_the_way_to_describe_it(
 ) -> None:
     lab["pools"]["h100"]["machine"] = "hgx-h100"
     output = refused(fleet)["clusters.lab.pools.h100.machine"]
-    assert output.startswith("is no machine of the catalogue\n  got: hgx-h100\n  allowed: hgx-h100-8")
+    assert output.startswith("is not a machine of the catalogue\n  got: hgx-h100\n  allowed: hgx-h100-8")
     assert "fix: did you mean hgx-h100-8? Or describe the machine in the stack file: machine: {gpu:" in output
     lab["pools"]["h100"]["machine"] = "zzz"
     assert (

@@ -41,38 +41,38 @@ def concerned(fleet: Mapping[str, Any]) -> set[str]:
 
 
 def test_the_removal_of_v1beta1_refuses_the_driver_that_needs_it() -> None:
-    [error] = outlook(planned(example("s05-gke-tpu")), PLANNED).errors
+    [error] = outlook(planned(example("gke-tpu")), PLANNED).errors
     assert error.path == "dra-fleet:fleet.clusters.tpus.drivers.tpu.google.com"
     assert "v1beta1" in error.what
     assert "planned for 2026-12-16" in error.what
 
 
 def test_nothing_is_said_of_a_version_that_is_not_reached() -> None:
-    found = outlook(planned(example("s05-gke-tpu")), "1.37")
+    found = outlook(planned(example("gke-tpu")), "1.37")
     assert (found.errors, found.notes) == ((), ())
 
 
 def test_locked_shares_concern_who_claims_a_capacity() -> None:
-    assert "consumable-capacity-locked" in concerned(example("s16-network-cards"))
-    assert "consumable-capacity-locked" not in concerned(example("s05-gke-tpu"))
+    assert "consumable-capacity-locked" in concerned(example("network-cards"))
+    assert "consumable-capacity-locked" not in concerned(example("gke-tpu"))
 
 
 def test_list_attributes_concern_who_compares_attributes() -> None:
-    assert "list-attributes" in concerned(example("s13-topology"))
-    assert "list-attributes" not in concerned(example("s05-gke-tpu"))
+    assert "list-attributes" in concerned(example("pcie-topology"))
+    assert "list-attributes" not in concerned(example("gke-tpu"))
 
 
 def test_preemption_concerns_who_runs_pods() -> None:
-    fleet = example("s05-gke-tpu")
+    fleet = example("gke-tpu")
     assert "preemption" in concerned(fleet)
     assert "preemption" not in concerned({**fleet, "workloads": {}})
 
 
 def test_allocatable_resources_concern_the_driver_of_cpus() -> None:
-    holds = [path.stem for path in EXAMPLES.glob("s*.yaml") if "dra.cpu" in path.read_text(encoding="utf-8")]
+    holds = [path.stem for path in EXAMPLES.glob("*.yaml") if "dra.cpu" in path.read_text(encoding="utf-8")]
     assert holds
     assert all("node-allocatable" in concerned(example(name)) for name in holds)
-    assert "node-allocatable" not in concerned(example("s05-gke-tpu"))
+    assert "node-allocatable" not in concerned(example("gke-tpu"))
 
 
 def test_every_change_is_looked_for() -> None:
@@ -109,7 +109,7 @@ def test_a_stack_is_planned_at_each_version(minor: str) -> None:
 
 def test_prove_and_check_take_a_later_version(tmp_path: Path) -> None:
     run = CliRunner()
-    proof = run.invoke(app, ["prove", str(EXAMPLES / "s05-gke-tpu.yaml"), "--at", PLANNED, "--json"])
+    proof = run.invoke(app, ["prove", str(EXAMPLES / "gke-tpu.yaml"), "--at", PLANNED, "--json"])
     answer = json.loads(proof.stdout)
     assert (proof.exit_code, answer["fits"], len(answer["failures"])) == (1, False, 1)
     claim = tmp_path / "claim.yaml"
@@ -132,7 +132,7 @@ def test_an_unknown_version_is_refused_with_those_that_are_known(command: list[s
     ("minor", "name"), [("1.35", "gangs-v1alpha1-removed"), ("1.36", "gangs-v1alpha2-removed")]
 )
 def test_an_api_of_gangs_that_ends_concerns_who_runs_gangs(minor: str, name: str) -> None:
-    fleet: dict[str, Any] = {**example("s13-topology"), "kubernetes": minor}
+    fleet: dict[str, Any] = {**example("pcie-topology"), "kubernetes": minor}
     assert name not in {change for change in concerned(fleet) if change.startswith("gangs")}
     (cluster,) = fleet["clusters"].values()
     cluster["featureGates"] = ["GenericWorkload", "GangScheduling"]

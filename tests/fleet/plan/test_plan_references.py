@@ -26,13 +26,13 @@ def lab(fleet: dict[str, Any]) -> dict[str, Any]:
             "claim",
             "single-gpus",
             "workloads.train.claim",
-            "is no claim of this stack\n  got: single-gpus\n  allowed: single-gpu",
+            "is not a claim of this stack\n  got: single-gpus\n  allowed: single-gpu",
         ),
         (
             "cluster",
             "lap",
             "workloads.train.cluster",
-            "is no cluster of this stack\n  got: lap\n  allowed: lab",
+            "is not a cluster of this stack\n  got: lap\n  allowed: lab",
         ),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_driver_that_is_there_already_is_not_installed_again(
     assert [namespace.name for namespace in cluster.namespaces] == ["gpu-workloads"]
 
 
-def test_a_used_claim_goes_where_it_is_used_and_an_unused_one_wherever_its_classes_are(
+def test_a_used_claim_is_planned_where_it_is_used_and_an_unused_one_wherever_its_classes_are(
     fleet: dict[str, Any],
 ) -> None:
     second_cluster(fleet, {"nvidia": {"version": "0.5.0"}})
@@ -114,7 +114,7 @@ def test_an_unused_claim_that_fits_no_cluster_is_refused(fleet: dict[str, Any]) 
     fleet["classes"]["sample"] = {"driver": "example"}
     fleet["claims"]["both"] = {"requests": {"a": {"class": "sample"}, "b": {"class": "mig-5g"}}}
     assert refused(fleet)["claims.both"].startswith(
-        "asks for classes that no single cluster of this stack has together"
+        "requests classes that no single cluster of this stack has together"
     )
 
 
@@ -145,7 +145,7 @@ def test_a_field_that_the_minor_drops_is_an_error_at_its_own_path(fleet: dict[st
         (
             {"constraints": [{"requests": ["nope"], "matchAttribute": "a/b"}]},
             "claims.gpu-pair.constraints[0].requests",
-            "refers to 'nope', which is no request of this claim\n  allowed: gpus",
+            "refers to 'nope', which is not a request of this claim\n  allowed: gpus",
         ),
         (
             {"config": [{"opaque": {"driver": "a_b", "parameters": {"a": 1}}}]},
@@ -159,7 +159,7 @@ def test_a_field_that_the_minor_drops_is_an_error_at_its_own_path(fleet: dict[st
         ),
     ],
 )
-def test_what_a_claim_s_parts_say_together_is_checked(
+def test_the_parts_of_a_claim_are_checked_together(
     fleet: dict[str, Any], change: dict[str, Any], path: str, what: str
 ) -> None:
     fleet["claims"]["gpu-pair"] |= change

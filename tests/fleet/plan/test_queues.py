@@ -67,7 +67,7 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         ["workloads", "train", "queue"],
         "reserch",
         "workloads.train.queue",
-        "is no queue of this stack\n  got: reserch\n  allowed: research, batch\n",
+        "is not a queue of this stack\n  got: reserch\n  allowed: research, batch\n",
     ),
     (
         ["workloads", "train", "copies"],
@@ -84,7 +84,7 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         ["gpu.nvidia.com"],
         "workloads.train.claim",
         (
-            "asks for a class that no mapping counts, so that Kueue never starts the workload\n"
+            "requests a class that no mapping counts, so that Kueue never starts the workload\n"
             "  got: at-least-20g\n  allowed: gpu.nvidia.com, mig-1g-5gb, mig-5g\n"
             "  fix: add the class to a mapping of queues.deviceClassMappings"
         ),
@@ -108,14 +108,14 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         ["queues", "clusterQueues", "batch", "cluster"],
         "lap",
         "queues.clusterQueues.batch.cluster",
-        "is no cluster of this stack\n  got: lap\n  allowed: lab",
+        "is not a cluster of this stack\n  got: lap\n  allowed: lab",
     ),
     (
         ["queues", "clusterQueues", "batch", "borrowingLimit"],
         {"parts": 2},
         "queues.clusterQueues.batch.borrowingLimit",
         (
-            "limits what the queue has no quota of\n  got: parts\n  allowed: gpus\n"
+            "limits a class for which the queue has no quota\n  got: parts\n  allowed: gpus\n"
             "  fix: add parts: 0 to nominalQuota"
         ),
     ),
@@ -124,15 +124,15 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         "0.18.0",
         "queues.version",
         (
-            "is no version of Kueue's chart that this program knows\n  got: 0.18.0\n"
-            "  allowed: 0.19.0, 0.19.11, 0.20.5\n  fix: did you mean 0.19.0?"
+            "is not a known version of Kueue's chart\n  got: 0.18.0\n  allowed: 0.19.0, 0.19.11, 0.20.5\n"
+            "  fix: did you mean 0.19.0?"
         ),
     ),
     (
         ["queues", "values"],
         {"controllerManager": {"replica": 2}},
         "queues.values.controllerManager.replica",
-        "is no value of chart 0.19.0; Helm would ignore it silently\n",
+        "is not a value of chart 0.19.0; Helm would ignore it silently\n",
     ),
     (
         ["queues", "values"],
@@ -150,7 +150,7 @@ WRONG: list[tuple[list[str], Any, str, str]] = [
         ["claims", "single-gpu", "requests", "gpu", "allocationMode"],
         "All",
         "workloads.train.claim",
-        "cannot wait in a queue: it asks for all devices of a node, which Kueue does not count\n",
+        "cannot wait in a queue: it requests all devices of a node, which Kueue does not count\n",
     ),
     (
         ["claims", "single-gpu", "requests", "gpu", "adminAccess"],
@@ -195,7 +195,7 @@ def test_a_mapping_named_pods_is_refused_from_kueue_0_20_on(fleet: dict[str, Any
 @pytest.mark.parametrize(
     ("keys", "value", "path", "start"), WRONG, ids=[f"{item[2]}-{place}" for place, item in enumerate(WRONG)]
 )
-def test_what_a_queue_would_never_start_is_reported_once(
+def test_reports_once_a_workload_that_a_queue_never_starts(
     fleet: dict[str, Any], keys: list[str], value: Any, path: str, start: str
 ) -> None:
     *outer, last = keys
@@ -235,11 +235,11 @@ def test_lending_needs_a_cohort(fleet: dict[str, Any]) -> None:
     fleet["queues"]["clusterQueues"]["research"]["reclaimWithinCohort"] = "Any"
     assert refused(fleet) == {
         "queues.clusterQueues.research.reclaimWithinCohort": (
-            "needs a cohort: no one lends to this queue\n  fix: name a cohort"
+            "requires a cohort: no other queue lends to this queue\n  fix: name a cohort"
         )
     }
 
 
 def test_a_workload_in_a_queue_where_there_are_none_is_refused(fleet: dict[str, Any]) -> None:
     del fleet["queues"]
-    assert refused(fleet)["workloads.train.queue"].startswith("is no queue of this stack\n  got: research")
+    assert refused(fleet)["workloads.train.queue"].startswith("is not a queue of this stack\n  got: research")

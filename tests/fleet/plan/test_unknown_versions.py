@@ -52,7 +52,7 @@ def test_the_newest_version_before_it_stands_for_one_that_is_not_known(version: 
 
 
 @pytest.mark.parametrize("version", ["latest", "0.5", ">=0.5.0", "0.0.1"])
-def test_what_is_no_whole_version_or_older_than_all_stands_for_nothing(version: str) -> None:
+def test_partial_versions_and_versions_older_than_all_match_nothing(version: str) -> None:
     nvidia = drivers.named("nvidia")
     assert nvidia is not None
     assert nvidia.facts.checked_version(version) is None

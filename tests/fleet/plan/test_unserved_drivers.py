@@ -25,7 +25,7 @@ def test_an_unserved_driver_by_name_is_refused_with_the_lines_to_write(name: str
 
 
 @pytest.mark.parametrize("name", sorted(unserved()))
-def test_what_one_has_to_write_is_planned(name: str) -> None:
+def test_plans_the_required_settings(name: str) -> None:
     fleet, output = h100(), unserved()[name]
     described = cast("dict[str, Any]", yaml12.parse_yaml(f"{{version: 1.0.0, {output.description}}}"))
     cluster(fleet)["drivers"][name] = described

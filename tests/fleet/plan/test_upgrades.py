@@ -90,7 +90,7 @@ def test_another_layout_of_partitions_is_manual() -> None:
 
 
 def test_a_version_that_removes_an_api_of_the_driver_blocks_its_step() -> None:
-    fleet = read_fleet(EXAMPLES / "s05-gke-tpu.yaml")
+    fleet = read_fleet(EXAMPLES / "gke-tpu.yaml")
     assert isinstance(fleet, dict)
     path = upgrade_path(make_plan(parse(fleet)), {"kubernetes": "1.38"})
     assert path[-1].verdict == "blocked"
@@ -107,7 +107,7 @@ def test_the_version_in_use_needs_no_step() -> None:
     assert upgrade_path(lab(), {"kubernetes": "1.36", "nvidia": "0.5.0"}) == ()
 
 
-def test_what_no_cluster_uses_is_refused_with_what_they_use() -> None:
+def test_rejects_unused_entries_and_lists_the_used_ones() -> None:
     expected = "--to kueue=0.20.0: no cluster uses kueue; allowed: kubernetes, mig, nvidia"
     with pytest.raises(UnknownTargetError, match=f"^{expected}$"):
         upgrade_path(lab(), {"kueue": "0.20.0"})

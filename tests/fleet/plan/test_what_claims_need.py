@@ -1,4 +1,4 @@
-"""What a claim names that no one brings: a class of a driver that is not there, parameters no one reads."""
+"""Claims that name a class of a missing driver, or parameters that no driver reads."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_a_class_of_a_driver_that_is_not_installed_names_the_driver_to_add() -> 
 
 def test_parameters_that_no_driver_of_the_stack_reads_are_refused() -> None:
     assert refused(stack(config("gpu.nvidia.co"))) == {
-        "claims.one.config[0].opaque.driver": "publishes nothing on any cluster of this stack, so that "
-        "no one reads these parameters\n  got: gpu.nvidia.co\n"
+        "claims.one.config[0].opaque.driver": "publishes nothing on any cluster of this stack, so no "
+        "driver reads these parameters\n  got: gpu.nvidia.co\n"
         "  allowed: gpu.nvidia.com, compute-domain.nvidia.com\n"
         "  fix: did you mean gpu.nvidia.com? Or remove them"
     }

@@ -83,7 +83,7 @@ def test_a_selector_is_true_or_false(expression: str, outcome: str) -> None:
         ("1 / size([]) == 1", "division by zero"),
     ],
 )
-def test_what_cannot_be_evaluated_is_an_error(expression: str, message: str) -> None:
+def test_evaluation_failures_are_errors(expression: str, message: str) -> None:
     assert check(expression) == ("error", message)
 
 
@@ -203,7 +203,7 @@ def test_sorting_by_a_key_is_refused_before_1_35() -> None:
     "expression",
     ["lists.range(2000).transformMap(i, v, v).size() == 1"],
 )
-def test_what_would_take_too_long_or_too_much_is_unknown(expression: str) -> None:
+def test_too_long_or_too_large_evaluations_are_unknown(expression: str) -> None:
     outcome, said = check(expression)
     assert outcome == "unknown"
     assert "cannot be evaluated here" in said
@@ -231,7 +231,7 @@ def test_a_function_of_a_later_minor_is_refused() -> None:
         "cel.bind(a, device.attributes, a['absent.example.com'].size() == 0)",
     ],
 )
-def test_what_cannot_be_checked_here_is_said_to_be_so(expression: str) -> None:
+def test_reports_expressions_that_cannot_be_checked(expression: str) -> None:
     with pytest.raises(CelUnsupported):
         environment("1.36").compile(expression)
 

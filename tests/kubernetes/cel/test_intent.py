@@ -1,4 +1,4 @@
-"""What an expression asks of a device is read from its syntax tree, however it is written."""
+"""The requests of an expression are read from its syntax tree, in every way of writing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_drivers_are_named_anywhere_but_only_one_by_itself_is_all_that_is_asked(
         "true // device.driver == 'gpu.nvidia.com'",
     ],
 )
-def test_what_is_no_comparison_of_the_driver_names_none(expression: str) -> None:
+def test_expressions_without_a_comparison_of_the_driver_name_no_driver(expression: str) -> None:
     assert asked(expression).drivers == frozenset()
 
 
@@ -73,7 +73,7 @@ def test_bounds_are_those_that_every_device_must_keep() -> None:
         f"quantity('20Gi').compareTo({MEMORY}) >= 0",
     ],
 )
-def test_what_is_no_bound_by_a_written_quantity_is_none(expression: str) -> None:
+def test_expressions_without_a_literal_quantity_have_no_bound(expression: str) -> None:
     assert asked(expression).bounds == ()
 
 
@@ -89,6 +89,6 @@ def test_texts_that_an_attribute_is_equal_to_and_names_that_are_read() -> None:
 
 
 @pytest.mark.parametrize("expression", ["device.driver ==", "nonsense == 'a'", "'\ud800' == device.driver"])
-def test_what_no_server_takes_asks_nothing(expression: str) -> None:
+def test_invalid_expressions_request_nothing(expression: str) -> None:
     asks = asked(expression)
     assert (asks.drivers, asks.bounds, asks.lookups) == (frozenset(), (), frozenset())

@@ -30,7 +30,7 @@ def test_the_words_of_an_expression_report_which_minors_check_it_alike(
     assert {minor: oldest_alike(expression, minor) for minor in oldest} == oldest
 
 
-def test_what_one_minor_has_evaluated_the_others_know() -> None:
+def test_other_minors_reuse_the_evaluation_of_one_minor() -> None:
     device = CelDevice.of({"name": "a"}, "a.example.com")
     assert environment("1.34").compile(PLAIN).evaluate(device) is environment("1.37").compile(PLAIN).evaluate(
         device
@@ -47,7 +47,7 @@ def test_only_the_newest_minors_check_devices_with_lists() -> None:
     assert "which Kubernetes 1.34 may not keep" in verdicts["1.34"].message
 
 
-def test_what_a_minor_does_not_know_is_refused_there() -> None:
+def test_rejects_functions_that_a_minor_does_not_know() -> None:
     expression = f"{PLAIN} && device.allowMultipleAllocations"
     assert environment("1.36").compile(expression).expression == expression
     with pytest.raises(CelInvalid, match="undefined field 'allowMultipleAllocations'"):

@@ -173,7 +173,7 @@ def test_a_constraint_that_loses_its_only_attribute_is_refused_by_the_server(
     assert output(claim, "1.36") == []
 
 
-def test_what_cannot_be_read_is_refused_even_in_a_field_that_is_dropped(
+def test_rejects_unreadable_values_even_in_a_dropped_field(
     claim: dict[str, Any], devices: dict[str, Any]
 ) -> None:
     devices["requests"][0]["exactly"]["capacity"] = {"requests": {"memory": "1GiB"}}
@@ -240,7 +240,7 @@ def metadata(claim: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {**claim, "metadata": fields}
 
 
-# What is said of metadata is what ObjectMeta's own validation says:
+# Findings about metadata are those of ObjectMeta's validation:
 # https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/validation/objectmeta.go.
 @pytest.mark.parametrize(
     ("fields", "found"),

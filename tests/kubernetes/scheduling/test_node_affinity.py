@@ -1,6 +1,6 @@
 """Node selectors and node affinity mean what they mean to Kubernetes.
 
-The two long tables hold the cases of Kubernetes' own tests, and after them some of ours:
+The two long tables hold the cases of Kubernetes' own tests, and after them some custom cases:
 https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/corev1/helpers_test.go,
 https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/corev1/nodeaffinity/nodeaffinity_test.go.
 """
@@ -22,7 +22,7 @@ from dra_fleet.kubernetes.scheduling.node_affinity import (
 )
 
 if TYPE_CHECKING:
-    from dra_fleet.kubernetes.scheduling.node_affinity import Answer, Held, Labels
+    from dra_fleet.kubernetes.scheduling.node_affinity import Answer, Labels, LabelValue
 
 Object = dict[str, Any]
 
@@ -202,7 +202,7 @@ FOO = {"foo": "bar"}
         ),
     ],
 )
-def test_a_pod_goes_where_selector_and_affinity_allow_it(
+def test_a_pod_is_placed_where_selector_and_affinity_allow_it(
     selector: object, affinity: object, on_node: dict[str, str], meant: bool
 ) -> None:
     found = RequiredNodeAffinity.of(selector, affinity).matches(all_labels(on_node), "node_1")
@@ -234,8 +234,8 @@ def test_a_requirement_checks_a_label_that_is_there_is_not_there_or_is_not_known
     demand: Object, present: Answer, absent: Answer, unknown: Answer
 ) -> None:
     requested = Requirement.of(demand)
-    held: tuple[Held, ...] = ("5", MissingLabel.ABSENT, MissingLabel.UNKNOWN)
-    assert tuple(requested.holds(label) for label in held) == (present, absent, unknown)
+    label_value: tuple[LabelValue, ...] = ("5", MissingLabel.ABSENT, MissingLabel.UNKNOWN)
+    assert tuple(requested.holds(label) for label in label_value) == (present, absent, unknown)
 
 
 def test_a_label_that_is_no_number_is_neither_greater_nor_less() -> None:
@@ -263,21 +263,21 @@ def test_a_name_that_is_not_known_leaves_open_who_is_meant() -> None:
     assert requested.matches(all_labels({})) == "unknown"
 
 
-def test_who_may_be_meant_is_checked_without_asking_for_more_labels_than_needed() -> None:
+def test_matching_reads_only_the_needed_labels() -> None:
     asked: list[str] = []
 
-    def held(key: str) -> Held:
+    def label_value(key: str) -> LabelValue:
         asked.append(key)
         return MissingLabel.UNKNOWN
 
     terms = required(labels(one("b", "Exists")), labels(one("c", "Exists")))
-    assert RequiredNodeAffinity.of({"a": "1"}, terms).may_match(held)
+    assert RequiredNodeAffinity.of({"a": "1"}, terms).may_match(label_value)
     assert asked == ["a", "b"]
     assert not RequiredNodeAffinity.of({"a": "1"}, terms).may_match(all_labels({"b": "", "a": "2"}))
     assert not RequiredNodeAffinity.of({"a": "1"}, terms).may_match(all_labels({"a": "1"}))
 
 
-def test_what_a_pod_asks_for_is_reported_by_its_keys() -> None:
+def test_reports_the_requests_of_a_pod_by_key() -> None:
     requested = RequiredNodeAffinity.of({"a": "1"}, required(labels(one("b", "Exists")), fields(NAMED)))
     assert requested.keys == {"a", "b"}
     assert requested.chooses
@@ -313,6 +313,6 @@ def test_two_demands_that_contradict_each_other_meet_on_no_node(
 
 
 @pytest.mark.parametrize("affinity", [None, 3, "text", [], {"nodeAffinity": []}, {"nodeAffinity": "x"}])
-def test_whatever_else_stands_where_an_affinity_belongs_demands_nothing(affinity: object) -> None:
+def test_values_that_are_no_affinity_demand_nothing(affinity: object) -> None:
     assert RequiredNodeAffinity.of(affinity, affinity).terms is None
     assert RequiredNodeAffinity.of(None, affinity) == RequiredNodeAffinity()

@@ -1,6 +1,6 @@
 """Taints and tolerations mean what they mean to Kubernetes.
 
-The long table holds the cases of Kubernetes' own test, and after it some of ours:
+The long table holds the cases of Kubernetes' own test, and after it some custom cases:
 https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration_test.go.
 """
 

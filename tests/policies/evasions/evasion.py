@@ -47,7 +47,7 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """What must be said; `says` is a part of it."""
+    """Expected finding; `says` is a part of its message."""
 
     rule: str = ""
     resource: str = ""
@@ -55,7 +55,6 @@ class Expectation:
     says: str
 
     def met_by(self, found: Found) -> bool:
-        """Whether this is it."""
         return (
             (self.rule, self.level) == (found.rule, found.level)
             and self.resource in ("", found.resource)
@@ -106,7 +105,7 @@ class Evasion:
     through: Literal["engine", "events"] = "engine"
 
     def found(self) -> list[Found]:
-        """What the pack says of the program."""
+        """Return the pack's findings of the program."""
         return _by_events(self) if self.through == "events" else _by_engine(self)
 
     def named(self, name: str) -> Evaded:
@@ -264,7 +263,7 @@ def _lines(evasion: Evasion) -> Iterator[str]:
 
 
 def _with_root(resources: Sequence[Evaded]) -> Sequence[Evaded]:
-    """The stack itself, which every program asks for, before the rest."""
+    """The stack itself, which every program requests, before the rest."""
     named = any(resource.token == STACK for resource in resources)
     return resources if named else (Evaded(type=STACK, name="other-dev"), *resources)
 

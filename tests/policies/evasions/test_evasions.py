@@ -47,7 +47,7 @@ def test_the_way_past_the_pack_is_closed(evasion: Evasion) -> None:
     said = "\n".join(f"{one.level} {one.rule} {one.resource}: {one.message}" for one in found)
     assert evasion.finds
     for expected in evasion.finds:
-        assert any(expected.met_by(one) for one in found), f"{evasion.way}; wanted {expected}, got:\n{said}"
+        assert any(expected.met_by(one) for one in found), f"{evasion.way}; expected {expected}, got:\n{said}"
 
 
 def test_each_kind_has_three_members_of_different_forms() -> None:

@@ -28,7 +28,7 @@ OLD = Declared(type=KIND, name="old", properties={"kubernetes": "1.33"})
 NEW = Declared(type=KIND, name="new", properties={"kubernetes": "1.35"})
 SHADOW = "raise SystemExit(0)  # in the place of what the pack imports\n"
 BESIDE = ("policies", "fleet", "dra_fleet", "sitecustomize")
-"""What a program may have in its own folder; the names of its requirements would end the program itself."""
+"""Modules in a program's own folder; the names of its requirements would end the program itself."""
 ON_THE_PATH = ("policies", "fleet", "yaml", "grpc", "google", "pulumi", "pydantic")
 
 KILLS = """
@@ -55,7 +55,7 @@ def project(tmp_path: Path, tools: Toolset) -> OtherProject:
 
 
 def gate(project: OtherProject, **variables: str) -> dict[str, Any]:
-    """What `dra-fleet gate --json` says, started as people start it."""
+    """Return the output of `dra-fleet gate --json`, started as by a user."""
     done = subprocess.run(
         [str(Path(sys.executable).with_name("dra-fleet")), "gate", "dev", "--json"],
         cwd=project.folder,
@@ -175,7 +175,9 @@ WAYS = {
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_what_no_preview_shows_is_checked_before_it_is_made(how: str, tmp_path: Path, tools: Toolset) -> None:
+def test_values_that_no_preview_shows_are_checked_before_creation(
+    how: str, tmp_path: Path, tools: Toolset
+) -> None:
     project = OtherProject(tmp_path, tools, HIDDEN + WAYS[how])
     assert gate(project)["exitCode"] == 0
     done = project.run("up", "--yes", "--policy-pack", str(running.RUN_PACK))

@@ -79,7 +79,7 @@ CASES = (
                 "resources-computeDomains",
                 {"enabled": False},
                 (
-                    "is no value of chart 25.12.0; Helm would ignore it silently",
+                    "is not a value of chart 25.12.0; Helm would ignore it silently",
                     f"{SECTION}, {SECTION}.enabled, resources.gpus; 92 are known",
                     "did you mean resources.computeDomains?",
                 ),
@@ -97,7 +97,7 @@ CASES = (
                 "driver.enable",
                 False,
                 (
-                    "is no value of chart v25.10.0; Helm would ignore it silently",
+                    "is not a value of chart v25.10.0; Helm would ignore it silently",
                     "driver.enabled, driver.rdma.enabled, driver.env; 281 are known",
                     "did you mean driver.enabled?",
                 ),

@@ -1,4 +1,4 @@
-"""The programs of cluster-limit-end-of-life, on days of their own."""
+"""The programs of cluster-limit-end-of-life, on chosen days."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def twice(shown: str, owner: str, fix: str) -> str:
     )
 
 
-def nobody(declared: Declared, place: str, shown: str, fix: str) -> str:
+def without_owner(declared: Declared, place: str, shown: str, fix: str) -> str:
     return said(
         declared,
         f"{place} is {shown}, and nothing in the program installs a GPU driver on the pool gpus",
@@ -123,7 +123,9 @@ CASES = (
                 path=("gpuProfile", "driver"),
                 value="None",
                 messages=(
-                    nobody(aks("None"), "gpuProfile.driver", "'None'", 'set gpuProfile.driver: "Install"'),
+                    without_owner(
+                        aks("None"), "gpuProfile.driver", "'None'", 'set gpuProfile.driver: "Install"'
+                    ),
                 ),
                 unknown="gpuProfile.driver",
             ),
@@ -160,7 +162,9 @@ CASES = (
                 path=("spec", "template", "spec", "initContainers", 0, "image"),
                 value="example.com/other:1",
                 messages=(
-                    nobody(GKE, GKE_PLACE, "'INSTALLATION_DISABLED'", "install it by Google's DaemonSet"),
+                    without_owner(
+                        GKE, GKE_PLACE, "'INSTALLATION_DISABLED'", "install it by Google's DaemonSet"
+                    ),
                 ),
             ),
         ),
@@ -185,7 +189,7 @@ CASES = (
                 path=("amiType",),
                 value="AL2023_x86_64_STANDARD",
                 messages=(
-                    nobody(
+                    without_owner(
                         EKS,
                         "amiType",
                         "'AL2023_x86_64_STANDARD'",

@@ -18,7 +18,7 @@ PLACES = Declared(
 
 
 def refused(text: str, problem: str) -> Break:
-    # Unknown is listed only: nearly every kubeconfig comes from a cluster of the same program.
+    # Unknown is listed only: nearly every kubeconfig is an output of a cluster of the same program.
     return Break(
         resource="p",
         path=("kubeconfig",),
@@ -48,7 +48,7 @@ CASES = (
                 "users: [{user: {exec: {command: a, env: [{name: API_TOKEN, value: s3cr3t-canary}]}}}]",
                 "holds a credential (API_TOKEN)",
             ),
-            refused("users: [\n- [\n", "is no kubeconfig that can be read"),
+            refused("users: [\n- [\n", "is not a readable kubeconfig"),
         ),
     ),
     RuleCase(passing=(FILE,), breaks=()),

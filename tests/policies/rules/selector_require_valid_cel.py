@@ -21,7 +21,7 @@ def device_class(expression: str) -> Declared:
 def refused(declared: Declared, minor: str, reason: str) -> str:
     return said(
         declared,
-        f"{PLACE} is refused by Kubernetes {minor}: {reason}",
+        f"{PLACE} is rejected by Kubernetes {minor}: {reason}",
         "an expression that compiles to true or false there",
         "correct the expression",
     )
@@ -93,7 +93,7 @@ CASES = (
                 messages=(
                     said(
                         TEMPLATE,
-                        f"{INNER} is refused by Kubernetes 1.37: compilation failed: ERROR: <input>:1:1: "
+                        f"{INNER} is rejected by Kubernetes 1.37: compilation failed: ERROR: <input>:1:1: "
                         "undeclared reference to 'devic' (in container '')",
                         "an expression that compiles to true or false there",
                         "correct the expression",

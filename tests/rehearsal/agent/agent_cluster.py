@@ -138,7 +138,7 @@ class AgentCluster:
         return self.run(guarded)
 
     def reason(self, namespace: str, name: str) -> WaitingReason:
-        """Why a pod waits."""
+        """Return the reason why a pod waits."""
 
         async def ask(api: KubeApi) -> WaitingReason:
             state = await read_state(api)
@@ -149,7 +149,6 @@ class AgentCluster:
         return self.run(ask)
 
     def is_running(self, namespace: str, name: str) -> bool:
-        """Whether a pod runs."""
         pod = self.pod(namespace, name)
         return pod is not None and pod["status"].get("phase") == "Running"
 

@@ -23,7 +23,6 @@ class MadeUp:
         self._endpoint = endpoint
 
     async def info(self, _: Any, __: Any) -> Any:
-        """Who it is."""
         versions = ["v1alpha4.Node"] if self._how == "old" else ["v1.DRAPlugin"]
         kind = "CSIPlugin" if self._how == "storage" else "DRAPlugin"
         name = "other.example.com" if self._how == "other" else NAME
@@ -32,7 +31,6 @@ class MadeUp:
         )
 
     async def output(self, status: Any, _: Any) -> Any:
-        """Whether it is registered."""
         say("registered" if status.plugin_registered else status.error)
         return message("RegistrationStatusResponse")()
 
@@ -52,7 +50,7 @@ class MadeUp:
 
 
 def say(line: str) -> None:
-    """Tell who started the program."""
+    """Print the parent of the program."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

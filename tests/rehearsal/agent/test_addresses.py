@@ -1,4 +1,4 @@
-"""Pods of a simulated cluster have addresses of their own."""
+"""Pods of a simulated cluster have custom addresses."""
 
 from __future__ import annotations
 

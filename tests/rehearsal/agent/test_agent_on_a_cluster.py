@@ -74,7 +74,7 @@ def test_one_copy_more_than_devices_leaves_exactly_one_pending(agent_cluster: Ag
     (waiting,) = set(names) - set(running)
     reason = agent_cluster.reason(namespace, waiting)
     assert reason.cause == Cause.NO_FREE_DEVICE
-    assert "7 of 7 matching devices are held by" in reason.sentence
+    assert "7 of 7 matching devices are in use by" in reason.sentence
 
 
 def test_a_pod_whose_claims_its_controller_names_in_turn_gets_all_names_and_runs(
@@ -294,16 +294,16 @@ def test_a_driver_whose_slices_are_refused_runs_on_and_tries_again(agent_cluster
     agent_cluster.run(lambda api: api.request("DELETE", "/api/v1/namespaces/example-driver/pods"))
     # At first the API server may not have seen on which node the pod is, and refuses the pod's token.
     requested = 'resourceslices.resource.k8s.io is forbidden: User "system:serviceaccount:example-driver:'
-    agent_cluster.eventually("the driver is refused", lambda: requested in refused_driver(agent_cluster))
+    agent_cluster.eventually("the driver is rejected", lambda: requested in refused_driver(agent_cluster))
     owned = {key: kept["metadata"][key] for key in ("name", "labels", "annotations")}
     agent_cluster.create({**kept, "metadata": owned})
     agent_cluster.eventually("slices again", lambda: example_slices(agent_cluster))
-    agent_cluster.eventually("nothing is refused any more", lambda: not refused_driver(agent_cluster))
+    agent_cluster.eventually("nothing is rejected any more", lambda: not refused_driver(agent_cluster))
     agent_cluster.helm("uninstall", "example", "--namespace", "example-driver", "--wait")
 
 
 def refused_driver(cluster: AgentCluster) -> str:
-    """What a pod that is ready logs of its slices."""
+    """Return the log of a ready pod about its slices."""
     pods = cluster.items("v1", "Pod", "example-driver")
     return "".join(pod["metadata"].get("annotations", {}).get(REFUSED, "") for pod in pods if is_ready(pod))
 

@@ -154,7 +154,7 @@ def test_with_the_host_s_own_daemon_there_are_none_of_the_driver() -> None:
     assert api.objects["ComputeDomain", "pretrain"]["status"] == {"status": "Ready"}
 
 
-def test_daemons_of_one_fabric_enter_its_clique_with_numbers_of_their_own() -> None:
+def test_daemons_of_one_fabric_enter_its_clique_with_different_numbers() -> None:
     api = FakeApi(domain())
     assert join(api, "n1")
     assert join(api, "n2")
@@ -209,7 +209,7 @@ def test_a_domain_that_counts_its_nodes_is_ready_when_all_are_there() -> None:
     assert api.objects["ComputeDomain", "pretrain"]["status"]["status"] == "Ready"
 
 
-def test_a_deleted_domain_goes_after_all_that_belongs_to_it() -> None:
+def test_a_deleted_domain_is_removed_after_its_objects() -> None:
     api = FakeApi(domain(), node("n1", **{DOMAIN: UID, "keep": "me"}))
     reconcile(api)
     api.objects["ComputeDomain", "pretrain"]["metadata"] |= GONE
@@ -220,7 +220,7 @@ def test_a_deleted_domain_goes_after_all_that_belongs_to_it() -> None:
     assert api.objects["Node", "n1"]["metadata"]["labels"] == {"keep": "me"}
 
 
-def test_a_channel_waits_for_the_daemon_that_its_label_brings() -> None:
+def test_a_channel_waits_for_the_daemon_that_its_label_starts() -> None:
     api = FakeApi(domain(), node("n1"))
     with pytest.raises(PrepareFailed) as waiting:
         settle(api, claim(channel()), host())

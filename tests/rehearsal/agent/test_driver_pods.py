@@ -1,4 +1,4 @@
-"""What the agent makes of a driver's pod, from the pod's own specification and the host alone."""
+"""The status of a driver's pod follows from its specification and the host alone."""
 
 from __future__ import annotations
 

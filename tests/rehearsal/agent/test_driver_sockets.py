@@ -1,4 +1,4 @@
-"""What a kubelet hears from a driver's program over its sockets, and what it makes of it."""
+"""Messages of a driver's program to a kubelet over its sockets, and their effect."""
 
 from __future__ import annotations
 

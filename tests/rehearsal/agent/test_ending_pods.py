@@ -1,4 +1,4 @@
-"""Which pods end on their own on a rehearsed cluster, and what becomes of their devices."""
+"""Pods that end by themselves on a rehearsed cluster, and their devices."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_finished_pod_gives_its_device_back_and_can_be_removed(agent_cluster: 
     agent_cluster.eventually("the second is gone", lambda: agent_cluster.pod(namespace, "second") is None)
 
 
-def test_a_pod_without_claims_runs_at_an_address_of_its_own_and_goes(agent_cluster: AgentCluster) -> None:
+def test_a_pod_without_claims_runs_at_its_own_address_and_is_deleted(agent_cluster: AgentCluster) -> None:
     namespace = agent_cluster.namespace()
     for name in ("one", "other"):
         pod = claiming_pod(namespace, name, "plain", resourceClaims=[])

@@ -57,7 +57,7 @@ def test_a_condition_that_was_false_becomes_true_and_others_are_kept() -> None:
         {"metadata": {"name": "c"}, "status": {}},
     ],
 )
-def test_what_waits_for_nothing_is_left_alone(left: Object) -> None:
+def test_pods_that_wait_for_nothing_are_not_changed(left: Object) -> None:
     assert made_ready(left, DRIVER) == left
 
 

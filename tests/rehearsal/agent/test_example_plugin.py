@@ -1,4 +1,4 @@
-"""What the example driver publishes as its environment says, and which configuration it takes.
+"""Devices that the example driver publishes by its environment, and configuration that it accepts.
 
 Source: https://github.com/kubernetes-sigs/dra-example-driver/tree/v0.4.0, internal/profiles,
 cmd/dra-example-kubeletplugin/state.go and api/example.com/resource.
@@ -69,7 +69,7 @@ def test_network_cards_are_published_under_the_profile_s_name() -> None:
     }
 
 
-def test_processors_are_published_by_numa_node() -> None:
+def test_cpus_are_published_by_numa_node() -> None:
     made = plugin(DEVICE_PROFILE="cpu", CPU_NUMA_NODES="2", CPUS_PER_NUMA_NODE="16")
     first, _ = made.devices(HOST)
     assert first == {

@@ -38,7 +38,7 @@ def plugin(shares: str = "unlimited", gates: str = "TimeSlicingSettings=true,Con
 def claim(
     name: str, sharing: object = None, devices: tuple[str, ...] = ("gpu-0",), **result: Any
 ) -> dict[str, Any]:
-    """A claim that holds parts of devices, with a configuration of its own if `sharing` is given."""
+    """A claim that holds parts of devices, with a custom configuration if `sharing` is given."""
     parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", "sharing": sharing}
     config = [{"source": "FromClaim", "opaque": {"driver": "gpu.nvidia.com", "parameters": parameters}}]
     results = [
@@ -85,7 +85,7 @@ def test_claims_on_other_gpus_may_be_configured_otherwise() -> None:
     plugin().prepare(claim("b", SLICES), PUBLISHED, [claim("a", None, ("gpu-1",))])
 
 
-def test_who_only_watches_a_gpu_needs_no_configuration_of_its_own() -> None:
+def test_a_claim_that_only_watches_a_gpu_needs_no_configuration() -> None:
     plugin().prepare(claim("b", None, adminAccess=True), PUBLISHED, [claim("a", SLICES)])
 
 

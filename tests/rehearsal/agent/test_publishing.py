@@ -85,7 +85,7 @@ def counted(count: int) -> list[Object]:
     return [{**device, "consumesCounters": [{"counterSet": "c"}]} for device in devices(count)]
 
 
-def test_fields_the_server_drops_are_logged_and_the_plugin_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_dropped_fields_are_logged_and_the_plugin_continues(caplog: pytest.LogCaptureFixture) -> None:
     api = FakeApi(NODE, store=without_counters)
     publish_on(api, counted(1))
     assert slices(api)[0]["spec"]["devices"] == devices(1)

@@ -1,4 +1,4 @@
-"""What NVIDIA's own driver answers when it is asked to prepare a claim is what the simulated one answers."""
+"""Simulated answers to a claim equal those of NVIDIA's own driver."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_a_claim_is_prepared_or_refused_in_the_words_of_the_driver(
 
 @pytest.mark.parametrize("gates", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_the_driver_decodes_and_applies_is_what_the_proof_lets_pass(version: str, gates: bool) -> None:
-    """Whether parameters are for the device that is allocated is checked where devices are known."""
+def test_the_proof_accepts_exactly_the_parameters_that_the_driver_applies(version: str, gates: bool) -> None:
+    """Parameters are compared with the type of the allocated device when devices are known."""
     chart = DRIVER.facts.version(version)
     assert chart is not None
     running = Installed(driver=DRIVER, version=chart, values={"featureGates": dict.fromkeys(GATES, gates)})

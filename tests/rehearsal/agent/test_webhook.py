@@ -89,7 +89,7 @@ BOTH = "TimeSlicingSettings=true,MPSSupport=true,"
         ),
     ],
 )
-def test_what_the_driver_would_refuse_at_prepare_is_refused(
+def test_rejects_parameters_that_the_driver_rejects_at_prepare(
     parameters: list[dict[str, Any]], output: str
 ) -> None:
     assert asked(*parameters, gates=BOTH) == output

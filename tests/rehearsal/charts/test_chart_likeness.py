@@ -1,4 +1,4 @@
-"""A chart version that only a catalogue of one's own knows, or no one, is rehearsed with a likeness."""
+"""A chart version that only a custom catalogue knows, or no one, is rehearsed with a likeness."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ drivers:
 
 @pytest.fixture(autouse=True)
 def facts_as_before() -> Iterator[None]:
-    """A process reads its facts once; here a test has a catalogue of its own."""
+    """A process reads its facts once; here a test has a separate catalogue."""
     driver_facts.cache_clear()
     yield
     driver_facts.cache_clear()

@@ -1,4 +1,4 @@
-"""What `dra-fleet doctor` asks an account, asked of a simulated one."""
+"""Questions of `dra-fleet doctor` to a simulated account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def findings(cloud: SimulatedCloud, fleet: dict[str, Any]) -> list[PreflightFinding]:
-    """What the answers of the simulated account mean for the fleet's one cluster."""
+    """Return the findings of the simulated account for the fleet's one cluster."""
     (cluster,) = make_plan(parse(fleet)).clusters
     return list(_answered(cloud, clouds.named(cluster.cloud).questions(cluster)))
 
@@ -32,7 +32,7 @@ def _answered(cloud: SimulatedCloud, questions: Iterable[CloudQuestion]) -> Iter
 
 
 def subjects(found: list[PreflightFinding], level: str) -> set[str]:
-    """What the findings of a level are about."""
+    """Return the subjects of the findings of a level."""
     return {finding.subject for finding in found if finding.level == level}
 
 

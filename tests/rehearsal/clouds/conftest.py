@@ -1,4 +1,4 @@
-"""What a simulated cloud keeps for a test need not outlive a failure of power."""
+"""Files of a simulated cloud in a test need not survive a power failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True, scope="package")
 def unsynced() -> Iterator[None]:
-    """Nobody waits for the disk."""
+    """Do not wait for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "DURABLE", "OFF")
         yield

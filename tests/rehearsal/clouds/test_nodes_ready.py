@@ -39,7 +39,7 @@ class Nodes:
 
 
 def reached(requested: set[str], listed: list[Object], *events: tuple[str, Object]) -> bool:
-    """Whether the wait for these nodes ends after these events."""
+    """Return True if the wait for these nodes ends after these events."""
 
     async def tried() -> bool:
         waiting = asyncio.create_task(until_all_ready(cast("KubeApi", Nodes(listed, events)), requested))

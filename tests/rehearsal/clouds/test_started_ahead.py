@@ -1,4 +1,4 @@
-"""What is started ahead of a program is what its clouds then start, and what no one asked for is removed."""
+"""Control planes started ahead of a program are those that its clouds start. Unrequested ones are removed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MADE = {"ack": Ack, "aks": Subscription, "eks": Eks, "gke": Project}
 
 
 @pytest.mark.parametrize("cloud", [name for name in clouds.names() if name != "existing"])
-def test_what_starts_ahead_is_what_the_cloud_starts(cloud: str, tmp_path: Path) -> None:
+def test_control_planes_started_ahead_are_those_that_the_cloud_starts(cloud: str, tmp_path: Path) -> None:
     with Store(tmp_path / "simulator.db") as store:
         made = MADE[cloud](store)
         made.cluster()
@@ -107,7 +107,7 @@ def test_a_cluster_that_is_there_is_not_started_ahead(dev: FleetPlan, home: Home
     assert output.started
 
 
-def test_what_was_started_is_dropped_after_a_failure_too(
+def test_started_control_planes_are_dropped_after_a_failure_too(
     dev: FleetPlan, home: Home, output: Reported
 ) -> None:
     with pytest.raises(ValueError, match="refused"), started_ahead(dev, home):

@@ -1,4 +1,4 @@
-"""A tiny program on a simulated cloud: a project with one stack, in a directory of its own."""
+"""A tiny program on a simulated cloud: a project with one stack, in a separate directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CloudProgram:
-    """A program on a simulated cloud, run by the real engine with the cloud's stand-in plugin.
+    """A program on a simulated cloud, run by the real engine with the cloud's simulated plugin.
 
     It finds in given.json what the test gives it.
     """
@@ -38,7 +38,7 @@ class CloudProgram:
         self.run("stack", "init", "dev")
 
     def given(self, **values: Any) -> None:
-        """What the program makes its machines of."""
+        """Return the inputs of the program's machines."""
         (self.directory / "given.json").write_text(json.dumps(values))
 
     def run(self, *arguments: str) -> str:
@@ -48,7 +48,7 @@ class CloudProgram:
         return done.stdout
 
     def try_to(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the engine, whatever comes of it."""
+        """Run the engine, with any exit code."""
         return subprocess.run(
             [str(self._tools.pulumi), *arguments, "--non-interactive", "--color", "never"],
             cwd=self.directory,
@@ -75,7 +75,6 @@ class CloudProgram:
         return (self.directory / "backend/.pulumi/stacks/tiny/dev.json").read_text()
 
     def token(self, *command: str) -> str:
-        """What a credential helper hands out to whoever asks."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["status"]["token"]
 

@@ -1,4 +1,4 @@
-"""Stand-in plugins are forked while a rehearsal keeps a server for that, else processes of their own."""
+"""Simulated plugins are forked while a rehearsal has a fork server; otherwise they are separate processes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="plugins are forked on Linux alone")
 SOON = 60.0
-"""Seconds; other work on the machine is no failure."""
+"""Seconds; other work on the machine is not a failure."""
 
 
 @pytest.fixture
 def engine_home(tmp_path: Path) -> Path:
-    """An engine's home with a stand-in plugin, at a path that is too long for a socket's address."""
+    """An engine's home with a simulated plugin, at a path that is too long for a socket's address."""
     home = tmp_path / ("a-long-name-" * 10)
     home.mkdir()
     install(home, Path(sys.executable), cloud_plugin("aks"))
@@ -51,7 +51,7 @@ def started(engine_home: Path) -> subprocess.Popen[str]:
 
 
 def wait_for_socket(engine_home: Path) -> None:
-    """Return once the server listens; a launcher that comes before goes without it."""
+    """Return once the server listens; an earlier launcher starts without it."""
     deadline = time.monotonic() + SOON
     while not (engine_home / SOCKET).exists():
         assert time.monotonic() < deadline
@@ -110,7 +110,7 @@ def test_a_plugin_that_imports_from_elsewhere_too_is_not_forked(
     assert plugin.wait(SOON) == -signal.SIGKILL
 
 
-def test_without_a_server_a_plugin_is_a_process_of_its_own(engine_home: Path) -> None:
+def test_without_a_server_a_plugin_is_a_separate_process(engine_home: Path) -> None:
     plugin = started(engine_home)
     assert psutil.Process(plugin.pid).cmdline()[1:3] == ["-m", "dra_fleet.rehearsal.providers.clouds"]
     plugin.kill()

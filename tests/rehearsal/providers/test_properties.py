@@ -34,7 +34,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
-def test_what_is_encoded_decodes_to_the_same(properties: dict[str, Any]) -> None:
+def test_encoded_values_decode_to_the_same(properties: dict[str, Any]) -> None:
     assert decode(encode(properties)) == properties
 
 

@@ -1,4 +1,4 @@
-"""A simulated cluster whose hardware was changed is refused, with the command that removes it."""
+"""A simulated cluster whose hardware was changed is rejected, with the command that removes it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def test_a_version_in_each_clouds_grammar_is_read(text: str, minor: str) -> None
 
 
 @pytest.mark.parametrize("text", ["1.36.3", "v1.36", "v1.36.3 ", "latest", ""])
-def test_what_is_no_full_version_is_refused(text: str) -> None:
+def test_rejects_partial_versions(text: str) -> None:
     message = re.escape(f"Kubernetes version {text!r} is not of the form v1.36.3")
     with pytest.raises(InvalidRequestError, match=message):
         FullVersion.parse(text)

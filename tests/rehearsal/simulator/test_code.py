@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.simulator.client import ROOMS, code_digest
+from dra_fleet.rehearsal.simulator.client import PACKAGES, code_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for room in ROOMS:
-        (tmp_path / room / "inner").mkdir(parents=True)
-        (tmp_path / room / "inner" / "a.py").write_text("one = 1\n")
+    for package in PACKAGES:
+        (tmp_path / package / "inner").mkdir(parents=True)
+        (tmp_path / package / "inner" / "a.py").write_text("one = 1\n")
     return tmp_path
 
 
@@ -22,23 +22,23 @@ def test_the_same_files_have_the_same_digest(project: Path) -> None:
     assert code_digest(project) == code_digest(project)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_changed_file_changes_the_digest(project: Path, room: str) -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_changed_file_changes_the_digest(project: Path, package: str) -> None:
     before = code_digest(project)
-    (project / room / "inner" / "a.py").write_text("one = 1.0\n")
+    (project / package / "inner" / "a.py").write_text("one = 1.0\n")
     assert code_digest(project) != before
 
 
 @pytest.mark.parametrize("name", ["b.py", "facts.yaml"])
 def test_a_new_file_changes_the_digest(project: Path, name: str) -> None:
     before = code_digest(project)
-    (project / ROOMS[0] / name).touch()
+    (project / PACKAGES[0] / name).touch()
     assert code_digest(project) != before
 
 
-def test_what_python_leaves_behind_does_not(project: Path) -> None:
+def test_compiled_files_do_not_change_the_digest(project: Path) -> None:
     before = code_digest(project)
-    (project / ROOMS[0] / "a.cpython-311.pyc").touch()
+    (project / PACKAGES[0] / "a.cpython-311.pyc").touch()
     assert code_digest(project) == before
 
 

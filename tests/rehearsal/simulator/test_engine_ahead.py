@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 
 EMPTY: dict[str, Any] = {"nodes": []}
 NEWER, OLDER = "v1.36.2", "v1.35.6"
-"""What AKS makes of minors."""
+"""AKS versions of minors."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_until_it_is_asked_for_it_is_no_cluster(home: Home, simulator: Simulator
     simulator.drop_ahead()
 
 
-def test_who_asks_for_it_gets_the_one_that_starts(home: Home, simulator: SimulatorClient) -> None:
+def test_a_later_request_gets_the_starting_control_plane(home: Home, simulator: SimulatorClient) -> None:
     started = api_server(home)
     assert make(simulator, NEWER)["pid"] == started.pid
     assert "studio" in home.kubeconfig.read_text()
@@ -78,7 +78,7 @@ def test_who_asks_for_it_gets_the_one_that_starts(home: Home, simulator: Simulat
     delete_cluster(home, "studio").raise_for_status()
 
 
-def test_who_asks_for_another_version_gets_that(home: Home, simulator: SimulatorClient) -> None:
+def test_a_request_for_another_version_gets_that_version(home: Home, simulator: SimulatorClient) -> None:
     started = api_server(home)
     assert make(simulator, OLDER)["pid"] != started.pid
     assert not started.running()
@@ -86,7 +86,7 @@ def test_who_asks_for_another_version_gets_that(home: Home, simulator: Simulator
     delete_cluster(home, "studio").raise_for_status()
 
 
-def test_what_no_one_asked_for_is_removed(home: Home, simulator: SimulatorClient) -> None:
+def test_unrequested_control_planes_are_removed(home: Home, simulator: SimulatorClient) -> None:
     started = api_server(home)
     simulator.drop_ahead()
     assert not started.running()

@@ -1,4 +1,4 @@
-"""Real control planes under violence: what is killed comes back with its state, and a stop leaves nothing."""
+"""Killed parts of real control planes restart with their state, and a stop leaves nothing."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_after_a_kill_of_the_simulator_everything_is_adopted(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_a_killed_component_comes_back_with_its_state(lab: Lab, component: str) -> None:
+def test_a_killed_component_is_restarted_with_its_state(lab: Lab, component: str) -> None:
     before = lab.pids()
     kill(before[component])
     lab.up()
@@ -139,7 +139,7 @@ def test_a_killed_component_comes_back_with_its_state(lab: Lab, component: str) 
     assert lab.remembers()
 
 
-def test_what_died_while_no_simulator_watched_is_started_again(lab: Lab, tools: Toolset) -> None:
+def test_components_that_ended_without_a_simulator_are_started_again(lab: Lab, tools: Toolset) -> None:
     lab.controllers_work()
     before = lab.pids()
     lab.kill_simulator()
@@ -193,7 +193,7 @@ def test_a_port_that_someone_took_in_the_meantime_is_given_up(lab: Lab) -> None:
 
 
 def listening(pids: set[int]) -> int:
-    """How many TCP ports these processes listen on."""
+    """Return the number of TCP ports on which these processes listen."""
     connections = psutil.net_connections("tcp")
     return sum(found.pid in pids and found.status == psutil.CONN_LISTEN for found in connections)
 
@@ -224,7 +224,7 @@ def test_a_half_started_control_plane_is_finished_and_a_second_home_disturbs_no_
 ) -> None:
     other = Lab(rehearsal_home, tools)
     ensure_running(other.home, tools)
-    creating = threading.Thread(target=_create_in_vain, args=(other.home,))
+    creating = threading.Thread(target=_create_until_stopped, args=(other.home,))
     creating.start()
     while not (other.home.clusters / "lab" / "logs" / "kube-apiserver.log").exists():
         creating.join(0.02)
@@ -260,7 +260,7 @@ def test_a_home_that_is_deleted_ends_with_all_that_runs_for_it(
     assert lab.cluster()["state"] == "ready"
 
 
-def _create_in_vain(home: Home) -> None:
+def _create_until_stopped(home: Home) -> None:
     with SimulatorClient(home) as client, pytest.raises(SimulatorUnreachableError):
         client.create_cluster("lab", version=VERSION, hardware=HARDWARE)
 

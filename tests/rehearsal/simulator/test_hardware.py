@@ -39,7 +39,7 @@ def test_equal_machines_are_numbered() -> None:
     assert len({gpu.uuid for host in hosts for gpu in parts_of(host).gpus}) == 24
 
 
-def test_a_machine_of_ones_own_hangs_its_gpus_on_roots() -> None:
+def test_a_custom_machine_has_its_gpus_on_roots() -> None:
     gpus = {"model": "T4", "count": 4}
     node = {"name": "n", "gpus": gpus, "pcie": {"gpusPerRoot": 2, "gpusPerNumaNode": 2}}
     (host,) = hardware(node).clusters["lab"].hosts()
@@ -87,7 +87,7 @@ def test_all_mistakes_are_named_at_once() -> None:
     assert len(str(refused.value).splitlines()) == 4
 
 
-def test_what_a_cloud_lacks_stands_below_its_name_and_is_checked_with_the_rest() -> None:
+def test_missing_machines_are_listed_below_their_cloud_and_checked_with_the_rest() -> None:
     read = Hardware.parse({"clusters": {}, "gke": {"stockOuts": ["us-central1-a"]}}, "test.yaml")
     assert read.limits_of("gke") == {
         "login": None,

@@ -59,7 +59,7 @@ def test_a_users_certificate_is_no_servers(pki: Pki) -> None:
     assert list(usage.value) == [ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
-def test_what_is_there_is_kept(pki: Pki) -> None:
+def test_existing_objects_are_kept(pki: Pki) -> None:
     before = {path: path.read_bytes() for path in pki.directory.iterdir()}
     pki.ensure()
     assert {path: path.read_bytes() for path in pki.directory.iterdir()} == before

@@ -21,7 +21,7 @@ def test_a_recorded_port_that_someone_else_took_is_given_up() -> None:
         assert keep_or_choose(taken) != taken
 
 
-def test_whether_a_server_takes_connections_is_reported() -> None:
+def test_reports_if_a_server_accepts_connections() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         assert listens(other.getsockname()[1])
     assert not listens(free_port())

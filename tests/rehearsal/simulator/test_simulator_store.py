@@ -22,7 +22,7 @@ LAB = ClusterRecord(
 )
 
 
-def test_what_was_written_is_there_after_opening_again_without_closing(tmp_path: Path) -> None:
+def test_written_values_survive_a_missing_close(tmp_path: Path) -> None:
     first = Store(tmp_path / "db")
     first.add(LAB)
     first.set_port("lab", 4711)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReleaseServer:
-    """What is served, what goes wrong with it, and what was asked for."""
+    """The served files, their faults, and the requests."""
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -40,7 +40,6 @@ class ReleaseServer:
             self._add_checksum(file, hashlib.sha256(content).hexdigest())
 
     def address(self, file: ReleasedFile) -> str:
-        """Where a file is served."""
         return f"{self.url}/{_key(file.address)}"
 
     def forge(self, file: ReleasedFile) -> None:

@@ -29,7 +29,7 @@ def test_a_component_reports_the_version_it_is_reported(component: str, version:
     assert f'GitVersion:"{version}"' in output
 
 
-def test_what_is_no_version_ends_the_component() -> None:
+def test_an_invalid_version_ends_the_component() -> None:
     ended = reported("kube-apiserver", "latest")
     assert ended.returncode == 2
     assert ended.stderr == "CONTROLPLANE_GIT_VERSION is not a version like v1.36.3: latest\n"

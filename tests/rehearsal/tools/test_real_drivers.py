@@ -17,7 +17,7 @@ from dra_fleet.rehearsal.tools import ToolsError, ensure
 if TYPE_CHECKING:
     from tests.rehearsal.tools.tool_workshop import Workshop
 
-CAPACITY = Path(__file__).parents[3] / "examples" / "s10-capacity.yaml"
+CAPACITY = Path(__file__).parents[3] / "examples" / "any-gpu-by-memory.yaml"
 
 
 @pytest.mark.slow

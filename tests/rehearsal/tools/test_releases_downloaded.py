@@ -1,4 +1,4 @@
-"""Releases are downloaded side by side, held to their published checksums, and never used half."""
+"""Releases are downloaded side by side, verified against their published checksums, and never used half."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_tool_is_had_without_go_and_asked_for_once(server: ReleaseServer) 
     assert len(server.asked) == asked
 
 
-def test_where_no_minor_is_named_those_that_came_before_serve(server: ReleaseServer) -> None:
+def test_without_a_named_minor_earlier_minors_are_used(server: ReleaseServer) -> None:
     first = ensure(minors=["1.34"])
     asked = len(server.asked)
     assert ensure() == first
@@ -95,7 +95,7 @@ def test_where_no_minor_is_named_those_that_came_before_serve(server: ReleaseSer
     assert len(server.asked) == asked
 
 
-def test_what_is_not_what_was_published_is_deleted_and_the_run_ends(
+def test_a_download_that_differs_is_deleted_and_the_run_ends(
     server: ReleaseServer, workshop: Workshop
 ) -> None:
     server.forge(HELM)
@@ -126,7 +126,7 @@ def test_stalled_transfer_times_out(server: ReleaseServer, workshop: Workshop) -
     workshop.monkeypatch.setattr(downloads, "STALL_SECONDS", 0.3)
     server.stalls.clear()
     server.cut(HELM)
-    refused = downloads.bring([releases.helm()], workshop.cache, Sources.chosen(), Reported())
+    refused = downloads.download([releases.helm()], workshop.cache, Sources.chosen(), Reported())
     assert refused == {releases.helm().entry: f"{server.address(HELM)}: timed out"}
     assert nothing_is_kept_of(releases.helm(), workshop)
 

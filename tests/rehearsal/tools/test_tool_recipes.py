@@ -1,4 +1,4 @@
-"""What is built, and when it is built again."""
+"""Builds of tools, and conditions for building them again."""
 
 from __future__ import annotations
 

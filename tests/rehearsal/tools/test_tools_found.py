@@ -150,7 +150,7 @@ def test_without_go_and_network_the_refusal_names_both(workshop: Workshop) -> No
     assert str(refusal.value).endswith("Connection refused")
 
 
-def test_where_nothing_may_be_built_a_release_that_cannot_be_had_ends_the_run(workshop: Workshop) -> None:
+def test_an_unavailable_release_ends_the_run_if_builds_are_disabled(workshop: Workshop) -> None:
     workshop.put_go()
     workshop.monkeypatch.setenv(sources.VARIABLE, "download")
     workshop.monkeypatch.setattr(releases, "platform_here", lambda: "darwin/riscv64")

@@ -91,7 +91,7 @@ class Workshop:
         return {file.name: file.read_text() for file in sorted((self.cache.root / "refused").glob("*"))}
 
     def builds(self) -> list[str]:
-        """What go was asked to build, in order."""
+        """Return the build commands of Go, in order."""
         calls = self.bin / "calls"
         if not calls.exists():
             return []

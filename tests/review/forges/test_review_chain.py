@@ -154,7 +154,8 @@ def test_a_page_in_the_place_of_an_answer_is_reported_and_nothing_is_posted(
     code, output = review(forge(host.address, tmp_path))
     assert code == 1
     assert (
-        "with what is no answer of its API (HTTP 203, text/html); no comment was written; fix: look" in output
+        "an answer that is not from its API (HTTP 203, text/html); no comment was written; fix: look"
+        in output
     )
     assert host.texts == {}
 
@@ -170,7 +171,7 @@ def test_a_code_host_that_fails_now_and_then_is_asked_again(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forge", [github, gitlab, azure])
-def test_what_the_run_of_a_later_push_wrote_is_left_as_it_is(
+def test_the_comment_of_a_later_push_is_not_changed(
     forge: Callable[..., dict[str, str]],
     host: CodeHost,
     review: Callable[..., tuple[int, str]],
@@ -263,7 +264,7 @@ def test_a_code_host_that_does_not_answer_is_reported(
         ({"GITHUB_TOKEN": ""}, "--post requires a token to write comments; fix: set GITHUB_TOKEN"),
     ],
 )
-def test_what_cannot_be_posted_is_reported_before_the_preview(
+def test_an_impossible_post_is_reported_before_the_preview(
     change: dict[str, str], said: str, review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     code, output = review({**github("http://127.0.0.1:1", tmp_path), **change})

@@ -46,7 +46,7 @@ def test_a_variable_names_another_browser(alone: Path, monkeypatch: pytest.Monke
     assert browser.find_browser() == other
 
 
-def test_without_apt_the_set_up_says_what_to_do_and_goes_on(
+def test_without_apt_the_set_up_prints_the_fix_and_continues(
     alone: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not list(alone.iterdir())
@@ -54,7 +54,7 @@ def test_without_apt_the_set_up_says_what_to_do_and_goes_on(
     assert capsys.readouterr().err == f"the page's browser tests will be skipped: {browser.ADVICE}\n"
 
 
-def test_an_install_that_fails_says_why_and_goes_on(
+def test_a_failed_install_prints_its_reason_and_continues(
     alone: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(alone, "apt-get", 100)

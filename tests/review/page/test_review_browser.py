@@ -138,7 +138,7 @@ def test_axe_finds_nothing_serious_in_any_part_of_500_pools(opened: Opened) -> N
 
 
 def grave(page: Page) -> list[tuple[str, str]]:
-    """What axe-core finds serious or critical on the page, with the first element."""
+    """Return the serious or critical violations that axe-core finds, with the first element."""
     if not page.evaluate("'axe' in window"):
         page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
     found = page.evaluate("axe.run({resultTypes: ['violations'], preload: false})")
@@ -147,7 +147,7 @@ def grave(page: Page) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("opened", [at(name) for name in PAGES], indirect=True)
-def test_what_a_page_shows_at_first_is_nowhere_cut_on_a_wide_screen(opened: Opened) -> None:
+def test_nothing_is_cut_at_first_on_a_wide_screen(opened: Opened) -> None:
     wider = """boxes => boxes.filter(box => box.checkVisibility() && box.scrollWidth > box.clientWidth)
         .map(box => box.getAttribute("aria-label"))"""
     assert opened.page.locator(".scroll").evaluate_all(wider) == []

@@ -120,7 +120,7 @@ def all_elements(pages: dict[str, Document]) -> list[tuple[str, dict[str, str | 
     return [element for page in pages.values() for element in page.elements]
 
 
-def test_the_verdict_comes_first_with_every_reason(pages: dict[str, Document]) -> None:
+def test_the_verdict_is_first_with_every_reason(pages: dict[str, Document]) -> None:
     for name, page in pages.items():
         for reason in samples.SAMPLES[name]().verdict.reasons:
             assert reason.text in page.text

@@ -20,7 +20,7 @@ def test_every_device_is_drawn_once_with_its_holders_letter() -> None:
     review = samples.lab()
     (cluster,) = fleet_map(review)
     drawn = {
-        (item.pool.name, node.name): sum(squares(held.path) for held in node.held)
+        (item.pool.name, node.name): sum(squares(run.path) for run in node.held)
         for item in cluster.pools
         for node in item.nodes
     }
@@ -31,10 +31,10 @@ def test_every_device_is_drawn_once_with_its_holders_letter() -> None:
     assert len(set(signs.values())) == len(signs)
     for item in cluster.pools:
         for node in item.nodes:
-            for held in node.held:
-                is_free = held.title.startswith("free: ")
-                assert held.label == ("" if is_free else signs[held.title.partition(",")[0]])
-                assert len(held.xs.split()) == len(held.ys.split()) == squares(held.path)
+            for run in node.held:
+                is_free = run.title.startswith("free: ")
+                assert run.label == ("" if is_free else signs[run.title.partition(",")[0]])
+                assert len(run.xs.split()) == len(run.ys.split()) == squares(run.path)
 
 
 def test_partitions_of_one_gpu_are_a_row() -> None:
@@ -46,13 +46,13 @@ def test_partitions_of_one_gpu_are_a_row() -> None:
 def test_exactly_the_devices_of_pods_that_lose_them_are_marked() -> None:
     review = samples.destructive()
     (cluster,) = fleet_map(review)
-    marked = [held for item in cluster.pools for node in item.nodes for held in node.held if held.loses]
+    marked = [run for item in cluster.pools for node in item.nodes for run in node.held if run.loses]
     devices = [device for pod in review.blast.pods for device in pod.devices]
-    assert sum(squares(held.mark) for held in marked) == cluster.loses == len(devices)
-    assert {held.title.split("pod ")[1].partition(":")[0] for held in marked} == {
+    assert sum(squares(run.mark) for run in marked) == cluster.loses == len(devices)
+    assert {run.title.split("pod ")[1].partition(":")[0] for run in marked} == {
         pod.name for pod in review.blast.pods
     }
-    assert all(held.title.endswith("; loses its device") for held in marked)
+    assert all(run.title.endswith("; loses its device") for run in marked)
 
 
 def test_a_pod_of_the_same_name_in_another_cluster_keeps_its_devices() -> None:
@@ -69,21 +69,21 @@ def test_a_free_device_has_no_letter() -> None:
     device = Device(name="gpu-0", kind="GPU", holder="", pod="")
     pool = review.pools[0].model_copy(update={"nodes": (Node(name="n", times=3, devices=(device,)),)})
     (cluster,) = fleet_map(review.model_copy(update={"pools": (pool,)}))
-    (held,) = cluster.pools[0].nodes[0].held
-    assert (held.label, held.colour, held.title) == ("", None, "free: gpu-0 (GPU)")
+    (run,) = cluster.pools[0].nodes[0].held
+    assert (run.label, run.colour, run.title) == ("", None, "free: gpu-0 (GPU)")
     assert cluster.free == 3
 
 
-def test_what_is_not_drawn_of_a_huge_fleet_is_named() -> None:
+def test_undrawn_parts_of_a_huge_fleet_are_named() -> None:
     review = samples.large()
     pools = review.pools * 3
     clusters = fleet_map(review.model_copy(update={"pools": pools}))
     drawn = sum(
-        squares(held.path)
+        squares(run.path)
         for cluster in clusters
         for item in cluster.pools
         for node in item.nodes
-        for held in node.held
+        for run in node.held
     )
     assert drawn <= DRAWN
     assert sum(len(cluster.pools) + len(cluster.more_pools) for cluster in clusters) == len(pools)

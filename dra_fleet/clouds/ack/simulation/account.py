@@ -61,7 +61,7 @@ def release_of(asked: str | None) -> str:
     if asked is None:
         return releases[-1]
     if not _GRAMMAR.fullmatch(asked):
-        raise refuse(INVALID, f"kubernetes_version {asked} is no release such as {releases[-1]}")
+        raise refuse(INVALID, f"kubernetes_version {asked} is not a release such as {releases[-1]}")
     if asked not in releases:
         raise refuse(
             INVALID, f"kubernetes_version {asked} is not supported; supported are {', '.join(releases)}"

@@ -59,7 +59,7 @@ def read_arguments(arguments: list[str]) -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """Print an ExecCredential for `[socket, credential-plugin, get-token, …]`; 1 where there is none.
 
-    Its version is the flag's, whatever the environment asks for: the published command does not look there.
+    Its version is the flag's, whatever the environment requests: the published command does not look there.
     """
     try:
         flags = read_arguments(arguments[1:])

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.store import Store
 
 
-# What the simulated account answers to `aliyun`: login, quotas, offers, reservations, policies, versions.
+# Answers of the simulated account to `aliyun`: login, quotas, offers, reservations, policies, versions.
 #
 # The shapes are those of Alibaba Cloud's SDKs: https://github.com/aliyun/alibabacloud-python-sdk
 # (sts-20150401, ecs-20140526, ram-20150501, cs-20151215).

@@ -293,7 +293,6 @@ def _rrsa(record: Record) -> Properties:
 
 @cache
 def all_types() -> Types:
-    """Those of all types."""
     return Types.model_validate(read("dra_fleet.clouds.ack.simulation", "fields.yaml"))
 
 
@@ -304,7 +303,7 @@ def _object(fields: Fields, value: Properties, path: str, place: str) -> Iterato
         field = known.get(key)
         if field is None:
             allowed = ", ".join(sorted(known))
-            yield WrongInput(path=here, reason=f"{key!r} is no input here; there are: {allowed}")
+            yield WrongInput(path=here, reason=f"{key!r} is not an input here; there are: {allowed}")
         elif item is not None and not is_unknown(item):
             yield from _value(fields, field, item, f"{path}.{key}" if path else key, here)
 

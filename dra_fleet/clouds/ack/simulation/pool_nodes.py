@@ -65,7 +65,7 @@ def type_of(name: str, region: str) -> EcsInstanceType:
             f"nearest known: {near(name, CLOUD.machines)}. Add it to the catalogue of machines if it exists"
         )
     else:
-        known = "it is offered outside of mainland China alone"
+        known = "it is offered only outside of mainland China"
     raise refuse("InvalidResourceType.NotSupported", f"{words} {name} is not known in {region}; {known}")
 
 
@@ -76,7 +76,7 @@ DRIVER: Final = "550.144.03"
 """Assumed to be the default: ACK's pages recommend this branch and say that the default changes."""
 RUNTIME: Final = "nvidia"
 ELASTIC: Final = {"k8s.aliyun.com": "true"}
-"""On nodes of pools that scale: https://registry.terraform.io/providers/aliyun/alicloud/latest/docs."""
+"""Labels of nodes of pools that scale: https://registry.terraform.io/providers/aliyun/alicloud/latest/docs."""
 
 
 def type_of_pool(pool: Properties, region: str) -> EcsInstanceType:

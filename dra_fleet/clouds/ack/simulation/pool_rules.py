@@ -87,7 +87,7 @@ def refuse_vswitches(account: AckAccount, vswitches: list[str], network: str | N
         network: the VPC; None where that of the first one is meant.
 
     Raises:
-        CloudRefusal: one is no vSwitch, or in another VPC.
+        CloudRefusal: one is not a vSwitch, or in another VPC.
     """
     for vswitch in vswitches:
         if not re.fullmatch(r"vsw-[a-z0-9]+", vswitch):

@@ -82,7 +82,9 @@ def name_faults(inputs: Properties) -> list[WrongInput]:
     for key, (pattern, allowed) in _RULES.items():
         name = inputs.get(key)
         if isinstance(name, str) and not is_unknown(name) and not pattern.fullmatch(name):
-            failures.append(WrongInput(path=key, reason=f"{name!r} is no allowed name; allowed: {allowed}"))
+            failures.append(
+                WrongInput(path=key, reason=f"{name!r} is not an allowed name; allowed: {allowed}")
+            )
     return failures
 
 
@@ -220,7 +222,7 @@ class AksAccount(CloudAccount[AksLimits]):
         return identifier.lower()
 
     def inside(self, identifier: str) -> list[Record]:
-        """Everything below an id, such as all of a resource group."""
+        """Return all resources below an id, such as those of a resource group."""
         start = f"{identifier.lower()}/"
         return [record for key, record in self.records().items() if key.startswith(start)]
 

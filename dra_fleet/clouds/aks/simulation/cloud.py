@@ -187,7 +187,7 @@ def _outputs(inputs: Properties, version: str) -> Properties:
     }
 
 
-# What the simulated subscription answers to `az`: login, usages, sizes, reservations, permissions, versions.
+# Answers of the simulated subscription to `az`: login, usages, sizes, reservations, permissions, versions.
 #
 # Shapes: https://learn.microsoft.com/rest/api/compute/usage/list, …/resource-skus/list,
 # …/capacity-reservations/list-by-capacity-reservation-group, /rest/api/authorization/permissions,

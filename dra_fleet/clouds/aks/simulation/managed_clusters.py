@@ -83,7 +83,7 @@ class ResourceGroups:
         """Keys a resource group has not."""
         return [
             WrongInput(
-                path=key, reason=f"{key!r} is no property of ResourceGroup; it has: {', '.join(_KNOWN)}"
+                path=key, reason=f"{key!r} is not a property of ResourceGroup; it has: {', '.join(_KNOWN)}"
             )
             for key in inputs
             if key not in _KNOWN
@@ -104,7 +104,6 @@ class ResourceGroups:
         self._account.put(record)
 
     async def update(self, record: Record, news: Properties) -> None:
-        """Only tags change."""
         record["inputs"] = news
         await self.create(record)
 
@@ -367,7 +366,7 @@ def _model_faults(model: str, value: Properties, path: str) -> typing.Iterator[W
         place = f"{path}.{key}" if path else key
         if key not in fields:
             allowed = ", ".join(sorted(fields))
-            yield WrongInput(path=place, reason=f"{key!r} is no property of {model}; it has: {allowed}")
+            yield WrongInput(path=place, reason=f"{key!r} is not a property of {model}; it has: {allowed}")
         elif key not in _LIST_INSTEAD_OF_MAP:
             yield from _value_faults(fields[key], item, place)
 

@@ -62,7 +62,7 @@ The patch level of the CUDA driver is assumed. Node images from before May 2026 
 """
 DIGITS36: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _KEPT_MILLICPUS: Final = ((1, 1, 60), (2, 2, 40), (3, 4, 20), (5, 10**6, 10))
-"""Of the first to the last of these CPUs, so many thousandths of each."""
+"""Reserved thousandths of each CPU: from the first to the last CPU, the reserved amount."""
 _KEPT_MIB_PER_POD: Final = 20
 _KEPT_MIB: Final = 50
 _EVICTION_MIB: Final = 100

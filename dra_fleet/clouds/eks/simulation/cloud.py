@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.store import Store
 
 
-# What the simulated account answers to `aws`: login, quotas, offers, reservations, permissions, versions.
+# Answers of the simulated account to `aws`: login, quotas, offers, reservations, permissions, versions.
 #
 # The shapes are those of botocore's service models, to which a test holds them.
 

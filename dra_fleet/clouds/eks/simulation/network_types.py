@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #
 # botocore's own validator leaves enums and patterns unchecked (https://github.com/boto/botocore), so the
 # models are walked here. The plugin's SDK writes members in camelCase and nests single blocks as objects;
-# what it names differently is listed by the resource types.
+# names that differ are listed by the resource types.
 
 Names = Mapping[str, str]
 """Dotted path in the plugin's words -> member in the API's."""
@@ -101,7 +101,7 @@ class Model:
         operation: that creates the resource.
         below: the member of the operation that holds the inputs, if not the operation itself.
         names: what the plugin names differently, by dotted path.
-        beside: inputs that are no part of the operation: tags, and what the plugin asks for in other calls.
+        beside: inputs that are no part of the operation: tags, and what the plugin requests in other calls.
     """
 
     service: str
@@ -377,7 +377,7 @@ def _structure(shape: Shape, value: Properties, names: Names, path: str) -> Iter
         member = _member(members, names.get(_plain(place), key))
         if member is None:
             allowed = ", ".join(sorted(members))
-            yield WrongInput(path=place, reason=f"{key!r} is no member of {shape.name}; it has: {allowed}")
+            yield WrongInput(path=place, reason=f"{key!r} is not a member of {shape.name}; it has: {allowed}")
             continue
         if item is not None:
             found.add(member)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
 
 
-# What EKS and EC2 refuse of a node group when it is created or changed, beyond the shape of its inputs.
+# Rules of EKS and EC2 for a created or changed node group, beyond the shape of its inputs.
 #
 # https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html and
 # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html

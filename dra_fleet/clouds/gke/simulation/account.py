@@ -66,7 +66,7 @@ def name_faults(inputs: Properties) -> list[WrongInput]:
     """Report a name that GKE rejects."""
     name = inputs.get("name")
     if isinstance(name, str) and not is_unknown(name) and not _NAME.fullmatch(name):
-        return [WrongInput(path="name", reason=f"{name!r} is no allowed name; allowed: {_ALLOWED}")]
+        return [WrongInput(path="name", reason=f"{name!r} is not an allowed name; allowed: {_ALLOWED}")]
     return []
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.store import Store
 
 
-# What the simulated project answers to `gcloud`: login, quotas, offers, reservations, permissions, versions.
+# Answers of the simulated project to `gcloud`: login, quotas, offers, reservations, permissions, versions.
 #
 # The shapes are those of Google's APIs: https://cloud.google.com/compute/docs/reference/rest/v1,
 # https://cloud.google.com/docs/quotas/reference/rest, https://cloud.google.com/policy-

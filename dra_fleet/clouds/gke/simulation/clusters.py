@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.node import NodeHardware
 
 
-# What GKE puts into every cluster before anybody else: the kind ComputeClass, and its own DRANET.
+# Objects that GKE creates first in every cluster: the kind ComputeClass, and its own DRANET.
 #
 # https://cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass
 # https://cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
@@ -88,7 +88,7 @@ _NAMESPACE: Final = f"gke-managed-{_DRIVER}"
 _APP: Final = {"k8s-app": _DRIVER}
 
 
-# What DRANET's chart gives it: https://github.com/kubernetes-sigs/dranet, deployments/helm/dranet
+# Rights of DRANET in its chart: https://github.com/kubernetes-sigs/dranet, deployments/helm/dranet
 _RULES: Final = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
     {

@@ -45,8 +45,8 @@ def devices_of(host: Host) -> Sequence[DescribedDevices]:
 
 # The plugin of a driver whose devices stack files describe: it publishes what the hardware file says.
 #
-# What the real one refuses of a claim's configuration is what is known of its opaque parameters; where
-# nothing is, or it reads none, it prepares every device that it published.
+# It rejects the same configuration of a claim as the real plugin, as far as its opaque parameters are known.
+# Otherwise it prepares every device that it published.
 
 
 class DescribedPlugin(NodePlugin):
@@ -120,4 +120,4 @@ def _metadata(name: str, version: str, reported: dict[str, str]) -> str:
     """JSON is YAML."""
     annotations = {f"dra-fleet/{key}": value for key, value in reported.items()}
     body = {"apiVersion": "v2", "name": name, "version": version, "annotations": annotations}
-    return json.dumps({**body, "description": "Stand-in for a driver's chart that is not known."})
+    return json.dumps({**body, "description": "Placeholder for the chart of an unknown driver."})

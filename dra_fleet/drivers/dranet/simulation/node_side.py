@@ -39,8 +39,9 @@ def cards_of(host: Host) -> int:
 
 
 _NETWORKED = "gke.networks.io/accelerator-network-profile"
-"""On nodes whose cards GKE has given networks:
-https://cloud.google.com/kubernetes-engine/docs/how-to/config-auto-net-for-accelerators"""
+"""Label of nodes whose cards GKE has connected:
+https://cloud.google.com/kubernetes-engine/docs/how-to/config-auto-net-for-accelerators
+"""
 
 
 class DranetPlugin(DescribedPlugin):

@@ -25,7 +25,7 @@ def check_layout(gpu: GpuModel, layout: Mapping[str, int], path: str) -> list[Se
         return [
             SettingsError(
                 path=path,
-                what=f"asks for MIG partitions, which {gpu.name} cannot have",
+                what=f"requests MIG partitions, which {gpu.name} cannot have",
                 got=_written(layout),
                 allowed="sharing: {strategy: exclusive}",
                 fix="remove sharing, or choose a machine whose GPUs have MIG (A30, A100, H100 and later)",
@@ -46,7 +46,7 @@ def _check_profile(gpu: GpuModel, mig: MigFacts, name: str, count: int, path: st
         return [
             SettingsError(
                 path=f"{path}.{name}",
-                what=f"is no MIG profile of {gpu.name}",
+                what=f"is not a MIG profile of {gpu.name}",
                 got=name,
                 allowed=choices(name, names),
                 fix=mistyped(name, names),

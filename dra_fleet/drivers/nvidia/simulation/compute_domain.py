@@ -50,7 +50,7 @@ class ComputeDomainPlugin(NodePlugin):
         gates = feature_gates(self.environment, self.version)
         if self.environment.get("IMEX_MODE") == "hostManaged":
             raise StartFailed(
-                "(rehearsal) imex.mode hostManaged asks for an IMEX daemon on the host, which is not "
+                "(rehearsal) imex.mode hostManaged requests an IMEX daemon on the host, which is not "
                 "simulated; rehearse with driverManaged"
             )
         driver = parts_of(host).nvidia

@@ -35,7 +35,7 @@ def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, 
         version: of the driver, such as "0.5.0"; one the catalogue does not know counts as the newest.
 
     Raises:
-        StartFailed: an unknown gate, a value that is no boolean, gates that exclude each other, or a gate
+        StartFailed: an unknown gate, a value that is not a boolean, gates that exclude each other, or a gate
             that a rehearsal cannot follow.
     """
     chart = chart_version(version)

@@ -86,7 +86,7 @@ def nvml_simulated() -> Path:
 
 
 MAJOR: Final = 195
-"""Of the character devices of GPUs: https://www.kernel.org/doc/Documentation/admin-guide/devices.txt"""
+"""Major number of GPU character devices: https://www.kernel.org/doc/Documentation/admin-guide/devices.txt"""
 
 CONTROL: Final = {"nvidiactl": 255, "nvidia-modeset": 254}
 
@@ -99,7 +99,7 @@ DEVICES: Final = f"""Character devices:
 
 Block devices:
 """
-"""As in /proc/devices; the number of nvidia-caps is the kernel's to choose."""
+"""Content of /proc/devices; the kernel chooses the number of nvidia-caps."""
 
 
 def outfit(host: Host, directory: Path) -> Outfit:

@@ -120,7 +120,7 @@ _BACKENDS = ("LegacyOnly", "PreferIommuFD")
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """To what a configuration is applied.
+    """Target of a configuration.
 
     Attributes:
         requests: The requests.

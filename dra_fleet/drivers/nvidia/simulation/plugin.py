@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.node import Host
 
 
-# Which of a claim's configuration is for which of its devices, as the NVIDIA driver's plugins report it.
+# The configuration of each device of a claim, as the NVIDIA driver's plugins report it.
 #
 # Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0, `getConfigResultsMap` of
 # `cmd/gpu-kubelet-plugin/device_state.go` and of `cmd/compute-domain-kubelet-plugin/device_state.go`.
@@ -103,7 +103,7 @@ class Assigning:
             chosen = self._chosen(own, kinds, result, type_of(result["device"]))
             if chosen is not None:
                 found.setdefault(chosen, []).append(result)
-        return [(own[index]["opaque"]["parameters"], held) for index, held in found.items()]
+        return [(own[index]["opaque"]["parameters"], results) for index, results in found.items()]
 
     def _chosen(
         self, configs: Sequence[Object], kinds: Sequence[str], result: Object, actual: str
@@ -132,7 +132,7 @@ class Preparing:
         gates: The driver's feature gates.
         kinds: The kinds of configuration that it decodes, with their fields.
         takes_others: True if a kind of the driver's other plugin is for every device.
-        judges_admin_access: True if it rejects admin access to partitions and with a configuration.
+        rejects_admin_access: True if it rejects admin access to partitions and with a configuration.
         shares: True if claims may share a device.
     """
 
@@ -182,7 +182,7 @@ class Preparing:
 
     def _refuse_overlap(self, claim: Object, other: Object) -> None:
         """Two claims that hold parts of one device need the same configuration of it."""
-        for device in sorted(self._held(claim) & self._held(other)):
+        for device in sorted(self._devices_of(claim) & self._devices_of(other)):
             if not self.shares:
                 raise PrepareFailed(
                     f"requested device {device} is already allocated to different claim {_uid(other)}"
@@ -194,7 +194,7 @@ class Preparing:
                     f"{_uid(other)}"
                 )
 
-    def _held(self, claim: Object) -> set[str]:
+    def _devices_of(self, claim: Object) -> set[str]:
         results = self.plugin.results(claim)
         return {result["device"] for result in results if not result.get("adminAccess")}
 
@@ -360,7 +360,7 @@ class NvidiaGpuPlugin(NodePlugin):
         return [with_parts(body, shares) for body in bodies]
 
     def _seen(self, device: PublishedDevice) -> NodeDevice:
-        # What no one knows how many there are of is no counter: a GPU would have none of it to give.
+        # What no one knows how many there are of is not a counter: a GPU would have none of it to give.
         return known_device(self.driver, device, device.assumed)
 
     @override

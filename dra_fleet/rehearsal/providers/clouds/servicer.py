@@ -116,7 +116,7 @@ class CloudServicer(PluginServicer):
         allowed = ", ".join(sorted(self._plugin.settings))
         failures = [
             provider_pb2.CheckFailure(
-                property=key, reason=f"{key!r} is no setting of this provider; allowed: {allowed}"
+                property=key, reason=f"{key!r} is not a setting of this provider; allowed: {allowed}"
             )
             for key in unknown
         ]

@@ -27,8 +27,10 @@ KWOK_RULES = (
     ("", ("services/status",), ("patch", "update")),
     ("networking.k8s.io", ("ingresses/status",), ("patch", "update")),
 )
-"""Of kwok's own role what nodes take, without custom resources, which are not served; and load balancers.
-https://github.com/kubernetes-sigs/kwok/blob/v0.8.0/kustomize/rbac/role.yaml"""
+"""Rights of kwok's role for nodes and load balancers, without custom resources, which are not served.
+
+https://github.com/kubernetes-sigs/kwok/blob/v0.8.0/kustomize/rbac/role.yaml
+"""
 
 
 async def bootstrap(api: KubeApi) -> bool:

@@ -44,8 +44,11 @@ LEASE_SECONDS = 200
 """kwok renews each node's lease four times in that time. As often as kubelets do it, 500 nodes would be 50
 requests a second; and no machine here fails without saying so."""
 UNREACHABLE_ADDRESS = "192.0.2.1"
-"""For documentation (RFC 5737): the API server refuses to advertise the loopback and would otherwise want a
-default route, which a laptop on a train has not."""
+"""Address for documentation (RFC 5737).
+
+The API server does not advertise the loopback, and would otherwise require a default route, which a laptop
+without network does not have.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +107,9 @@ _EGRESS: Final = {
         }
     ],
 }
-"""No network of the cluster's is here: its agent connects the API server to Services.
-https://kubernetes.io/docs/reference/config-api/apiserver-config.v1beta1/"""
+"""Egress by the cluster's agent, which connects the API server to Services, because the cluster has no
+network. https://kubernetes.io/docs/reference/config-api/apiserver-config.v1beta1/
+"""
 
 
 _APIS: Final = {"GenericWorkload": "scheduling.k8s.io/v1beta1"}

@@ -128,7 +128,7 @@ class LoopbackAuthority:
         return context
 
     def context_by_name(self) -> ssl.SSLContext:
-        """Return a server's context that shows each client a certificate for the name that it asks for."""
+        """Return a server's context that shows each client a certificate for the name that it requests."""
 
         def choose(socket: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
             if name:

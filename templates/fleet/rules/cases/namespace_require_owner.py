@@ -1,4 +1,4 @@
-"""What namespace-require-owner lets pass, and what it says where one property is broken."""
+"""Programs that namespace-require-owner accepts, and its message for each broken property."""
 
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_fleet.testing import Recorder, Registration
     from tests.golden_files import Golden
 
-EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "s08-ack.yaml"
+EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "ack-whole-gpus.yaml"
 CLUSTER = "alicloud:cs/managedKubernetes:ManagedKubernetes"
 POOL = "alicloud:cs/nodePool:NodePool"
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -93,7 +93,7 @@ def login(alibaba: Recorder) -> dict[str, Any]:
 
 def test_the_example_is_declared_exactly_as_before(alibaba: Recorder, golden: Golden) -> None:
     declare(alibaba, make_plan(read_stack_file(EXAMPLE).settings))
-    golden("ack_s08.json", alibaba.declared())
+    golden("ack_whole_gpus.json", alibaba.declared())
 
 
 def test_the_kubeconfig_is_a_login_and_holds_no_credential(alibaba: Recorder) -> None:
@@ -204,7 +204,7 @@ def test_ack_s_own_device_plugin_is_kept_away_from_gpus_and_reported_which_drive
 def test_spot_and_reservations_are_asked_for_by_the_pool(alibaba: Recorder) -> None:
     fleet = a10()
     pool(fleet)["spot"] = True
-    cluster(fleet)["pools"]["held"] = {
+    cluster(fleet)["pools"]["reserved"] = {
         "machine": "ecs.gn7e-c16g1.4xlarge",
         "nodes": {"min": 1, "max": 1},
         "reservation": "eap-1a2b",
@@ -212,15 +212,15 @@ def test_spot_and_reservations_are_asked_for_by_the_pool(alibaba: Recorder) -> N
     declare(alibaba, fleet_plan(fleet))
     assert gpu_pool(alibaba).inputs["spotStrategy"] == "SpotAsPriceGo"
     assert gpu_pool(alibaba).inputs["scalingConfig"]["type"] == "spot"
-    held = alibaba.only(POOL, "asia-held").inputs
-    assert held["spotStrategy"] == "NoSpot"
-    assert held["privatePoolOptions"] == {
+    reserved = alibaba.only(POOL, "asia-reserved").inputs
+    assert reserved["spotStrategy"] == "NoSpot"
+    assert reserved["privatePoolOptions"] == {
         "privatePoolOptionsMatchCriteria": "Target",
         "privatePoolOptionsId": "eap-1a2b",
     }
 
 
-def test_what_nodes_do_not_take_over_gets_a_new_pool(alibaba: Recorder) -> None:
+def test_changes_that_nodes_do_not_apply_replace_the_pool(alibaba: Recorder) -> None:
     names: set[str] = set()
     changes: list[dict[str, Any]] = [
         {},
@@ -284,7 +284,7 @@ def test_a_production_cluster_is_protected_and_its_pools_may_change(
     assert gpu_pool(alibaba).protect is False
 
 
-def test_what_lives_in_the_cluster_goes_before_its_nodes(alibaba: Recorder) -> None:
+def test_objects_in_the_cluster_are_deleted_before_its_nodes(alibaba: Recorder) -> None:
     declare(alibaba, fleet_plan(a10()))
     assert {gpu_pool(alibaba).urn, alibaba.only(CLUSTER).urn} <= alibaba.only(KUBERNETES).dependencies
 

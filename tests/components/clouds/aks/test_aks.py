@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.golden_files import Golden
 
 PROJECT = Path(__file__).resolve().parents[4]
-EXAMPLES = ["s01-aks-vgpu", "s02-aks-mig", "s03-aks-strategies"]
+EXAMPLES = ["aks-vgpu", "aks-mig", "aks-sharing"]
 CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
 LIVE = "azure-native:containerservice:getManagedCluster"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
@@ -38,7 +38,7 @@ COMPONENT = "dra-fleet:clouds:AksCluster"
 
 
 def returned(user: dict[str, Any]) -> dict[str, Any]:
-    """What Azure returns for a cluster whose user is that."""
+    """Return Azure's answer for a cluster with this user."""
     config = {
         "clusters": [
             {
@@ -80,7 +80,7 @@ def fleet_plan(fleet: dict[str, Any]) -> FleetPlan:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_declared_exactly_as_before(example: str, azure: Recorder, golden: Golden) -> None:
     declare(azure, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
-    golden(f"aks_{example.partition('-')[0]}.json", azure.declared())
+    golden(f"{example.replace('-', '_')}.json", azure.declared())
 
 
 def test_the_kubeconfig_is_a_login_and_secret_everywhere(azure: Recorder) -> None:
@@ -124,7 +124,7 @@ def test_a_kubeconfig_with_a_credential_is_refused_without_showing_it(user: dict
 
 
 @pytest.mark.parametrize("encoded", ["", "%%%", base64.b64encode(b"[1]").decode()])
-def test_what_is_no_kubeconfig_is_refused(encoded: str) -> None:
+def test_rejects_values_that_are_no_kubeconfig(encoded: str) -> None:
     with pytest.raises(pulumi.RunError, match="cluster studio: Azure returned no kubeconfig"):
         login_kubeconfig("studio", encoded, "azurecli")
 
@@ -178,7 +178,7 @@ def test_upgrades_surge_or_make_do_with_fewer(
     assert settings["drainTimeoutInMinutes"] == 60
 
 
-def test_what_cannot_change_in_place_gets_a_new_pool(azure: Recorder) -> None:
+def test_changes_that_need_a_new_pool_replace_the_pool(azure: Recorder) -> None:
     names: set[str] = set()
     for change in ({}, {"zones": ["1"]}, {"machine": "Standard_NV12ads_A10_v5"}, {"osSku": "AzureLinux3"}):
         fleet = vgpu()
@@ -219,7 +219,7 @@ def test_a_production_cluster_is_protected_and_its_pools_may_change(
     assert bool(azure.only(CLUSTER).protect) is protected
 
 
-def test_what_lives_in_the_cluster_goes_before_its_pools(azure: Recorder) -> None:
+def test_objects_in_the_cluster_are_deleted_before_its_pools(azure: Recorder) -> None:
     declare(azure, fleet_plan(mig()))
     provider = azure.only("pulumi:providers:kubernetes")
     assert {azure.only(POOL).urn, azure.only(CLUSTER).urn} <= provider.dependencies

@@ -1,4 +1,4 @@
-"""How many nodes an AKS cluster and its pools are asked for: one answer of Azure's, or none where none is."""
+"""Number of nodes of an AKS cluster and its pools: Azure's answer, or none if there is no cluster."""
 
 from __future__ import annotations
 

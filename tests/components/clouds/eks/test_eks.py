@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.golden_files import Golden
 
 PROJECT = Path(__file__).resolve().parents[4]
-EXAMPLES = sorted(file.stem for file in (PROJECT / "examples").glob("*-eks-*.yaml"))
+EXAMPLES = sorted(file.stem for file in (PROJECT / "examples").glob("eks-*.yaml"))
 CLUSTER = "aws:eks/cluster:Cluster"
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -36,7 +36,7 @@ GET_CLUSTER = "aws:eks/getCluster:getCluster"
 GET_GROUPS = "aws:eks/getNodeGroups:getNodeGroups"
 GET_GROUP = "aws:eks/getNodeGroup:getNodeGroup"
 COMPONENT = "dra-fleet:clouds:EksCluster"
-TOLD = {
+ANSWERS = {
     "endpoint": "https://train.example.com",
     "certificateAuthority": {"data": "Q0E="},
     "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.0/16"},
@@ -48,13 +48,13 @@ GIVEN = {"us-east-1a": "subnet-0000000a", "us-east-1b": "subnet-0000000b"}
 @pytest.fixture
 def aws(recorder: Recorder) -> Recorder:
     """A recorded engine whose AWS reports what a cluster's address is."""
-    recorder.outputs[CLUSTER] = {**TOLD, "vpcConfig": VPC}
+    recorder.outputs[CLUSTER] = {**ANSWERS, "vpcConfig": VPC}
     recorder.outputs[TEMPLATE] = {"latestVersion": 3}
     recorder.answers[GET_GROUPS] = {"names": []}
     recorder.answers[GET_CLUSTER] = {
-        "endpoint": TOLD["endpoint"],
-        "certificateAuthorities": [TOLD["certificateAuthority"]],
-        "kubernetesNetworkConfigs": [TOLD["kubernetesNetworkConfig"]],
+        "endpoint": ANSWERS["endpoint"],
+        "certificateAuthorities": [ANSWERS["certificateAuthority"]],
+        "kubernetesNetworkConfigs": [ANSWERS["kubernetesNetworkConfig"]],
         "vpcConfig": VPC,
     }
     return recorder
@@ -239,7 +239,7 @@ def test_spot_is_asked_for_by_the_group_and_never_by_the_template(
     assert aws.only(TEMPLATE).inputs.get("instanceMarketOptions") == market
 
 
-def test_what_cannot_change_in_place_gets_a_new_group(aws: Recorder) -> None:
+def test_changes_that_need_a_new_group_replace_the_group(aws: Recorder) -> None:
     names: set[str] = set()
     changes: list[dict[str, Any]] = [
         {},
@@ -267,7 +267,7 @@ def test_a_production_cluster_is_protected_and_its_groups_may_change(
     assert group(aws).protect is False
 
 
-def test_what_lives_in_the_cluster_goes_before_its_nodes(aws: Recorder) -> None:
+def test_objects_in_the_cluster_are_deleted_before_its_nodes(aws: Recorder) -> None:
     declare(aws, fleet_plan(h100()))
     provider = aws.only("pulumi:providers:kubernetes")
     assert {group(aws).urn, aws.only(CLUSTER).urn} <= provider.dependencies

@@ -25,7 +25,7 @@ def declare(recorder: Recorder, args: ExistingClusterArgs) -> tuple[ExistingClus
 def test_a_context_of_the_usual_places_leaves_no_path_in_the_state(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KUBECONFIG", "/home/somebody/config")
+    monkeypatch.setenv("KUBECONFIG", "/home/user/config")
     cluster, provider = declare(recorder, ExistingClusterArgs(kubernetes="1.36", context="lab"))
     assert provider.inputs["kubeconfig"] == ""
     assert provider.inputs["context"] == "lab"

@@ -26,7 +26,7 @@ HOST = "gke-0123456789.us-central1.gke.goog"
 
 
 def answered(dns: str = HOST) -> dict[str, Any]:
-    """What Google reports a cluster."""
+    """Return Google's answer for a cluster."""
     return {
         "endpoint": "10.0.0.2",
         "controlPlaneEndpointsConfigs": [

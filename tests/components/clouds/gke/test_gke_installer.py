@@ -61,7 +61,7 @@ def test_a_part_of_a_gpu_has_its_daemons_beside_the_driver(google: Recorder) -> 
     assert mounted[0] | mounted[1] == {volume["name"] for volume in pod["volumes"]}
 
 
-def test_stacks_that_share_a_cluster_have_installers_of_their_own(google: Recorder) -> None:
+def test_stacks_that_share_a_cluster_have_separate_installers(google: Recorder) -> None:
     declare(google, fleet_plan(l4()))
     first = google.only(INSTALLER).inputs
     with pytest.MonkeyPatch.context() as patch:

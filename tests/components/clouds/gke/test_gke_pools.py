@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     ("owner", "version"),
     [("installer", "INSTALLATION_DISABLED"), ("external", "INSTALLATION_DISABLED"), ("gke", "DEFAULT")],
 )
-def test_what_gke_does_about_the_driver_is_said_aloud(owner: str, version: str, google: Recorder) -> None:
+def test_gke_s_driver_installation_is_always_stated(owner: str, version: str, google: Recorder) -> None:
     fleet = l4()
     pool(fleet)["gpuDriver"] = owner
     if owner == "gke":
@@ -49,7 +49,7 @@ def test_a_tpu_pool_has_a_machine_type_and_no_accelerators(google: Recorder) -> 
     assert "guestAccelerators" not in config
 
 
-def test_a_machine_of_ours_is_its_machine_type_with_accelerators(google: Recorder) -> None:
+def test_a_machine_of_the_catalogue_is_its_machine_type_with_accelerators(google: Recorder) -> None:
     fleet = l4()
     pool(fleet)["machine"] = "n1-standard-16-2xt4"
     declare(google, fleet_plan(fleet))

@@ -42,7 +42,7 @@ class Acme(Driver):
         speed = value_at(final, "speed")
         if speed in ("full", "half"):
             return ()
-        return (Refusal(path="speed", what="is no speed of a lane", got=str(speed), allowed="full, half"),)
+        return (Refusal(path="speed", what="is not a speed of a lane", got=str(speed), allowed="full, half"),)
 
     @override
     def serves(self, machine: Machine) -> bool:
@@ -54,7 +54,7 @@ class Acme(Driver):
         devices = [
             PublishedDevice(
                 name=f"lane-{number}",
-                attributes={"model": "Lane 3", "serial": f"stand-in-{number}"},
+                attributes={"model": "Lane 3", "serial": f"lane-{number}"},
                 capacity={"memory": "4Gi"},
             )
             for number in range(pool.machine.cpus // _CPUS)

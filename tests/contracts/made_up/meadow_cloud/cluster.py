@@ -34,7 +34,7 @@ class ControlPlane(pulumi.CustomResource):
 
 @dataclass(frozen=True, kw_only=True)
 class MeadowClusterArgs:
-    """What a cluster of Meadow takes.
+    """Arguments of a cluster of Meadow.
 
     Attributes:
         kubernetes: the minor it runs, such as "1.36".

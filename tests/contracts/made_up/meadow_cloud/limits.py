@@ -1,4 +1,4 @@
-"""What the made-up cloud has to give."""
+"""Limits of the made-up cloud."""
 
 from __future__ import annotations
 

@@ -164,6 +164,6 @@ class SimulatedMeadow(TypedCloud[Account, ResourceType]):
         raise TypeNotCoveredError(self.account.title, "function", token, [])
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
-        """The token of whoever asks."""
+        """Return the token."""
         del arguments
         return self.account.credential(VALID)

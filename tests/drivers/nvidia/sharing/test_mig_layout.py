@@ -28,12 +28,12 @@ def test_a_layout_that_fits_is_accepted(gpu: str, layout: dict[str, int]) -> Non
 
 def test_a_gpu_without_mig_is_refused() -> None:
     [(path, what)] = output("L40S", {"1g.5gb": 7})
-    assert (path, what) == ("pool.sharing.layout", "asks for MIG partitions, which L40S cannot have")
+    assert (path, what) == ("pool.sharing.layout", "requests MIG partitions, which L40S cannot have")
 
 
 def test_an_unknown_profile_names_those_of_the_gpu() -> None:
     [error] = check_layout(GPUS["A100-SXM4-40GB"], {"1g.10gbb": 1}, "pool.sharing.layout")
-    assert error.what == "is no MIG profile of A100-SXM4-40GB"
+    assert error.what == "is not a MIG profile of A100-SXM4-40GB"
     assert error.fix == "did you mean 1g.10gb?"
     assert "7g.40gb" in error.allowed
 

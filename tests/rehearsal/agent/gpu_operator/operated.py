@@ -35,7 +35,7 @@ class Operated(AgentCluster):
         return self.run(lambda api: api.get("v1", "Node", node))["metadata"]["labels"]
 
     def boots(self, node: str) -> int:
-        """How often a machine was rebooted."""
+        """Return the number of reboots of a machine."""
         info = self.run(lambda api: api.get("v1", "Node", node))["status"]["nodeInfo"]
         return int(info["bootID"].removeprefix(f"boot-{node}").lstrip("-") or 0)
 
@@ -114,7 +114,7 @@ def _devices(slices: list[Object], node: str) -> list[str]:
 
 
 def without_leave(pods: list[Object]) -> bool:
-    """Whether the MIG manager of ampere-0 is one that may not reboot."""
+    """Return True if the MIG manager of ampere-0 may not reboot."""
     managers = [
         pod
         for pod in pods
@@ -129,5 +129,4 @@ def without_leave(pods: list[Object]) -> bool:
 
 
 def runs(pod: Object | None) -> bool:
-    """Whether a pod is there and runs."""
     return pod is not None and pod["status"].get("phase") == "Running"

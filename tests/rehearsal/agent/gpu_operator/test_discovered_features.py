@@ -1,4 +1,4 @@
-"""What discovery says of a machine, and what the device plugin advertises there."""
+"""Labels of feature discovery on a machine, and devices that the device plugin advertises there."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_node_reports_its_mode_its_machine_and_whether_it_shares_by_mps() -> N
 
 
 @pytest.mark.parametrize("strategy", ["none", "mixed"])
-def test_gpus_with_mig_on_have_no_replicas_of_their_own(strategy: str) -> None:
+def test_gpus_with_mig_on_have_no_replicas(strategy: str) -> None:
     assert gpu(strategy)["gpu.replicas"] == "1"
     assert gpu(strategy, mig={"1g.10gb": 7})["gpu.replicas"] == "0"
 
@@ -141,6 +141,6 @@ def test_unequal_gpus_stop_the_device_plugin_in_strategy_single_only() -> None:
 
 
 @pytest.mark.parametrize("model", sorted(nvidia_facts.gpus()))
-def test_what_is_said_of_any_model_can_be_a_label(model: str) -> None:
+def test_every_model_name_can_be_a_label(model: str) -> None:
     wrong = {key: value for key, value in gpu(model=model).items() if not LABEL.fullmatch(value)}
     assert wrong == {}

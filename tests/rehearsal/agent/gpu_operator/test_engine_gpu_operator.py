@@ -71,7 +71,6 @@ def made(simulator: RehearsalWorld, tools: Toolset, nodes: list[dict[str, Any]])
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where values are written."""
     return tmp_path_factory.mktemp("values")
 
 
@@ -140,7 +139,9 @@ def test_a_node_that_asks_for_nothing_gets_no_partitions(operated: Operated) -> 
     assert operated.boots("unasked-0") == 0
 
 
-def test_without_a_toleration_no_operand_reaches_the_node_and_its_label_goes(operated: Operated) -> None:
+def test_without_a_toleration_no_operand_reaches_the_node_and_its_label_is_removed(
+    operated: Operated,
+) -> None:
     operated.wait_for_state("ampere-0", "success")
     operated.until_labels("tainted-0", lambda labels: labels["nvidia.com/gpu.present"] == "false")
     assert operated.operands("tainted-0") == set()
@@ -220,7 +221,7 @@ def test_an_operator_without_rights_says_so_and_makes_nothing(hosted: Operated) 
     hosted.create({**kept, "metadata": owned})
 
 
-def test_a_plugin_that_started_before_the_partitions_goes_on_publishing_whole_gpus(
+def test_a_plugin_that_started_before_the_partitions_still_publishes_whole_gpus(
     rehearsal_simulator: RehearsalWorld, tools: Toolset, files: Path
 ) -> None:
     early = made(rehearsal_simulator, tools, [HOSTED[0], HOSTED[2]])

@@ -1,4 +1,4 @@
-"""What a machine remembers is written to its node and read back."""
+"""The memory of a machine is written to its node and read back."""
 
 from __future__ import annotations
 

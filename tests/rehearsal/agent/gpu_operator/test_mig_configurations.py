@@ -117,7 +117,7 @@ def test_an_entry_may_name_single_gpus_and_leaves_the_others() -> None:
             own({"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 8}}),
             "own",
             "A100-SXM4-80GB",
-            "has no room for 8 x 1g.10gb at the same time",
+            "cannot fit 8 x 1g.10gb at the same time",
         ),
         (
             own({"devices": "all", "mig-enabled": True, "mig-devices": {"1g.6gb": 1}}),

@@ -26,7 +26,7 @@ READY = Situation(
     with_reboot=True,
     paused=True,
 )
-"""A100 with MIG mode off, everything stopped: the reboot comes next."""
+"""A100 with MIG mode off, everything stopped: the reboot is the next step."""
 
 
 def test_a_node_begins_by_reporting_pending() -> None:

@@ -1,4 +1,4 @@
-"""What the operator makes of a ClusterPolicy: one DaemonSet per operand, with what its pods need."""
+"""DaemonSets of a ClusterPolicy, one per operand, with the requirements of its pods."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_operand_runs_where_its_label_is_and_is_known_again(role: Role) ->
     assert body["metadata"]["ownerReferences"][0]["uid"] == "policy-uid"
 
 
-def test_without_tolerations_of_their_own_operands_tolerate_the_usual_taint() -> None:
+def test_operands_without_tolerations_tolerate_the_usual_taint() -> None:
     spec = daemonset_of(Role.DRIVER, read_policy())["spec"]["template"]["spec"]
     assert spec["tolerations"] == [GPU]
 

@@ -1,4 +1,4 @@
-"""What the operator's pods wait for on a machine, and on what they crash."""
+"""Conditions on which the operator's pods wait or crash on a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which labels the operator puts on nodes, and which it leaves as they are."""
+"""Labels that the operator sets on nodes, and labels that it keeps."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_without_gpu_nodes_no_operand_is_made() -> None:
     assert api.objects["ClusterPolicy", "cluster-policy"]["status"]["state"] == "ready"
 
 
-def test_a_disabled_operand_goes_away() -> None:
+def test_a_disabled_operand_is_deleted() -> None:
     api = cluster(FOUND)
     reconcile(api)
     api.objects["ClusterPolicy", "cluster-policy"]["spec"]["dcgm"] = {"enabled": False}

@@ -1,4 +1,4 @@
-"""What NVIDIA's own GPU feature discovery says of every machine is what the simulated one says."""
+"""Simulated labels equal those of NVIDIA's GPU feature discovery for every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny program on the simulated Alibaba Cloud: a project with one stack, in a directory of its own."""
+"""A tiny program on the simulated Alibaba Cloud: a project with one stack, in a separate directory."""
 
 from __future__ import annotations
 
@@ -52,5 +52,4 @@ class AckProgram(CloudProgram):
         super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("ack"))
 
     def cluster_token(self) -> str:
-        """What `ack-ram-tool` hands out to whoever asks."""
         return self.token("ack-ram-tool", "credential-plugin", "get-token", "--cluster-id", "c1")

@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.clouds.neighbours import neighbours
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The provider's SDK warns of modules of its own when it is imported.
+# The provider's SDK warns of custom modules when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_alicloud")
 
 KINDS = {"str": "text", "bool": "flag", "int": "number", "float": "number"}
@@ -98,7 +98,7 @@ def test_listed_values_are_those_that_ack_s_api_documents(kind: str) -> None:
         assert [value for value in field.values if value not in output] == [], path
 
 
-def test_what_replaces_is_an_input() -> None:
+def test_properties_that_replace_are_inputs() -> None:
     for kind, fields in all_types().types.items():
         assert fields.replacing <= fields.fields.keys(), kind
 

@@ -1,4 +1,4 @@
-"""What people declare beside a GPU fleet at Alibaba Cloud: it is there at once, others are built from it."""
+"""Other resources beside a GPU fleet at Alibaba Cloud exist at once, and others are built from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stand-in `ack-ram-tool` takes the published `credential-plugin get-token`, and nothing else."""
+"""The simulated `ack-ram-tool` takes the published `credential-plugin get-token`, and nothing else."""
 
 from __future__ import annotations
 

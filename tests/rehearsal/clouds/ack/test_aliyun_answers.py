@@ -1,4 +1,4 @@
-"""What `dra-fleet doctor` asks an Alibaba Cloud account, asked of the simulated one."""
+"""Questions of `dra-fleet doctor` to the simulated Alibaba Cloud account."""
 
 from __future__ import annotations
 

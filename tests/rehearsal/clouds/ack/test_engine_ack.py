@@ -1,4 +1,4 @@
-"""The stand-in alicloud plugin under the real engine: a cluster lives, a pool is refused, no secret stays."""
+"""The simulated alicloud plugin under the real engine: a cluster, a refused pool, no secret."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     assert "tiny-asia" not in {item["name"] for item in rehearsal_simulator.client.status()["clusters"]}
 
 
-def test_what_alibaba_cloud_refuses_comes_out_with_the_same_message_and_the_next_try_goes_on(
+def test_refusals_of_alibaba_cloud_keep_their_message_and_the_next_try_continues(
     tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld
 ) -> None:
     project = AckProgram(tmp_path / "tiny", tools, rehearsal_simulator)

@@ -47,7 +47,7 @@ def test_a_cluster_that_is_not_reported_to_skip_it_keeps_its_client_s_key_in_the
 @pytest.mark.parametrize(
     ("changes", "output"),
     [
-        ({"version": "1.36"}, "kubernetes_version 1.36 is no release such as 1.36.2-aliyun.1"),
+        ({"version": "1.36"}, "kubernetes_version 1.36 is not a release such as 1.36.2-aliyun.1"),
         (
             {"version": "1.36.9-aliyun.1"},
             "kubernetes_version 1.36.9-aliyun.1 is not supported; supported are",
@@ -75,7 +75,7 @@ def test_ack_refuses_a_cluster(changes: dict[str, Any], output: str, ack: Region
         ("1.34.1-aliyun.1", "1.36.1-aliyun.1", "go one minor at a time"),
     ],
 )
-def test_a_cluster_goes_one_minor_at_a_time_and_never_back(
+def test_a_cluster_is_upgraded_one_minor_at_a_time_and_never_downgraded(
     before: str, after: str, output: str, ack: Region
 ) -> None:
     made = ack.cluster(version=before)
@@ -84,7 +84,7 @@ def test_a_cluster_goes_one_minor_at_a_time_and_never_back(
 
 
 @pytest.mark.parametrize(("alone", "kubelet"), [(False, "v1.36.1-aliyun.1"), (True, "v1.35.7-aliyun.1")])
-def test_nodes_follow_an_upgrade_unless_the_control_plane_goes_alone(
+def test_nodes_follow_an_upgrade_unless_only_the_control_plane_is_upgraded(
     alone: bool, kubelet: str, ack: Region
 ) -> None:
     made = ack.cluster(version="1.35.7-aliyun.1")
@@ -133,7 +133,7 @@ def test_ack_refuses_a_pool(changes: dict[str, Any], output: str, ack: Region) -
     assert output in str(refused.value)
 
 
-def test_two_pools_of_one_cluster_have_names_of_their_own(ack: Region) -> None:
+def test_two_pools_of_one_cluster_have_different_names(ack: Region) -> None:
     cluster = ack.cluster()
     ack.pool()
     with pytest.raises(CloudRefusal, match="a node pool gpu is in cluster"):
@@ -162,21 +162,21 @@ def test_quota_and_stock_run_out_in_ecs_s_words(ack: Region) -> None:
         ack.pool()
 
 
-def test_a_pool_with_nodes_goes_only_by_force_and_a_cluster_waits_for_that(ack: Region) -> None:
+def test_a_pool_with_nodes_is_deleted_only_by_force_and_a_cluster_waits_for_that(ack: Region) -> None:
     cluster = ack.cluster()
-    held = ack.pool(nodePoolName="held", forceDelete=False)
-    with pytest.raises(CloudRefusal, match="node pool held has nodes and cannot be deleted"):
-        ack.delete(POOL, held)
-    ack.change(POOL, held, "held", {"clusterId": cluster["id"], **pool_inputs(nodePoolName="held")})
-    with pytest.raises(CloudRefusal, match=r"cluster has node pools \(held\)"):
+    kept = ack.pool(nodePoolName="kept", forceDelete=False)
+    with pytest.raises(CloudRefusal, match="node pool kept has nodes and cannot be deleted"):
+        ack.delete(POOL, kept)
+    ack.change(POOL, kept, "kept", {"clusterId": cluster["id"], **pool_inputs(nodePoolName="kept")})
+    with pytest.raises(CloudRefusal, match=r"cluster has node pools \(kept\)"):
         ack.delete(CLUSTER, cluster)
-    ack.delete(POOL, held)
+    ack.delete(POOL, kept)
     assert ack.nodes == []
     ack.delete(CLUSTER, cluster)
     assert ack.planes.versions == {}
 
 
-def test_what_cannot_change_in_place_is_replaced(ack: Region) -> None:
+def test_changes_that_need_a_replacement_replace(ack: Region) -> None:
     before, after = pool_inputs(), pool_inputs(labels=[], loginAsNonRoot=True)
     change = ack.cloud.diff(ack.resource(POOL, "gpu"), before, after)
     assert (change.changed, change.replacing) == (["labels", "loginAsNonRoot"], ["loginAsNonRoot"])
@@ -191,8 +191,13 @@ def test_what_cannot_change_in_place_is_replaced(ack: Region) -> None:
 @pytest.mark.parametrize(
     ("kind", "inputs", "path", "output"),
     [
-        (POOL, {"shape": "round"}, "shape", "'shape' is no input here"),
-        (POOL, {"scalingConfig": {"most": 3}}, "scalingConfig.most", "'most' is no input here; there are:"),
+        (POOL, {"shape": "round"}, "shape", "'shape' is not an input here"),
+        (
+            POOL,
+            {"scalingConfig": {"most": 3}},
+            "scalingConfig.most",
+            "'most' is not an input here; there are:",
+        ),
         (POOL, {"taints": [{"effect": "No"}]}, "taints[0].effect", "expected taints[0].effect to be one of"),
         (POOL, {"desiredSize": 2}, "desiredSize", "2 must be a text"),
         (POOL, {"nodeCount": 1}, "desiredSize", '"desiredSize": conflicts with nodeCount'),
@@ -212,7 +217,7 @@ def test_inputs_are_checked_against_the_provider_s(
     assert found[path].startswith(output)
 
 
-def test_what_is_not_known_yet_is_no_fault(ack: Region) -> None:
+def test_unknown_values_are_no_fault(ack: Region) -> None:
     unknown = pool_inputs(clusterId=UNKNOWN_TEXT, vswitchIds=[UNKNOWN_TEXT], desiredSize=UNKNOWN_TEXT)
     assert ack.faults(POOL, unknown) == {}
 

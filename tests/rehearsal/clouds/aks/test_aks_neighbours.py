@@ -1,4 +1,4 @@
-"""What people declare beside a GPU fleet on Azure.
+"""Other resources beside a GPU fleet on Azure.
 
 Ids and outputs: https://www.pulumi.com/registry/packages/azure-native/api-docs/
 """

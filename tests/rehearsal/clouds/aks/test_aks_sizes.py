@@ -1,4 +1,4 @@
-"""VM sizes that this program does not know: told in a catalogue of one's own, or refused with how to."""
+"""VM sizes that this program does not know: described in a custom catalogue, or rejected with the fix."""
 
 from __future__ import annotations
 

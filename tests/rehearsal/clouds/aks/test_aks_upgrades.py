@@ -41,7 +41,7 @@ def kubelets(aks: Subscription) -> list[str | None]:
     return [node.kubelet for node in aks.planes.nodes["studio"]]
 
 
-def test_a_control_plane_goes_up_one_minor_and_its_pools_follow_when_reported(aks: Subscription) -> None:
+def test_a_control_plane_is_upgraded_one_minor_and_its_pools_follow_when_reported(aks: Subscription) -> None:
     made = aks.cluster(kubernetesVersion="1.34")
     pool = aks.pool(orchestratorVersion="1.34")
     upgraded = aks.change(CLUSTER, made, cluster_inputs("1.35", orchestratorVersion="1.35"))

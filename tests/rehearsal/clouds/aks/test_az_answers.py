@@ -1,4 +1,4 @@
-"""What `dra-fleet doctor` asks a subscription, asked of the simulated one."""
+"""Questions of `dra-fleet doctor` to the simulated subscription."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fleet(**pool: Any) -> dict[str, Any]:
 
 
 def output(aks: Subscription, limits: dict[str, Any], **pool: Any) -> list[PreflightFinding]:
-    """What the simulated subscription's answers mean."""
+    """Return the findings from the simulated subscription's answers."""
     aks.cloud.configure({"limits": limits})
     return findings(aks.cloud, fleet(**pool))
 

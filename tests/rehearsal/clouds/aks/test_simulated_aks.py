@@ -92,7 +92,7 @@ def test_a_deleted_cluster_stops_its_control_plane_and_forgets_its_pools(aks: Su
     assert asyncio.run(aks.cloud.read(aks.resource(POOL, "gpu", pool["id"]))) is None
 
 
-def test_what_was_made_is_there_for_the_next_simulator(aks: Subscription, tmp_path: Path) -> None:
+def test_created_resources_exist_in_the_next_simulator(aks: Subscription, tmp_path: Path) -> None:
     made = aks.cluster()
     with Store(tmp_path / "simulator.db") as store:
         again = SimulatedAks(store, aks.planes)
@@ -215,7 +215,7 @@ def test_a_type_that_is_not_covered_is_named(aks: Subscription) -> None:
     [
         ({"agentPoolName": "toolongforapool"}, "agentPoolName", "1 to 12 lower-case letters and digits"),
         ({"gpuProfile": {"driver": "Maybe"}}, "gpuProfile.driver", "'Maybe' is none of Install, None"),
-        ({"vmsize": "x"}, "vmsize", "'vmsize' is no property of AgentPool; it has: "),
+        ({"vmsize": "x"}, "vmsize", "'vmsize' is not a property of AgentPool; it has: "),
         ({"count": "two"}, "count", "'two' must be a whole number"),
         ({"nodeTaints": "x"}, "nodeTaints", "'x' must be a list"),
     ],
@@ -228,7 +228,7 @@ def test_inputs_are_checked_against_the_sdk(
     assert reason in checked.failures[0].reason
 
 
-def test_what_is_not_yet_known_is_not_checked(aks: Subscription) -> None:
+def test_unknown_values_are_not_checked(aks: Subscription) -> None:
     inputs = pool_inputs(resourceName=UNKNOWN_TEXT, count=UNKNOWN_TEXT, gpuProfile=UNKNOWN_TEXT)
     assert not aks.cloud.check(aks.resource(POOL, "gpu"), {}, inputs, "").failures
 

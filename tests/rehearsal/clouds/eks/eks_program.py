@@ -1,4 +1,4 @@
-"""A tiny program on the simulated AWS: a project with one stack, in a directory of its own."""
+"""A tiny program on the simulated AWS: a project with one stack, in a separate directory."""
 
 from __future__ import annotations
 
@@ -56,5 +56,4 @@ class EksProgram(CloudProgram):
         super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("eks"))
 
     def cluster_token(self) -> str:
-        """What `aws eks get-token` hands out to whoever asks."""
         return self.token("aws", "eks", "get-token", "--cluster-name", "tiny-train", "--region", "us-east-1")

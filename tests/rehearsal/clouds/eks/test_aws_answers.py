@@ -1,4 +1,4 @@
-"""What `dra-fleet doctor` asks an AWS account, asked of the simulated one."""
+"""Questions of `dra-fleet doctor` to the simulated AWS account."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_too_little_quota_at_max_is_reported_with_the_command_that_asks_for_more
     )
 
 
-def test_spot_machines_count_against_a_quota_of_their_own(eks: Region) -> None:
+def test_spot_machines_count_against_a_separate_quota(eks: Region) -> None:
     found = about(output(eks, {"quotas": {"P Spot": 0}}, capacity="SPOT"), "quota")
     assert '"All P5 Spot Instance Requests"' in found.message
     assert "--quota-code L-C4BD4855 " in found.fix

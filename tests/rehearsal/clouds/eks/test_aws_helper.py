@@ -1,4 +1,4 @@
-"""The stand-in `aws` takes the published `eks get-token`, and nothing else."""
+"""The simulated `aws` takes the published `eks get-token`, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stand-in aws plugin under the real engine: a cluster that lives, a group that is refused, no secret."""
+"""The simulated aws plugin under the real engine: a cluster, a refused group, no secret."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_cluster_with_a_gpu_group_lives_scales_and_ends(
     assert "tiny-train" not in {item["name"] for item in rehearsal_simulator.client.status()["clusters"]}
 
 
-def test_what_aws_refuses_comes_out_with_the_same_message_and_the_next_try_goes_on(
+def test_refusals_of_aws_keep_their_message_and_the_next_try_continues(
     tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld
 ) -> None:
     project = EksProgram(tmp_path / "tiny", tools, rehearsal_simulator)

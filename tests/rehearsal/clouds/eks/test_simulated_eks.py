@@ -64,7 +64,7 @@ def test_an_enum_is_checked_although_botocore_does_not_check_it(eks: Region) -> 
 @pytest.mark.parametrize(
     ("kind", "inputs", "path", "output"),
     [
-        (GROUP, group_inputs(shape="round"), "shape", "'shape' is no member of CreateNodegroupRequest"),
+        (GROUP, group_inputs(shape="round"), "shape", "'shape' is not a member of CreateNodegroupRequest"),
         (
             GROUP,
             group_inputs(scalingConfig={"minSize": 0, "desiredSize": 0, "maxSize": 0}),
@@ -84,7 +84,7 @@ def test_inputs_are_checked_against_the_api_s_shapes(
     assert found[path].startswith(output)
 
 
-def test_what_is_not_known_yet_is_no_fault(eks: Region) -> None:
+def test_unknown_values_are_no_fault(eks: Region) -> None:
     assert eks.faults(GROUP, group_inputs(nodeRoleArn=UNKNOWN_TEXT, subnetIds=[UNKNOWN_TEXT])) == {}
 
 
@@ -129,7 +129,7 @@ def test_versions_are_minors_that_eks_offers(version: str, eks: Region) -> None:
         eks.cluster(version=version)
 
 
-def test_what_cannot_change_in_place_is_replaced(eks: Region) -> None:
+def test_changes_that_need_a_replacement_replace(eks: Region) -> None:
     change = eks.cloud.diff(
         eks.resource(GROUP, "gpu"), group_inputs(), group_inputs(capacityType="SPOT", labels={"a": "b"})
     )

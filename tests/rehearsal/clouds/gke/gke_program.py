@@ -1,4 +1,4 @@
-"""A tiny program on the simulated Google Cloud: a project with one stack, in a directory of its own."""
+"""A tiny program on the simulated Google Cloud: a project with one stack, in a separate directory."""
 
 from __future__ import annotations
 
@@ -57,5 +57,4 @@ class GkeProgram(CloudProgram):
         super().__init__(directory, tools, simulator, program=PROGRAM, plugin=cloud_plugin("gke"))
 
     def cluster_token(self) -> str:
-        """What `gke-gcloud-auth-plugin` hands out to whoever asks."""
         return self.token("gke-gcloud-auth-plugin")

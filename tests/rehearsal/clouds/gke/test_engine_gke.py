@@ -1,4 +1,4 @@
-"""The stand-in gcp plugin under the real engine: a cluster that lives, a pool that is refused, no secret."""
+"""The simulated gcp plugin under the real engine: a cluster, a rejected pool, no secret."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     assert "tiny-render" not in {item["name"] for item in rehearsal_simulator.client.status()["clusters"]}
 
 
-def test_what_google_refuses_comes_out_with_the_same_message_and_the_next_try_goes_on(
+def test_refusals_of_google_keep_their_message_and_the_next_try_continues(
     tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld
 ) -> None:
     project = GkeProgram(tmp_path / "tiny", tools, rehearsal_simulator)

@@ -1,4 +1,4 @@
-"""What `dra-fleet doctor` asks a Google Cloud project, asked of the simulated one."""
+"""Questions of `dra-fleet doctor` to the simulated Google Cloud project."""
 
 from __future__ import annotations
 
@@ -202,11 +202,11 @@ def test_a_project_that_the_login_does_not_reach_is_one_refusal(gke: Project) ->
 def test_no_one_logged_in_is_one_sentence() -> None:
     cluster = make_plan(parse(l4())).clusters[0]
     (first,) = clouds.named("gke").questions(cluster)
-    nobody = first.answer.model_validate([])
-    (found,) = first.check(nobody)
+    empty = first.answer.model_validate([])
+    (found,) = first.check(empty)
     assert found.message == "quota, machines and permissions of GKE were not checked: you are not logged in"
     assert found.fix == "gcloud auth login"
-    assert list(first.then(nobody)) == []
+    assert list(first.then(empty)) == []
 
 
 def test_a_login_that_may_not_ask_is_refused_in_google_s_words(gke: Project) -> None:

@@ -1,4 +1,4 @@
-"""The arguments of the stand-in gke-gcloud-auth-plugin are those of the published one."""
+"""The arguments of the simulated gke-gcloud-auth-plugin are those of the published one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_published_flags_are_taken(arguments: list[str]) -> None:
         (["--project"], "flag needs an argument: --project"),
     ],
 )
-def test_what_the_published_helper_refuses_is_refused(arguments: list[str], message: str) -> None:
+def test_rejects_arguments_that_the_published_helper_rejects(arguments: list[str], message: str) -> None:
     with pytest.raises(HelperError) as refused:
         read_arguments(arguments)
     assert str(refused.value) == message

@@ -1,4 +1,4 @@
-"""What people declare beside a GPU fleet on Google Cloud.
+"""Other resources beside a GPU fleet on Google Cloud.
 
 Ids and outputs: https://www.pulumi.com/registry/packages/gcp/api-docs/
 """
@@ -36,7 +36,7 @@ def test_a_service_account_has_an_address_that_is_given_roles(gke: Project) -> N
     assert member["id"] == f"ml/roles/storage.objectViewer/serviceAccount:{account['email']}"
 
 
-def test_what_the_published_provider_requires_is_missed(gke: Project) -> None:
+def test_reports_missing_inputs_that_the_published_provider_requires(gke: Project) -> None:
     (failure,) = gke.check(SUBNETWORK, {"ipCidrRange": "10.0.0.0/16"}).failures
     assert (failure.path, failure.reason) == ("network", "missing required property 'network'")
 

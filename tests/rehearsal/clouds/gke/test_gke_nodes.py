@@ -1,4 +1,4 @@
-"""The nodes that a simulated Google Cloud makes of a pool, and what their images bring."""
+"""The nodes that a simulated Google Cloud makes of a pool, and the contents of their images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.rehearsal.clouds.gke.gke_project import Project
 
 
-def test_a_gpu_node_on_cos_comes_without_a_driver_and_can_get_one(gke: Project) -> None:
+def test_a_gpu_node_on_cos_starts_without_a_driver_and_can_get_one(gke: Project) -> None:
     gke.cluster()
     gke.pool()
     node = gke.node

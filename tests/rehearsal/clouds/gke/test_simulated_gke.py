@@ -1,4 +1,4 @@
-"""Clusters of the simulated Google Cloud: inputs, versions, changes, deletion; held to the protobufs."""
+"""Clusters of the simulated Google Cloud: inputs, versions, changes, deletion, protobufs."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_the_function_reports_where_the_api_server_is(gke: Project) -> None:
         (POOL, {"initialNodeCount": "many"}, "initialNodeCount", "many"),
         (CLUSTER, {"datapathProvider": "V2"}, "datapathProvider", "Invalid enum value V2"),
         (CLUSTER, {"releaseChannel": {"channel": "FAST"}}, "releaseChannel", "Invalid enum value FAST"),
-        (CLUSTER, {"name": "Render"}, "name", "'Render' is no allowed name"),
-        (CLUSTER, {"name": "a" * 41}, "name", "is no allowed name; allowed: 1 to 40 lower-case letters"),
+        (CLUSTER, {"name": "Render"}, "name", "'Render' is not an allowed name"),
+        (CLUSTER, {"name": "a" * 41}, "name", "is not an allowed name; allowed: 1 to 40 lower-case letters"),
     ],
 )
 def test_inputs_are_checked_against_the_protobufs(
@@ -93,7 +93,7 @@ def test_inputs_are_checked_against_the_protobufs(
     assert text in failure.reason
 
 
-def test_what_becomes_known_later_is_not_checked(gke: Project) -> None:
+def test_values_that_become_known_later_are_not_checked(gke: Project) -> None:
     inputs = {"cluster": UNKNOWN_TEXT, "nodeConfig": {"labels": {"a": UNKNOWN_TEXT}, "spot": UNKNOWN_TEXT}}
     assert gke.check(POOL, inputs).failures == []
 
@@ -114,13 +114,13 @@ def test_names_and_places_are_completed(gke: Project) -> None:
         (CLUSTER, {"minMasterVersion": "1.35"}, {"minMasterVersion": "1.36"}, []),
     ],
 )
-def test_what_cannot_change_in_place_replaces(
+def test_changes_that_need_a_replacement_replace(
     kind: str, olds: dict[str, Any], news: dict[str, Any], replacing: list[str], gke: Project
 ) -> None:
     assert gke.diff(kind, olds, news).replacing == replacing
 
 
-def test_a_pool_changes_in_place_and_goes(gke: Project) -> None:
+def test_a_pool_changes_in_place_and_is_deleted(gke: Project) -> None:
     gke.cluster()
     made = gke.pool()
     where = gke.resource(POOL, "gpu", made["id"])

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
 
 
-# What the driver's compute-domain-controller does, with its pod's own token.
+# The driver's compute-domain-controller, with its pod's own token.
 #
 # Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/compute-domain-controller`.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.node import Host
 
 
-# What the device plugin registers with the kubelet: extended resources, by MIG strategy.
+# Extended resources that the device plugin registers with the kubelet, by MIG strategy.
 #
 # Source: https://github.com/NVIDIA/k8s-device-plugin, `internal/resource` and its README on MIG strategies.
 

@@ -63,7 +63,7 @@ class Situation:
 
     Args:
         state: the node's `nvidia.com/mig.config.state`.
-        wanted: the layouts of the selected configuration.
+        requested: the layouts of the selected configuration.
         current: the existing layouts.
         needs_reset: True if a GPU of the node needs a reset to change its MIG mode.
         with_reboot: True if the manager may reboot the node.

@@ -141,7 +141,7 @@ def component_of(operand: Operand, policy: Policy) -> Component:
 
 
 def objects_of(operand: Operand, policy: Policy, namespace: str) -> list[Object]:
-    """Everything an operand needs, its DaemonSet last."""
+    """Return all objects of an operand, its DaemonSet last."""
     account = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",

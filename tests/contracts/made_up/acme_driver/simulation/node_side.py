@@ -1,4 +1,4 @@
-"""What a driver that does not exist does on simulated machines: it publishes a lane for every 16 CPUs."""
+"""Simulation of a made-up driver: it publishes a lane for every 16 CPUs."""
 
 from __future__ import annotations
 
