@@ -42,7 +42,7 @@ CLOCK_SLACK = 1.0
 LOCK_SECONDS = 30.0
 """An engine starts its language host before it takes its lock."""
 ADDRESS = re.compile(r"127\.0\.0\.1:(\d+)")
-"""Where an engine serves its language hosts, programs and plugins; they have it in their command line."""
+"""Address of an engine in the command lines of its language hosts, programs and plugins."""
 ANSWER_SECONDS = 1.0
 HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 HAVE_PODS = (

@@ -123,7 +123,7 @@ class FaultLab:
             self._record(variant)
 
     def begin(self, step: Step) -> None:
-        """Bring the stack into the state that a step starts from, and choose what it leads to."""
+        """Put the stack into the state that a step starts from, and choose the variant that it leads to."""
         if step == "destroy" and None not in self.undisturbed:
             self._reach("a")
             self._record(None)

@@ -114,8 +114,8 @@ def refuse(case: Object, theirs: Object, minor: int, own_as: int) -> None:
     smallest = shrunk(case, still_differs)
     output = json.dumps({**smallest, "classes": "as in allocation_cases.CLASSES"})
     (their,) = ask("allocation", [smallest], minor=minor)
-    ours = own(smallest, f"1.{own_as}")
-    pytest.fail(f"1.{minor}: Kubernetes says {their}, we say {ours}, on {output}")
+    answer = own(smallest, f"1.{own_as}")
+    pytest.fail(f"1.{minor}: Kubernetes says {their}, dra-fleet says {answer}, on {output}")
 
 
 def agree(minor: int, cases: list[Object], seed: int, compared: Compared, own_as: int | None = None) -> None:

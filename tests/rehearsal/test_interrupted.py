@@ -35,7 +35,7 @@ def lock(backend: Path, text: str, stack: str = "dev") -> Path:
 
 
 def holder(pid: int, taken: datetime) -> str:
-    """What the engine writes: https://github.com/pulumi/pulumi/blob/master/pkg/backend/diy/lock.go."""
+    """Return a lock as the engine writes it: https://github.com/pulumi/pulumi/blob/master/pkg/backend/diy/lock.go."""
     return json.dumps({"pid": pid, "username": "x", "hostname": "y", "timestamp": taken.isoformat()})
 
 
@@ -216,7 +216,7 @@ def cut_off(
     return stack, simulator
 
 
-def test_what_was_begun_is_deleted_once_its_cluster_is_ready(
+def test_a_begun_object_is_deleted_once_its_cluster_is_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}}
@@ -230,7 +230,7 @@ def test_what_was_begun_is_deleted_once_its_cluster_is_ready(
     assert stack.export()["deployment"]["pending_operations"] == []
 
 
-def test_a_release_that_was_begun_goes_with_its_records_and_with_what_it_runs(
+def test_a_begun_release_is_deleted_with_its_records_and_workloads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Home.at(tmp_path)
@@ -241,7 +241,7 @@ def test_a_release_that_was_begun_goes_with_its_records_and_with_what_it_runs(
         "DaemonSet": [
             {"name": "plugin", "annotations": {"meta.helm.sh/release-name": "driver"}},
             {"name": "another", "annotations": {"meta.helm.sh/release-name": "other"}},
-            {"name": "nobody"},
+            {"name": "without-a-release"},
         ],
     }
     clear_interrupted(home, stack, ["lab"])

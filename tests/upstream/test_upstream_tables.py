@@ -43,7 +43,7 @@ def allocation(row: Object, gates: str, minor: str) -> str:
 
 
 def is_stored(case: Object, minor: str) -> bool:
-    """Whether the API server stores a case's objects as they are: only then does a scheduler read them."""
+    """Return True if the API server stores a case's objects unchanged, so that a scheduler reads them."""
     kinds = {"DeviceClass": "classes", "ResourceClaim": "claims", "ResourceSlice": "slices"}
     if any(check_minor(kind, value, minor) for kind, key in kinds.items() for value in case[key]):
         return False
