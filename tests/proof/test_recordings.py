@@ -109,7 +109,7 @@ def test_a_recording_of_1_37_with_its_new_fields_is_read(tmp_path: Path) -> None
         if any("consumesCounters" in device for device in item["spec"].get("devices", [])):
             item["spec"]["partitionTypeAttribute"] = "gpu.nvidia.com/type"
         for device in item["spec"].get("devices", []):
-            device["nodeAllocatableResources"] = {"cpu": {"deviceMultiplier": "1"}}
+            device["nodeAllocatableResources"] = {"cpu": {"mapping": {"deviceMultiplier": "1"}}}
     assert answer(plan(4, "1.37"), tmp_path, items)[0] == "guaranteed"
 
 
