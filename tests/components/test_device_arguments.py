@@ -41,6 +41,7 @@ CLAIM: dict[str, Any] = {
         "constraints": [
             {"requests": ["one"], "matchAttribute": "resource.kubernetes.io/pcieRoot"},
             {"distinctAttribute": "gpu.nvidia.com/uuid"},
+            {"requests": ["one", "any"], "matchAttribute": "example.com/side"},
         ],
         "config": [{"requests": ["any/first"], "opaque": OPAQUE}],
     }

@@ -105,9 +105,11 @@ def test_a_whole_gpu_takes_all_counters_of_its_partitions(tmp_path: Path, copies
 def test_a_recording_of_1_37_with_its_new_fields_is_read(tmp_path: Path) -> None:
     items = split("n1")
     for item in items[1:]:
-        item["spec"] |= {"skipNodeOperations": ["*"], "partitionTypeAttribute": "gpu.nvidia.com/type"}
+        item["spec"] |= {"skipNodeOperations": ["*"]}
+        if any("consumesCounters" in device for device in item["spec"].get("devices", [])):
+            item["spec"]["partitionTypeAttribute"] = "gpu.nvidia.com/type"
         for device in item["spec"].get("devices", []):
-            device["nodeAllocatableResources"] = {"cpu": {"deviceMultiplier": "1"}}
+            device["nodeAllocatableResources"] = {"cpu": {"mapping": {"deviceMultiplier": "1"}}}
     assert answer(plan(4, "1.37"), tmp_path, items)[0] == "guaranteed"
 
 

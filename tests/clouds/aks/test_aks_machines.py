@@ -93,7 +93,7 @@ def test_a_described_machine_has_a_gpu_of_the_catalogue() -> None:
             "clusters.studio.gpuOperator.version",
             (
                 "is not a known version of the GPU Operator's chart\n  got: v25.10\n"
-                "  allowed: v25.10.0, v26.7.0\n  fix: did you mean v25.10.0?"
+                "  allowed: v25.10.0, v26.7.0, v26.7.2\n  fix: did you mean v25.10.0?"
             ),
         ),
         (
@@ -101,7 +101,7 @@ def test_a_described_machine_has_a_gpu_of_the_catalogue() -> None:
             "clusters.studio.drivers.nvidia.version",
             (
                 "is not a version of the nvidia driver's chart\n  got: 25.8\n"
-                "  allowed: 25.8.1, 25.3.2, 25.12.0, 0.4.0, 0.4.1, 0.5.0\n  fix: did you mean 25.8.1?"
+                "  allowed: 25.8.1, 25.3.2, 25.12.0, 0.4.0, 0.4.1, 0.5.0, 0.5.1\n  fix: did you mean 25.8.1?"
             ),
         ),
     ],

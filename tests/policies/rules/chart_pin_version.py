@@ -61,9 +61,9 @@ PASSING = (
 )
 
 CASES = (
-    case(chart(NVIDIA, version="0.5.0"), '"0.5.0"'),
+    case(chart(NVIDIA, version="0.5.0"), '"0.5.1"'),
     case(chart("nvidia-dra-driver-gpu", version="25.12.0-rc.1+build"), '"25.12.0"'),
-    case(chart("nvidia/gpu-operator", version="v26.7.0"), '"v26.7.0"'),
+    case(chart("nvidia/gpu-operator", version="v26.7.0"), '"v26.7.2"'),
     RuleCase(
         passing=(chart(f"{NVIDIA}:0.5.0"),),
         breaks=(
@@ -71,7 +71,7 @@ CASES = (
                 resource="c",
                 path=("chart",),
                 value=f"{NVIDIA}:latest",
-                messages=(unpinned(chart(NVIDIA), "absent", '"0.5.0"'),),
+                messages=(unpinned(chart(NVIDIA), "absent", '"0.5.1"'),),
                 unknown="chart",
             ),
         ),

@@ -20,8 +20,8 @@ def unheard(declared: Declared, output: str, known: str, nearest: str) -> str:
     )
 
 
-GPU = "dra-driver-nvidia-gpu: 0.4.0, 0.4.1, 0.5.0"
-OPERATOR = "gpu-operator: v25.10.0, v26.7.0"
+GPU = "dra-driver-nvidia-gpu: 0.4.0, 0.4.1, 0.5.0, 0.5.1"
+OPERATOR = "gpu-operator: v25.10.0, v26.7.0, v26.7.2"
 RANGES = ("0.5", "latest", ">=0.4.0 <1")
 """chart-pin-version checks these."""
 
@@ -35,7 +35,7 @@ CASES = (
                 value="99.1.0",
                 messages=(
                     unheard(
-                        chart(NVIDIA), "version is '99.1.0', which is not in the catalogue", GPU, "0.5.0"
+                        chart(NVIDIA), "version is '99.1.0', which is not in the catalogue", GPU, "0.5.1"
                     ),
                 ),
                 unknown="version",
@@ -68,7 +68,7 @@ CASES = (
                 value=f"{NVIDIA}:0.9.9",
                 messages=(
                     unheard(
-                        chart(""), f"chart is '{NVIDIA}:0.9.9', which is not in the catalogue", GPU, "0.5.0"
+                        chart(""), f"chart is '{NVIDIA}:0.9.9', which is not in the catalogue", GPU, "0.5.1"
                     ),
                 ),
                 unknown="chart",
@@ -77,13 +77,13 @@ CASES = (
                 resource="c",
                 path=("chart",),
                 value=f"{NVIDIA}@sha256:{'0' * 64}",
-                messages=(unheard(chart(""), "version is absent", GPU, "0.5.0"),),
+                messages=(unheard(chart(""), "version is absent", GPU, "0.5.1"),),
             ),
             Break(
                 resource="c",
                 path=("chart",),
                 value="./charts/dra-driver-nvidia-gpu",
-                messages=(unheard(chart(""), "version is absent", GPU, "0.5.0"),),
+                messages=(unheard(chart(""), "version is absent", GPU, "0.5.1"),),
             ),
         ),
     ),

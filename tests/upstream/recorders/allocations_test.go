@@ -134,4 +134,6 @@ func copied[T any](values []T) (made []T) {
 	return made
 }
 
-func onlyThisNode(err error) bool { return err != nil && errFailedOnNode != nil && errors.Is(err, errFailedOnNode) }
+func onlyThisNode(err error) bool {
+	return err != nil && errFailedOnNode != nil && errors.Is(err, errFailedOnNode)
+}
