@@ -120,8 +120,12 @@ def barrier(pod_set: PodSet, shape: NodeShape) -> str:
     if kept_off:
         return f"taint {kept_off[0]} of its nodes is not tolerated"
     if not shape.resources.holds(pod_set.resources):
-        who = "its pods, which share one claim and so one node, ask" if pod_set.is_shared else "a pod asks"
-        return f"{who} for more CPU, memory or pods than a node has"
+        who = (
+            "its pods, which share one claim and so one node, request"
+            if pod_set.is_shared
+            else "a pod requests"
+        )
+        return f"{who} more CPU, memory or pods than a node has"
     return ""
 
 
