@@ -80,7 +80,7 @@ def _allocations(minor: int, copy: Path) -> tuple[str, list[str]]:
         "allocator.Allocate(ctx,", 'allocator.Allocate(context.WithValue(ctx, "case", name),'
     )
     table.write_text(named, "utf-8")
-    main = (recipes.ENGINE / f"oracle-1.{minor}" / "main.go").read_text("utf-8")
+    main = _main_program(minor)
     features = ", ".join(re.findall(r"\w+:\s*true", main))
     lists = "ListTypeAttributes: true, " if minor >= _LISTS_SINCE else ""
     consumable = "features.ConsumableCapacity"
@@ -98,9 +98,13 @@ def _allocations(minor: int, copy: Path) -> tuple[str, list[str]]:
     return "structured", ["go", "test", "-count=1", "-run", "^TestRecord$", "./structured"]
 
 
+def _main_program(minor: int) -> str:
+    return (recipes.ENGINE / f"oracle-1.{minor}" / "main.go").read_text("utf-8")
+
+
 def _selectors(minor: int, copy: Path) -> tuple[str, list[str]]:
     _dynamic_resource_allocation(minor, copy)
-    main = (recipes.ENGINE / f"oracle-1.{minor}" / "main.go").read_text("utf-8")
+    main = _main_program(minor)
     features = "EnableConsumableCapacity: true" if "ConsumableCapacity:" in main else ""
     lists = "EnableListTypeAttributes: true, " if minor >= _LISTS_SINCE else ""
     _defaults(copy / "cel", "cel", "", features, lists)
