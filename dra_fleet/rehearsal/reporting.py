@@ -9,6 +9,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
+from dra_fleet.rehearsal.simulator.files import write_private
+
 if TYPE_CHECKING:
     from collections.abc import Generator
     from contextlib import AbstractContextManager
@@ -70,4 +72,4 @@ def refusal(file: Path) -> str | None:
 def remember_refusal(file: Path, reason: str) -> None:
     """Keep a reason. Deleting the file makes the next run ask the network again."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(reason.strip() + "\n")
+    write_private(file, reason.strip() + "\n")  # threads can keep reasons of one host at once

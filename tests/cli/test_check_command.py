@@ -45,7 +45,7 @@ def test_a_cluster_that_the_stack_lacks_is_reported_with_those_it_has() -> None:
     file = str(RECIPES / "s6" / "corrected.yaml")
     result = RUNNER.invoke(app, ["check", file, "--stack", stack, "--cluster", "nowhere"])
     assert result.exit_code == 2
-    assert "nowhere is no cluster of this stack" in result.output
+    assert "nowhere is not a cluster of this stack" in result.output
 
 
 def test_reads_the_output_of_another_command_from_stdin() -> None:

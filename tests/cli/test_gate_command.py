@@ -195,7 +195,7 @@ def test_a_rule_that_is_exempt_is_reported(saved: Path) -> None:
 def test_a_project_s_folder_that_is_not_there_is_wrong_usage() -> None:
     result = RUNNER.invoke(app, ["gate", "dev", "--cwd", "/no/where"])
     assert result.exit_code == 2
-    assert "Invalid value for --cwd: /no/where is no directory" in result.output
+    assert "Invalid value for --cwd: /no/where is not a directory" in result.output
 
 
 def test_a_missing_engine_is_reported_with_where_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_no_such_variable_reaches_builds_or_what_is_asked_on_the_path() -> None:
 
 def test_the_page_names_every_variable_that_is_passed_on_and_why() -> None:
     page = (PROJECT / "docs/rehearsal.md").read_text(encoding="utf-8")
-    section = page.split("## What a run may see")[1].split("## ")[0]
+    section = page.split("## Environment of a run")[1].split("## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
     assert [PassedOn(names.replace("`", ""), why) for names, why in rows] == list(PASSED_ON)
 

@@ -130,7 +130,7 @@ class Preparation:
             if problem:
                 where = f"resource pool {'/'.join(pool.id)} is currently {problem}"
                 raise Stop(
-                    Failure(f"claim {claim}, request {request.own}: requests all devices, but {where}")
+                    Failure(f"claim {claim}, request {request.own}: asks for all devices, but {where}")
                 )
             everything += [
                 (pool, device) for device in pool.devices if self._requested(claim, request, device)
