@@ -30,7 +30,6 @@ from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refuse_pending_releases
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
-from dra_fleet.rehearsal.providers.forking import fork_server
 from dra_fleet.rehearsal.queueing.controller import built
 from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.simulator.client import ensure_running, stop
@@ -84,8 +83,6 @@ ENGINE_LOG = "engine.jsonl"
 
 ENGINE_SESSION = "engine.session"
 """File beside the log, see `dra_fleet.rehearsal.engine_run`."""
-
-FORKS_LOG = "forks.log"
 
 
 class EngineFailedError(RehearsalError):
@@ -193,23 +190,22 @@ def _set_up(
     minors = {cluster.kubernetes for cluster in plan.clusters}
     with reporter.part("tools"):
         toolset = tools.ensure(reporter.inner, minors=minors, schedulers_of=minors if own_schedulers else ())
-    with fork_server(home.pulumi_home, home.root / FORKS_LOG):
-        with reporter.step("simulator") as step:
-            step.update("starting")
-            ensure_running(home, toolset)
-        with started_ahead(plan, home):
-            start_clusters(plan, hardware, home, toolset, reporter)
-            with reporter.part("plugins"):
-                prepare_engine(home, toolset)
-                gangs = [item.name for cluster in plan.clusters for item in cluster.workloads if item.gang]
-                notes = [*plan.warnings, *toolset.emulated(minors), *toolset.without_gangs(gangs)]
-                addresses.remember(plan, home)
-                write_charts(plan, charts.made(home))
-                charts.write_likenesses(plan, home)
-                notes += prepare_clouds(plan, hardware, home)
-            with reporter.step("preflight"):
-                asyncio.run(refuse_unready(plan, home))
-            cleared, engine = run_program(source, plan, home, toolset, reporter)
+    with reporter.step("simulator") as step:
+        step.update("starting")
+        ensure_running(home, toolset)
+    with started_ahead(plan, home):
+        start_clusters(plan, hardware, home, toolset, reporter)
+        with reporter.part("plugins"):
+            prepare_engine(home, toolset)
+            gangs = [item.name for cluster in plan.clusters for item in cluster.workloads if item.gang]
+            notes = [*plan.warnings, *toolset.emulated(minors), *toolset.without_gangs(gangs)]
+            addresses.remember(plan, home)
+            write_charts(plan, charts.made(home))
+            charts.write_likenesses(plan, home)
+            notes += prepare_clouds(plan, hardware, home)
+        with reporter.step("preflight"):
+            asyncio.run(refuse_unready(plan, home))
+        cleared, engine = run_program(source, plan, home, toolset, reporter)
     return [*notes, *cleared], engine, toolset.kubernetes_provider_version
 
 

@@ -12,7 +12,6 @@ ALLOWED = {
     "components/__main__.py": "serves components under their installed name",
     "dra_fleet/__init__.py": "finds the top folders of a checkout under their installed names",
     "dra_fleet/policy/gate/running.py": "loads what the policy pack loads",
-    "dra_fleet/rehearsal/providers/fork_server.py": "programs that the server starts by name",
 }
 """File -> reason for an import by string."""
 

@@ -242,7 +242,7 @@ def test_an_incomplete_pool_gives_nothing_since_1_35() -> None:
     half = pool(device("a"), pool={"resourceSliceCount": 2})
     assert attempt([claim(exactly())], half) == NoFit()
     assert given(attempt([claim(exactly())], half, minor="1.34")) == [["gpu=a"]]
-    message = "requests all devices, but resource pool gpu.example.com/n1 is currently being updated"
+    message = "asks for all devices, but resource pool gpu.example.com/n1 is currently being updated"
     assert attempt([claim(exactly(allocationMode="All"))], half) == Failure(
         f"claim ns/c, request gpu: {message}"
     )

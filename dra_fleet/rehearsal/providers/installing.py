@@ -16,9 +16,6 @@ from dra_fleet.rehearsal.providers import clouds
 from dra_fleet.rehearsal.tools.releases import PROVIDER
 
 _SIMULATED_MARK: Final = "stand-in"
-LAUNCHER: Final = Path(__file__).with_name("plugin_launcher.py")
-SOCKET: Final = "forks.sock"
-"""Socket in the engine's home on which the launcher looks for a server, see `fork_server.py`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +59,7 @@ def install(pulumi_home: Path, python: Path, plugin: Plugin) -> None:
     target = pulumi_home / "plugins" / plugin.directory
     if target.exists() and not (target / _SIMULATED_MARK).exists():
         return
-    script = _script(python, plugin, pulumi_home / SOCKET)
+    script = _script(python, plugin)
     present = target / plugin.executable
     if present.is_file() and present.read_text() == script:
         return
@@ -93,12 +90,13 @@ def install_kubernetes(pulumi_home: Path, program: Path) -> None:
     _exchange(made, target)
 
 
-def _script(python: Path, plugin: Plugin, listening: Path) -> str:
-    launcher = (python.absolute(), "-I", "-S", LAUNCHER, ROOT, listening, clouds.__name__, plugin.cloud)
+def _script(python: Path, plugin: Plugin) -> str:
+    command = (python.absolute(), "-P", "-m", clouds.__name__, plugin.cloud)
     return (
         "#!/bin/sh\n"
         f"# Simulates the published plugin {plugin.name} {plugin.version}.\n"
-        f'exec {shlex.join(map(str, launcher))} "$@"\n'
+        f'export PYTHONPATH={shlex.quote(str(ROOT))}"${{PYTHONPATH:+:$PYTHONPATH}}"\n'
+        f'exec {shlex.join(map(str, command))} "$@"\n'
     )
 
 
