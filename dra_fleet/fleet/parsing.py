@@ -117,6 +117,13 @@ MOST_ERRORS: Final = 1000
 """Maximum errors of one file in one message."""
 
 
+_MEANT: Final = re.compile(r"did you mean (\w+)\?")
+_SYNONYMS: Final = {
+    "replicas": "copies", "instanceType": "machine", "machineType": "machine", "vmSize": "machine"
+}  # fmt: skip
+"""Words of Kubernetes and of clouds for keys."""
+
+
 def parse(settings: Mapping[str, Any]) -> FleetSettings:
     """Validate the value of `dra-fleet:fleet`.
 
@@ -144,6 +151,13 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
         reported = details[:MOST_ERRORS]
         found = [error for detail in reported if (error := translate(detail, settings)) is not None]
         hidden = tuple(f"{error.path}{end}" for error in errors for end in (".", "[", ":"))
+        # A key that is required is there under a mistyped name.
+        meant = {
+            f"{error.path.rpartition('.')[0]}.{name[1]}"
+            for error in found
+            if error.what == "unknown key" and (name := _MEANT.fullmatch(error.fix))
+        }
+        found = [error for error in found if error.what != "is required" or error.path not in meant]
         errors += [error for error in found if not f"{error.path}:".startswith(hidden)]
         if len(details) > len(reported):
             more = f"{len(details) - len(reported)} more errors are shown after you fix these"
@@ -191,10 +205,19 @@ def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsErro
         return None  # entries that are wrong are not counted, and what is wrong with them is reported
     if kind == "refused":
         location += tuple(str(context["at"]).split(".")) if context["at"] else ()
-        said = {key: str(context[key]) for key in ("what", "allowed", "fix")}
+        said: dict[str, Any] = {key: str(context[key]) for key in ("what", "allowed", "fix")}
+        if location[-1] == "class" and isinstance(got, str) and "/" in got:
+            said = {
+                "what": "is an extended resource, not a DeviceClass",
+                "fix": "name a class; a pod requests extended resources in its limits",
+            }
     elif kind == "missing":
-        said = {"what": "is required", "fix": f"add {location[-1]}: …"}
-        return SettingsError(path=under(*location), allowed=described(location, settings), **said)
+        return SettingsError(
+            path=under(*location),
+            what="is required",
+            allowed=described(location, settings),
+            fix=f"add {location[-1]}: …",
+        )
     elif kind == "string_pattern_mismatch":
         allowed = described(location, settings) or f"text that matches {context['pattern']}"
         said = {"what": "invalid format", "allowed": allowed}
@@ -210,7 +233,7 @@ def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsErr
     known = keys(location[:-1], settings)
     near = nearest(unknown, known)
     elsewhere = clouds_with(location[:-1], unknown, settings)
-    what, fix = "unknown key", mistyped(unknown, known) or "remove it"
+    what, fix = "unknown key", mistyped(_SYNONYMS.get(unknown, unknown), known) or "remove it"
     if unknown in known:
         return SettingsError(
             path=under(*location),

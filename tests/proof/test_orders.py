@@ -132,7 +132,6 @@ def test_never_is_said_of_the_workload_that_cannot_be_placed_not_of_those_beside
     }
     assert [failure.partition(":")[2].partition(":")[0] for failure in proof.failures] == [
         "fleet.claims.large",
-        "fleet.workloads.too-large",
         "fleet.workloads.too-many",
     ]
 

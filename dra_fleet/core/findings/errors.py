@@ -49,9 +49,11 @@ class SettingsError(Refusal):
 
     `path`: from the file's root, such as `dra-fleet:fleet.clusters.lab.pools.a100.machine`.
     `at`: file, line and column of the value, where a file was read.
+    `follows`: beginnings of paths. Another error at such a path is the cause, and this one is not printed.
     """
 
     at: str = ""
+    follows: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Format the error as a block of lines."""
@@ -68,9 +70,20 @@ class Findings:
     errors: list[SettingsError] = field(default_factory=list[SettingsError])
     warnings: list[str] = field(default_factory=list[str])
 
-    def error(self, *parts: object, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
+    def error(
+        self,
+        *parts: object,
+        what: str,
+        got: str = "",
+        allowed: str = "",
+        fix: str = "",
+        follows: tuple[str, ...] = (),
+    ) -> None:
         """Refuse the value at a path below the fleet's key."""
-        self.errors.append(SettingsError(path=under(*parts), what=what, got=got, allowed=allowed, fix=fix))
+        path = under(*parts)
+        self.errors.append(
+            SettingsError(path=path, what=what, got=got, allowed=allowed, fix=fix, follows=follows)
+        )
 
     def doubt(self, *parts: object, what: str) -> None:
         """Warn of the value at a path below the fleet's key."""
@@ -121,7 +134,13 @@ class SettingsInvalid(ExpectedError):  # noqa: N818 - the settings are invalid; 
     """The stack file is rejected; `errors` holds all reasons in a stable order."""
 
     def __init__(self, errors: Iterable[SettingsError]) -> None:
-        self.errors: tuple[SettingsError, ...] = tuple(sorted(set(errors)))
+        found = sorted(set(errors))
+        paths = {error.path for error in found}
+        self.errors: tuple[SettingsError, ...] = tuple(
+            error
+            for error in found
+            if not error.follows or not any(path.startswith(error.follows) for path in paths - {error.path})
+        )
         count = len(self.errors)
         title = "1 error in the stack file" if count == 1 else f"{count} errors in the stack file"
         super().__init__("\n\n".join([title, *(str(error) for error in self.errors)]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import clouds, drivers
+from dra_fleet.core.findings.errors import under
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
@@ -142,6 +143,7 @@ def _expressions(
                 sorted({driver for cluster in settings.clusters.values() for driver in cluster.drivers})
             ),
             fix=f"add {requested.driver} to the drivers of a cluster, or remove the class",
+            follows=tuple(f"{under('clusters', cluster, 'drivers')}." for cluster in settings.clusters),
         )
         return None
     return _intent(at, requested, driver, findings)

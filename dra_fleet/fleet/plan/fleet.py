@@ -502,12 +502,15 @@ def _report_unknown(at: tuple[str, ...], name: str, findings: Findings) -> None:
             f"{published.publishes}, …}}] of pools",
         )
         return
+    known = drivers.publishing(name)
     findings.unknown(
         *at,
         what="is not a known DRA driver",
         got=name,
         known=drivers.names(),
-        fix="describe it: described: {publishes: NAME, chart: CHART}",
+        fix=f"did you mean {known.name}?"
+        if known
+        else "describe it: described: {publishes: NAME, chart: CHART}",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import clouds, drivers
+from dra_fleet.core.findings.errors import under
 from dra_fleet.fleet.plan.claims import missing_classes, serving
 from dra_fleet.fleet.plan.queues import quota_of
 from dra_fleet.kubernetes.minors import is_on, kubernetes_facts
@@ -74,6 +75,10 @@ def _check_meeting(
             what=f"lacks the driver behind {', '.join(reported)}, which claim {workload.claim} requests",
             got=workload.cluster,
             fix="run the workload on a cluster with that driver, or install it there",
+            follows=(
+                f"{under('clusters', workload.cluster, 'drivers')}.",
+                *(f"{under('classes', name)}." for name in reported),
+            ),
         )
 
 

@@ -128,6 +128,9 @@ def report(
             f"{proof.admission.reason}"
         )
     if proof.word in ("never", "error"):
+        claim = ("claims", proof.claim)
+        if any(failure.about == claim and proof.reason in failure.text for failure in findings.failures):
+            return
         what = f"{where}, {proof.word}: {proof.reason}"
         findings.refuse(section, proof.name, what=what, fix=proof.fix, order=proof.order, classes=classes)
         return

@@ -47,6 +47,18 @@ def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
     return best[1], f"the {which} device has {bound.identity} {best[0].text}"
 
 
+def _other_map(miss: Miss) -> str:
+    """Return the fix for a capacity that a clause reads as an attribute, or ""."""
+    key = miss.message.removeprefix("no such key: ")
+    for domain, capacities in miss.device.subject.capacity.items():
+        if key in capacities and "attributes" in miss.clause:
+            return (
+                f"{key} is a capacity: write "
+                f"device.capacity['{domain}'].{key}.compareTo(quantity('20Gi')) >= 0"
+            )
+    return ""
+
+
 def why_unmatched(
     subject: str, misses: Sequence[Miss], total: int, where: str, *, with_place: bool = True
 ) -> tuple[str, str]:
@@ -65,7 +77,7 @@ def why_unmatched(
             f"clause `{miss.clause}` of {miss.place} fails on device {miss.device.name} of driver "
             f"{miss.device.driver} {where} ({miss.message}), which stops scheduling on every node"
         )
-        return text, "guard it with device.driver, has() or orValue()"
+        return text, _other_map(miss) or "guard it with device.driver, has() or orValue()"
     place = f" ({miss.place})" if with_place else ""
     best = f"; {value}" if value else ""
     text = (
