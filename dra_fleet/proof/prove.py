@@ -63,7 +63,7 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
         classes=tuple(classes),
         claims=tuple(claims),
         workloads=tuple(workloads),
-        failures=tuple(dict.fromkeys(failure.text for failure in findings.failures)),
+        failures=findings.causes(),
         warnings=tuple(dict.fromkeys(findings.warnings)),
         managed=tuple(
             f"cluster {cluster.name}, pool {pool.name}: {item.text}"

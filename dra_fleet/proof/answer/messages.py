@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.proof.demand.asks import compile_problem
@@ -30,11 +30,14 @@ class ProofFailure:
         text: What is reported.
         about: Whose it is, such as ("workloads", "train").
         classes: The classes without which it could not be otherwise.
+        claim: The claim of a workload, and `reason`, why it is refused; "" for others.
     """
 
     text: str
     about: tuple[str, str]
     classes: frozenset[str] = frozenset()
+    claim: str = ""
+    reason: str = ""
 
 
 @dataclass(kw_only=True)
@@ -65,6 +68,16 @@ class ProofFindings:
         error = SettingsError(path=under(*path), what=what, got=got, allowed=allowed, fix=fix)
         about = (str(path[0]), str(path[1])) if len(path) > 1 else ("", "")
         self.failures.append(ProofFailure(text=f"{error}{steps}", about=about, classes=classes))
+
+    def causes(self) -> tuple[str, ...]:
+        """Return the failures as texts, without those of workloads whose claim failed for the same reason."""
+        claims = {failure.about[1]: failure.text for failure in self.failures if failure.about[0] == "claims"}
+        kept = [
+            failure.text
+            for failure in self.failures
+            if not (failure.reason and failure.reason in claims.get(failure.claim, ""))
+        ]
+        return tuple(dict.fromkeys(kept))
 
     def without(self, class_name: str) -> str:
         """Remove the failures that a class caused, and return their users as text, which may be empty."""
@@ -128,11 +141,9 @@ def report(
             f"{proof.admission.reason}"
         )
     if proof.word in ("never", "error"):
-        claim = ("claims", proof.claim)
-        if any(failure.about == claim and proof.reason in failure.text for failure in findings.failures):
-            return
         what = f"{where}, {proof.word}: {proof.reason}"
         findings.refuse(section, proof.name, what=what, fix=proof.fix, order=proof.order, classes=classes)
+        findings.failures[-1] = replace(findings.failures[-1], claim=proof.claim, reason=proof.reason)
         return
     if proof.word in ACCEPT and findings.strict and not proof.accepted:
         key = ACCEPT[proof.word]
