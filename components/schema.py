@@ -6,6 +6,7 @@ https://www.pulumi.com/docs/iac/extending-pulumi/schema/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Final, cast
 
@@ -46,6 +47,7 @@ def cluster_tokens() -> dict[str, str]:
     return {token(f"{cloud.capitalize()}Cluster"): cloud for cloud in clouds.BUILT_IN}
 
 
+@cache
 def schema() -> dict[str, Any]:
     """Return the package's schema: a fleet, any cluster, and a cluster of each cloud, with typed inputs."""
     fleet = FleetSettings.model_json_schema(by_alias=True)
