@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dra_fleet.proof.demand.asks import compile_problem
@@ -57,6 +57,8 @@ class ProofFindings:
         fix: str = "",
         order: Sequence[str] = (),
         classes: frozenset[str] = frozenset(),
+        claim: str = "",
+        reason: str = "",
     ) -> None:
         """Stop the program because of the value at a path below the fleet's key."""
         # A program that proves a plan has loaded the settings' models already; importing a proof must not.
@@ -67,7 +69,9 @@ class ProofFindings:
         )
         error = SettingsError(path=under(*path), what=what, got=got, allowed=allowed, fix=fix)
         about = (str(path[0]), str(path[1])) if len(path) > 1 else ("", "")
-        self.failures.append(ProofFailure(text=f"{error}{steps}", about=about, classes=classes))
+        self.failures.append(
+            ProofFailure(text=f"{error}{steps}", about=about, classes=classes, claim=claim, reason=reason)
+        )
 
     def causes(self) -> tuple[str, ...]:
         """Return the failures as texts, without those of workloads whose claim failed for the same reason."""
@@ -142,8 +146,16 @@ def report(
         )
     if proof.word in ("never", "error"):
         what = f"{where}, {proof.word}: {proof.reason}"
-        findings.refuse(section, proof.name, what=what, fix=proof.fix, order=proof.order, classes=classes)
-        findings.failures[-1] = replace(findings.failures[-1], claim=proof.claim, reason=proof.reason)
+        findings.refuse(
+            section,
+            proof.name,
+            what=what,
+            fix=proof.fix,
+            order=proof.order,
+            classes=classes,
+            claim=proof.claim,
+            reason=proof.reason,
+        )
         return
     if proof.word in ACCEPT and findings.strict and not proof.accepted:
         key = ACCEPT[proof.word]
