@@ -309,9 +309,17 @@ class KubeApi:
         *,
         options: Object | None = None,
     ) -> Object | None:
-        """Delete an object; None where it was already gone. `options` are DeleteOptions fields."""
+        """Delete an object with what it owns, as kubectl does; None if it was already gone.
+
+        Without a policy the API server leaves the pods of a Job. `options` are DeleteOptions fields.
+        """
         resource = await self.resource(api_version, kind)
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", **(options or {})}
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            **(options or {}),
+        }
         try:
             return await self.request("DELETE", resource.path(namespace, name), body=body)
         except ApiError as error:

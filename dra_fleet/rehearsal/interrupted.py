@@ -319,6 +319,4 @@ async def _delete_release(api: KubeApi, name: str, namespace: str) -> None:
         for item in (await api.list(api_version, kind, namespace))["items"]:
             meta = item["metadata"]
             if meta.get("annotations", {}).get("meta.helm.sh/release-name") == name:
-                await api.delete(
-                    api_version, kind, meta["name"], namespace, options={"propagationPolicy": "Background"}
-                )
+                await api.delete(api_version, kind, meta["name"], namespace)
