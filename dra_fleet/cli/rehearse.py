@@ -196,6 +196,52 @@ def env(
 @app.command(
     cls=FleetCommand,
     epilog=examples(
+        ("a GPU has fallen off the bus", "dra-fleet rehearse fault lab-a100-0 off-bus gpu-3"),
+        ("any XID", "dra-fleet rehearse fault lab-a100-0 94 gpu-0"),
+        ("a partition is gone", "dra-fleet rehearse fault lab-mig-0 gone gpu-0-mig-1g10gb-14-0"),
+        ("the node plugin crashes in a loop", "dra-fleet rehearse fault lab-a100-0 crash gpu.example.com"),
+        ("repair the machine", "dra-fleet rehearse fault lab-a100-0 --clear"),
+    ),
+)
+def fault(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of a simulated node.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAULT",
+            help="ecc, link, off-bus or an error code of the hardware, gone, crash, unreachable. Default: "
+            "print the faults.",
+        ),
+    ] = "",
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="Device that has the fault. For crash, the driver.")
+    ] = "",
+    *,
+    clear: Annotated[bool, typer.Option("--clear", help="Repair the machine and start it again.")] = False,
+    json: Json = False,
+) -> None:
+    """Inject a fault into a simulated machine, or repair it. `rehearse status` shows the effect on pods."""
+    import asyncio
+
+    from dra_fleet.rehearsal.faults import change
+    from dra_fleet.rehearsal.home import Home
+
+    found = asyncio.run(change(Home.default(), node, kind, target, clear=clear))
+    if json:
+        print_json({"node": node, **found.model_dump(mode="json", by_alias=True)})
+        return
+    lines = [
+        *(f"{device}: error {code}" for device, code in found.errors.items()),
+        *(f"{device}: gone" for device in found.gone),
+        *(f"{driver}: its node plugin crashes" for driver in found.crashing),
+        *(["the node is unreachable"] if found.unreachable else ()),
+    ]
+    typer.echo("\n".join(f"{node}: {line}" for line in lines or ["no fault"]))
+
+
+@app.command(
+    cls=FleetCommand,
+    epilog=examples(
         ("stop; `rehearse up` continues later", "dra-fleet rehearse down"),
         ("stop and delete everything", "dra-fleet rehearse down --remove"),
     ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.agent.identity import Identities
 from dra_fleet.rehearsal.agent.kubelet import Kubelets
-from dra_fleet.rehearsal.agent.machines import Machines
+from dra_fleet.rehearsal.agent.machines import FAULTS, Machines
 from dra_fleet.rehearsal.agent.node_plugins import NodePlugins
 from dra_fleet.rehearsal.agent.own.processes import PodProcesses
 from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
@@ -30,6 +30,7 @@ from dra_fleet.rehearsal.drivers import node_sides, plugins_of
 from dra_fleet.rehearsal.queueing.controller import QueueController
 from dra_fleet.rehearsal.simulator.controlplane.components import SERVICE_SOCKET
 from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK
+from dra_fleet.rehearsal.simulator.node import NodeFaults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -177,7 +178,11 @@ class NodeJoiner:
             "kind": "Node",
             "metadata": {
                 "name": host.name,
-                "annotations": {SIMULATED: "true", **self._machines.annotations(host.name)},
+                "annotations": {
+                    SIMULATED: "true",
+                    **({FAULTS: host.faults.model_dump_json()} if host.faults != NodeFaults() else {}),
+                    **self._machines.annotations(host.name),
+                },
                 "labels": {
                     "kubernetes.io/hostname": host.name,
                     "kubernetes.io/os": "linux",
@@ -302,10 +307,13 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 class SliceWiper:
     """Removes what unregistered drivers left behind, `delay` seconds after they left."""
 
-    def __init__(self, identities: Identities, view: ClusterView, queue: WorkQueue, delay: float) -> None:
+    def __init__(
+        self, identities: Identities, view: ClusterView, queue: WorkQueue, machines: Machines, delay: float
+    ) -> None:
         self._identities = identities
         self._view = view
         self._queue = queue
+        self._machines = machines
         self._delay = delay
         self._since: dict[tuple[str, str], float] = {}
 
@@ -314,6 +322,7 @@ class SliceWiper:
         now = asyncio.get_running_loop().time()
         present = {item["spec"]["driver"] for item in self._view.slices.at(node)}
         served = {plugin.driver for pod in self._view.pods_on(node) for plugin in plugins_of(pod)}
+        served -= {*self._machines.faults(node).crashing} if node in self._machines else set()
         for driver in present - served:
             since = self._since.setdefault((node, driver), now)
             if now - since >= self._delay:
@@ -370,7 +379,7 @@ async def run(
     kubelets = Kubelets(
         identities, view, queue, machines=machines, plugins=plugins, own=own_programs, programs=programs
     )
-    wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
+    wiper = SliceWiper(identities, view, queue, machines, hardware.slice_wiping_seconds)
 
     async def join(node: str) -> None:
         await machines.reconcile(node)

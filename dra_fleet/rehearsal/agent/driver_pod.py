@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
+from dra_fleet.rehearsal.simulator.node import NodeFaults
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
@@ -51,13 +52,19 @@ class Start:
         return "; ".join(f"{name}: {text}" for name, text in reported.items()) or None
 
 
-def start(pod: Object, host: Host, but: Container[str] = ()) -> Start:
+def start(
+    pod: Object,
+    host: Host,
+    but: Container[str] = (),
+    faults: NodeFaults = NodeFaults(),  # noqa: B008 - frozen
+) -> Start:
     """Start the containers of a driver's pod on a host.
 
     Args:
         pod: the driver's.
-        host: the node's machine.
+        host: the node's machine as the driver found it.
         but: containers that are not simulated.
+        faults: the machine's faults now.
     """
     for container in pod["spec"].get("initContainers", []):
         problem = waits_for(container, host)
@@ -67,11 +74,22 @@ def start(pod: Object, host: Host, but: Container[str] = ()) -> Start:
     for plugin in plugins_of(pod):
         if plugin.container_name in but:
             continue
+        if plugin.driver in faults.crashing:
+            outcome.failed[plugin.container_name] = "exit status 2, a fault of the rehearsal"
+            continue
         try:
-            outcome.published.append((plugin, plugin.devices(host)))
+            outcome.published.append((plugin, [*_devices(plugin, host, faults)]))
         except StartFailed as error:
             outcome.failed[plugin.container_name] = str(error)
     return outcome
+
+
+def _devices(plugin: NodePlugin, host: Host, faults: NodeFaults) -> Iterator[Object]:
+    for device in plugin.devices(host):
+        code = faults.errors.get(device["name"])
+        shown = device if code is None else plugin.after_error(device, code)
+        if shown is not None and device["name"] not in host.faults.gone:
+            yield shown
 
 
 def status_of(pod: Object, outcome: Start, addresses: Object | None = None) -> Object:

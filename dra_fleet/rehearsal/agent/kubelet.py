@@ -245,7 +245,9 @@ class DriverPods:
         }
         if not programs:
             self._own.forget(pod)
-        outcome = driver_pod.start(pod, self._discovered.host(pod), but=programs)
+        outcome = driver_pod.start(
+            pod, self._discovered.host(pod), but=programs, faults=self._discovered.faults(node)
+        )
         for plugin in plugins_of(pod) if outcome.waiting is None else ():
             if program := programs.get(plugin.container_name):
                 await self._keep(pod, plugin, program, outcome)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.rehearsal.agent.view import NODE
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import node_sides
+from dra_fleet.rehearsal.simulator.node import NodeFaults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 MEMORY: Final = "rehearsal.dra-fleet/machine"
 DOWN: Final = "rehearsal.dra-fleet/down"
 """Annotation that keeps kwok from reporting a node as ready; see `rehearsal/simulator/stages.yaml`."""
+FAULTS: Final = "rehearsal.dra-fleet/faults"
+"""Annotation of a node with the faults of its machine, as JSON."""
 REBOOT_SECONDS: Final = 3.0
 
 
@@ -80,6 +83,7 @@ class Machines:
         self._hosts = hosts
         self._memories: dict[str, Memory] = {}
         self._up_at: dict[str, float] = {}
+        self._faults: dict[str, NodeFaults] = {}
 
     def __contains__(self, name: object) -> bool:
         """Return whether the machine exists."""
@@ -101,7 +105,11 @@ class Machines:
         host, pods = self.installed(name), list(self._view.pods_on(name))
         for side in node_sides().values():
             host = side.with_pods(host, pods)
-        return host
+        return dataclasses.replace(host, faults=self.faults(name))
+
+    def faults(self, name: str) -> NodeFaults:
+        """Return a machine's faults now; a node that registers begins with those of the hardware file."""
+        return faults_of(self._view.nodes.objects.get(name)) or self._hosts[name].faults
 
     def memory(self, name: str) -> Memory:
         """Return a machine's memory; a restarted agent reads it from the machine's node."""
@@ -114,8 +122,8 @@ class Machines:
         return self._memories[name]
 
     def is_down(self, name: str) -> bool:
-        """Return whether a machine is rebooting now."""
-        return self.memory(name).down
+        """Return whether a machine is rebooting now, or unreachable."""
+        return self.memory(name).down or (name in self._hosts and self.faults(name).unreachable)
 
     def annotations(self, name: str) -> dict[str, str]:
         """Return the annotations with the machine's memory for a node that registers again."""
@@ -152,16 +160,18 @@ class Machines:
         loop = asyncio.get_running_loop()
         self._up_at[name] = loop.time() + REBOOT_SECONDS
         await self._remember(name, dataclasses.replace(self._changed(name, driver, kept), down=True))
-        patch = {"status": {"conditions": _not_ready(self._view.nodes.objects[name])}}
+        patch = {"status": {"conditions": _ready_as(self._view.nodes.objects[name], SHUT_DOWN)}}
         await self._identities.kubelet(name).merge("v1", "Node", name, patch, subresource="status")
         self._queue.add_later(Key(NODE, name), REBOOT_SECONDS)
 
     async def reconcile(self, name: str) -> None:
-        """Forget a machine that is gone; end a reboot whose time has come."""
+        """Forget a machine that is gone; begin and end faults; end a reboot whose time has come."""
         if name not in self._hosts:
             self._memories.pop(name, None)
+            self._faults.pop(name, None)
             return
-        if not self.is_down(name):
+        await self._apply_faults(name)
+        if not self.memory(name).down:
             return
         now = asyncio.get_running_loop().time()
         up_at = self._up_at.setdefault(name, now + REBOOT_SECONDS)
@@ -171,6 +181,22 @@ class Machines:
         del self._up_at[name]
         memory = self.memory(name)
         await self._remember(name, dataclasses.replace(memory, boots=memory.boots + 1, down=False))
+        self._view.wake_all_on(name)
+
+    async def _apply_faults(self, name: str) -> None:
+        now, before = self.faults(name), self._faults.get(name, NodeFaults())
+        self._faults[name] = now
+        if now == before:
+            return
+        if now.unreachable != before.unreachable and (node := self._view.nodes.objects.get(name)):
+            down = {DOWN: "true" if now.unreachable else None}
+            await self._admin.merge("v1", "Node", name, {"metadata": {"annotations": down}})
+            if now.unreachable:
+                patch = {"status": {"conditions": _ready_as(node, UNREACHABLE)}}
+                await self._admin.merge("v1", "Node", name, patch, subresource="status")
+        if now == NodeFaults():  # repaired, and started again
+            memory = self.memory(name)
+            await self._remember(name, dataclasses.replace(memory, boots=memory.boots + 1))
         self._view.wake_all_on(name)
 
     def _changed(self, name: str, driver: str, kept: str) -> Memory:
@@ -183,10 +209,23 @@ class Machines:
         await self._admin.merge("v1", "Node", name, {"metadata": {"annotations": annotations}})
 
 
-def _not_ready(node: Object) -> list[Object]:
+SHUT_DOWN: Final = {"status": "False", "reason": "KubeletNotReady", "message": "node is shutting down"}
+UNREACHABLE: Final = {
+    "status": "Unknown",
+    "reason": "NodeStatusUnknown",
+    "message": "Kubelet stopped posting node status.",
+}
+"""Condition of a node after its kubelet stopped, as the node lifecycle controller writes it."""
+
+
+def _ready_as(node: Object, condition: Mapping[str, str]) -> list[Object]:
     return [
-        {**item, "status": "False", "reason": "KubeletNotReady", "message": "node is shutting down"}
-        if item["type"] == "Ready"
-        else item
+        {**item, **condition} if item["type"] == "Ready" else item
         for item in node["status"].get("conditions", [])
     ]
+
+
+def faults_of(node: Object | None) -> NodeFaults | None:
+    """Return the faults in a node's annotation; None without one."""
+    text = (node or {}).get("metadata", {}).get("annotations", {}).get(FAULTS)
+    return NodeFaults.model_validate_json(text) if text else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
-    from dra_fleet.rehearsal.simulator.node import Host
+    from dra_fleet.rehearsal.simulator.node import Host, NodeFaults
 
 
 # A driver's node plugin looks at its machine when it starts, and never again: new partitions need a restart.
@@ -54,6 +54,10 @@ class Discovered:
         now = self._machines.host(name)
         self._found[uid] = (boots, delivered, now)
         return now
+
+    def faults(self, node: str) -> NodeFaults:
+        """Return the faults of a machine now."""
+        return self._machines.faults(node)
 
     def forget(self, pod: Object) -> None:
         """Forget a deleted pod."""
@@ -170,7 +174,9 @@ class NodePlugins:
                 await self._fetch_as_driver(holder, claim)
                 at = await self._at_work(holder)
                 beside = await self._shares.beside(claim, node)
-                plugin.prepare(claim, self._view.devices_of(node, driver), beside)
+                gone = self._machines.faults(node).gone
+                devices = self._view.devices_of(node, driver)
+                plugin.prepare(claim, {name: devices[name] for name in devices if name not in gone}, beside)
                 await plugin.settle(at, claim)
                 self._shares.add(claim, node)
             except PrepareFailed as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.simulator.node import Host
@@ -58,6 +58,9 @@ class NodePlugin(ABC):
         words = " ".join([*container.get("command", []), *container.get("args", [])]).split()
         return cls.command in words
 
+    fault_codes: ClassVar[Mapping[str, int]] = {}
+    """Names of hardware errors and their codes, for `rehearse fault`."""
+
     @property
     @abstractmethod
     def driver(self) -> str:
@@ -70,6 +73,16 @@ class NodePlugin(ABC):
         Raises:
             StartFailed: the binary would exit instead.
         """
+
+    def after_error(self, device: Object, code: int) -> Object | None:
+        """Return a device as it is published after a hardware error; None if it is omitted.
+
+        Args:
+            device: As it is published without errors.
+            code: The error's.
+        """
+        del code
+        return device
 
     def counters(self) -> list[Object]:
         """Return the shared counters of the devices, in separate ResourceSlices; most drivers have none."""

@@ -38,6 +38,20 @@ class NodeTaint(HardwareModel):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
+class NodeFaults(HardwareModel):
+    """Faults of a machine, injected by its entry in the hardware file or by `rehearse fault`.
+
+    `errors`: code of the hardware error of each device that has one, such as an XID. `gone`: devices that do
+    not exist any more. `crashing`: drivers whose node plugin crashes in a loop. `unreachable`: the
+    node does not answer.
+    """
+
+    errors: dict[str, Annotated[int, Field(ge=1)]] = {}
+    gone: tuple[str, ...] = ()
+    crashing: tuple[str, ...] = ()
+    unreachable: bool = False
+
+
 class NodeHardware(HardwareModel):
     """A machine, or `count` equal machines named `<name>-0` and so on.
 
@@ -58,6 +72,7 @@ class NodeHardware(HardwareModel):
     labels: dict[str, str] = {}
     taints: tuple[NodeTaint, ...] = ()
     advertised: dict[str, Annotated[int, Field(ge=0)]] = {}
+    faults: NodeFaults = NodeFaults()
 
     @model_validator(mode="after")
     def _known_machine(self) -> Self:
@@ -103,6 +118,7 @@ class NodeHardware(HardwareModel):
             kubelet=self.kubelet,
             provider_id=self.provider_id,
             advertised=self.advertised,
+            faults=self.faults,
             machine=machine,
             parts=self.parts(name),
             pcie_roots=self.pcie_roots(),
@@ -129,6 +145,7 @@ class Host:
     kubelet: str | None = None
     provider_id: str | None = None
     advertised: Mapping[str, int] = field(default_factory=dict[str, int])
+    faults: NodeFaults = field(default_factory=NodeFaults)
     machine: Machine | None = None
     parts: Mapping[str, object] = field(default_factory=dict[str, object])
     pcie_roots: tuple[str, ...] = ()

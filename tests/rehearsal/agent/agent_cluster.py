@@ -47,6 +47,7 @@ HARDWARE: dict[str, Any] = {
         machine("operated", PRESENT, gpus=GPUS, nvidia={**DRIVER, "driverRoot": "/run/nvidia/driver"}),
         machine("stranded", PRESENT, gpus=GPUS, nvidia={**DRIVER, "migMode": True}),
         machine("plain"),
+        machine("faulty", PRESENT, gpus=GPUS, nvidia=DRIVER),
     ],
 }
 

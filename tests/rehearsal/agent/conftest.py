@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="package")
 def agent_cluster(rehearsal_simulator: RehearsalWorld, tools: Toolset) -> Iterator[AgentCluster]:
-    """Seven machines and the NVIDIA driver's chart."""
+    """Eight machines and the NVIDIA driver's chart."""
     cluster = rehearsal_simulator.new_cluster(HARDWARE)
     made = AgentCluster(cluster=cluster, helm_binary=tools.helm)
     made.helm(

@@ -272,6 +272,11 @@ PRESTART = "kubelet-plugin-prestart.sh"
 
 DYNAMIC: Final = "DynamicMIG"
 
+HEALTH: Final = "NVMLDeviceHealthCheck"
+
+OF_APPLICATIONS: Final = frozenset({13, 31, 43, 45, 68, 109})
+"""XIDs of applications, after which the driver still lets pods use the GPU."""
+
 SHARES = "CONSUMABLE_SHARES"
 """The variable of the chart's `consumableShares`."""
 
@@ -330,6 +335,8 @@ class NvidiaGpuPlugin(NodePlugin):
     """Publishes the GPUs of a host as its MIG layout shows them."""
 
     command: ClassVar[str] = "gpu-kubelet-plugin"
+    fault_codes: ClassVar[Mapping[str, int]] = {"ecc": 48, "link": 74, "off-bus": 79}
+    """XIDs: https://docs.nvidia.com/deploy/xid-errors/index.html#topic_4"""
     _counters: tuple[Object, ...] = ()
 
     @property
@@ -358,6 +365,19 @@ class NvidiaGpuPlugin(NodePlugin):
             bodies = [device.to_object() for device in devices]
         shares = _shares(self.environment.get(SHARES, ""), gates)
         return [with_parts(body, shares) for body in bodies]
+
+    @override
+    def after_error(self, device: Object, code: int) -> Object | None:
+        """Taint the device if the driver watches the health of GPUs; versions before 0.4.0 leave it out.
+
+        https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/device_health.go
+        """
+        if not feature_gates(self.environment, self.version).get(HEALTH, False):
+            return device
+        if INSTALLED.facts.is_older(chart_version(self.version).version, "0.4.0"):
+            return None if code not in OF_APPLICATIONS else device
+        effect = "None" if code in OF_APPLICATIONS else "NoSchedule"
+        return {**device, "taints": [{"key": f"{DRIVER}/xid", "value": str(code), "effect": effect}]}
 
     def _seen(self, device: PublishedDevice) -> NodeDevice:
         # What no one knows how many there are of is not a counter: a GPU would have none of it to give.
