@@ -187,14 +187,17 @@ class FaultLab:
 
     def start(self, moment: str = "") -> subprocess.Popen[bytes]:
         """Start the step, and return once it changes a Kubernetes resource with `moment` in its type."""
+        started = self.launch()
+        self.rehearsed.until(started, "a resource is being changed", lambda: self._has_begun(moment))
+        return started
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start the step."""
         self.events.unlink(missing_ok=True)
         if self.target is None:
             command = f"PULUMI_DEBUG_COMMANDS=true exec pulumi {self._command()} --event-log {self.events}"
-            started = self.rehearsed.start_shell(command, self.project)
-        else:
-            started = self.rehearsed.start("rehearse", "up", str(self.file()))
-        self.rehearsed.until(started, "a resource is being changed", lambda: self._has_begun(moment))
-        return started
+            return self.rehearsed.start_shell(command, self.project)
+        return self.rehearsed.start("rehearse", "up", str(self.file()))
 
     def _has_begun(self, moment: str) -> bool:
         text = self.events.read_text(encoding="utf-8") if self.events.exists() else ""

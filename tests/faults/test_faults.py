@@ -10,31 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.rehearsed import Rehearsed
-from tests.faults.fault_lab import FaultLab
 from tests.faults.faults import POINTS, QUICK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.faults.fault_lab import Step
+    from tests.faults.fault_lab import FaultLab, Step
     from tests.faults.faults import Fault
 
 LEAST_POINTS = 60
-
-
-@pytest.fixture(scope="module")
-def lab(tools: Toolset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultLab]:
-    """One rehearsal for all cases, with the results of undisturbed runs."""
-    del tools
-    root = tmp_path_factory.mktemp("faults")
-    found = FaultLab(Rehearsed(home=root / "home", files=root))
-    try:
-        found.prepare()
-        yield found
-    finally:
-        found.rehearsed.run("rehearse", "down", "--remove")
 
 
 def points() -> Iterator[object]:
