@@ -7,9 +7,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.home import Home
+from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed, Settings
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 GONE_SECONDS = 120.0
+EXAMPLE = PROJECT / "examples" / "aks-mig.yaml"
 
 
 def small(fleet: Settings, driver: str) -> None:
@@ -34,9 +37,9 @@ def without_driver(fleet: Settings) -> None:
     del fleet["workloads"]
 
 
-async def allocated(home: Home) -> dict[str, Any]:
+async def allocated(home: Home, cluster: str = "lab") -> dict[str, Any]:
     """The results of all allocated claims, by the uid of the claim."""
-    async with connect(home, "lab") as api:
+    async with connect(home, cluster) as api:
         claims = (await api.list("resource.k8s.io/v1", "ResourceClaim"))["items"]
     return {
         claim["metadata"]["uid"]: claim["status"]["allocation"]["devices"]["results"]
@@ -81,6 +84,40 @@ def test_the_renamed_chart_is_refused_while_the_old_one_publishes_and_follows_af
         assert time.monotonic() < deadline
         time.sleep(2)
     assert up.json["all_allocated"] is True
+
+
+@pytest.mark.full
+def test_claims_stay_allocated_through_upgrades_of_kubernetes_and_operator_before_a_new_layout(
+    own_rehearsed: Rehearsed,
+) -> None:
+    yaml: Any = YAML(typ="safe", pure=True)
+    stack = yaml.load(EXAMPLE)
+    fleet: Settings = stack["config"]["dra-fleet:fleet"]
+    cluster, workloads = fleet["clusters"]["mnist"], fleet["workloads"]
+    fleet |= {"environment": "development", "kubernetes": "1.34"}
+
+    def deployed(minor: str) -> dict[str, Any]:
+        file = own_rehearsed.files / EXAMPLE.name
+        yaml.dump(stack, file)
+        up = own_rehearsed.up(file)
+        assert up["all_allocated"] is True
+        assert up["clusters"]["mnist"]["kubernetes"].startswith(f"v{minor}.")
+        return asyncio.run(allocated(Home.at(own_rehearsed.home), "mnist"))
+
+    before = deployed("1.34")
+    assert len(before) == 7
+    for minor in ("1.35", "1.36"):
+        fleet["kubernetes"] = minor
+        assert deployed(minor) == before
+    cluster["gpuOperator"]["version"] = "v26.7.0"
+    assert deployed("1.36") == before
+    fleet["workloads"] = {}
+    assert deployed("1.36") == {}
+    cluster["pools"]["mig"]["sharing"]["layout"] = {"3g.40gb": 2}
+    fleet["classes"]["nvidia-mig"]["profile"] = "3g.40gb"
+    fleet["workloads"] = workloads
+    after = deployed("1.36").values()
+    assert {result["device"].rsplit("-", 2)[0][-1] for results in after for result in results} == {"9"}
 
 
 def _to_0_4_0(fleet: Settings) -> None:
