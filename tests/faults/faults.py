@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import os
 import signal
+import subprocess
 import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import httpx2
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.simulator.client import SimulatorClient
 from dra_fleet.rehearsal.simulator.controlplane.bootstrap import SYSTEM_NAMESPACE, USER
 from tests.engine.test_changed_stacks import interrupt_upgrade
 from tests.faults.fault_lab import DRIVER, JOB, RELEASE, RESOURCE_API, STEPS, WORKLOADS, FaultLab, Step, ended
@@ -25,6 +35,8 @@ if TYPE_CHECKING:
     Inject = Callable[[FaultLab], None]
 
 SLOW_SECONDS: Final = 3.0
+AHEAD_SECONDS: Final = 600
+DROPS: Final = 8
 LONG_SECONDS: Final = 20.0
 NOWHERE: Final = "http://127.0.0.1:9"
 FORCE: Final = "PULUMI_K8S_ENABLE_PATCH_FORCE"
@@ -129,15 +141,61 @@ async def _rejected(lab: FaultLab) -> bool:
 
 
 def _credentials_expired(lab: FaultLab) -> None:
-    helper = lab.rehearsed.files / "expired" / "dra-fleet-token"
+    _refused_with(lab, {"token": "expired", "expirationTimestamp": "2020-01-01T00:00:00Z"})
+
+
+def _refused_with(lab: FaultLab, credential: dict[str, str]) -> None:
+    """Run the step with a credential that the API server rejects."""
+    helper = lab.rehearsed.files / "rejected" / "dra-fleet-token"
     helper.parent.mkdir(exist_ok=True)
-    credential = (
-        '{"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", '
-        '"status": {"token": "expired", "expirationTimestamp": "2020-01-01T00:00:00Z"}}'
+    text = json.dumps(
+        {
+            "apiVersion": "client.authentication.k8s.io/v1beta1",
+            "kind": "ExecCredential",
+            "status": credential,
+        }
     )
-    helper.write_text(f"#!/bin/sh\necho '{credential}'\n", encoding="utf-8")
+    helper.write_text(f"#!/bin/sh\necho '{text}'\n", encoding="utf-8")
     helper.chmod(0o700)
     _failing(lab, "Unauthorized", "provide credentials", before=f'PATH={helper.parent}:"$PATH"')
+
+
+def _clock_ahead(lab: FaultLab) -> None:
+    """Issue the token by a clock that is ten minutes ahead: it is not valid yet for the API server."""
+    with SimulatorClient(lab.home) as simulator:
+        header, body, _ = simulator.token("lab").split(".")
+    claims = json.loads(_decoded(body))
+    for name in ("iat", "nbf", "exp"):
+        claims[name] += AHEAD_SECONDS
+    signed = f"{header}.{_encoded(json.dumps(claims).encode())}"
+    pem = (lab.home.clusters / "lab" / "pki" / "sa.key").read_bytes()
+    key = load_pem_private_key(pem, password=None)
+    assert isinstance(key, EllipticCurvePrivateKey)
+    numbers = decode_dss_signature(key.sign(signed.encode(), ECDSA(SHA256())))
+    signature = b"".join(number.to_bytes(32, "big") for number in numbers)
+    _refused_with(lab, {"token": f"{signed}.{_encoded(signature)}"})
+
+
+def _decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def _connections_dropped(lab: FaultLab) -> None:
+    """Reset every connection to the API server eight times while the step runs."""
+    kubeconfig = read_kubeconfig(str(lab.home.clusters / "lab" / "admin.kubeconfig"))
+    port = urlsplit(kubeconfig.cluster.server).port
+    started = lab.start()
+    dropped = ""
+    for _ in range(DROPS):
+        command = ["ss", "--kill", "--tcp", "state", "established", "dport", "=", f":{port}"]
+        dropped += subprocess.run(command, check=False, capture_output=True, text=True).stdout
+        time.sleep(SLOW_SECONDS / DROPS)
+    assert str(port) in dropped
+    ended(started)
 
 
 def _etcd_full(lab: FaultLab) -> None:
@@ -376,6 +434,8 @@ FAULTS: Final = (
         steps=APPLIED,
     ),
     Fault(name="credentials expired", inject=_credentials_expired),
+    Fault(name="clock of the credential's issuer ahead", inject=_clock_ahead),
+    Fault(name="connections to the API server dropped", inject=_connections_dropped),
     Fault(name="nodes disappear", inject=partial(_during, change=_nodes_vanish)),
     Fault(name="devices disappear", inject=partial(_during, change=_devices_vanish)),
     Fault(name="devices tainted", inject=partial(_during, change=_devices_tainted), steps=APPLIED),
