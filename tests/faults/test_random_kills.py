@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import psutil
@@ -34,8 +35,9 @@ def test_a_kill_at_a_random_moment_ends_like_an_undisturbed_run(lab: FaultLab, n
     started = lab.launch()
     time.sleep(moment)
     for process in lab.engine_processes():
-        if everything or process.name() == "pulumi":
-            process.kill()
+        with suppress(psutil.NoSuchProcess):
+            if everything or process.name() == "pulumi":
+                process.kill()
     if everything and psutil.pid_exists(started.pid):
         os.killpg(started.pid, signal.SIGKILL)
     ended(started)
