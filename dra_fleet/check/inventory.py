@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.model.nodes import NodeDevice, NodeShape
-    from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
+    from dra_fleet.model.plan import ChartValues, ClusterPlan, FleetPlan, PoolPlan
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -146,11 +146,13 @@ class ClusterInventory:
         found: dict[str, dict[str, int]] = {}
         for pool in self.plan.pools:
             for driver in drivers.in_place_of_plugins(pool.machine) if pool.by_plugin else ():
-                devices = driver.accelerators_of(pool.machine)
-                if devices is not None:
-                    found.setdefault(driver.extended_resource, {})[pool.name] = (
-                        devices.count * driver.replicas(pool.sharing)
-                    )
+                operator = driver.resources.operator
+                values: ChartValues = next(
+                    (one.values for one in self.plan.releases if operator and one.chart == operator.chart),
+                    dict[str, Any](),
+                )
+                for resource, count in driver.plugin_resources(pool, values).items():
+                    found.setdefault(resource, {})[pool.name] = count
         return found
 
     def _shape(self, pool: PoolPlan) -> NodeShape:

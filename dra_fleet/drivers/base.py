@@ -296,6 +296,17 @@ class Driver(ABC):
         del sharing
         return 1
 
+    def plugin_resources(self, pool: PoolPlan, operator: ChartValues) -> Mapping[str, int]:
+        """Return the extended resources that a device plugin advertises on each node of a pool.
+
+        Args:
+            pool: A pool whose devices it advertises.
+            operator: Values of the chart that installs the plugin, empty if the stack has none.
+        """
+        del operator
+        devices = self.accelerators_of(pool.machine)
+        return {self.extended_resource: devices.count * self.replicas(pool.sharing)} if devices else {}
+
     def plugin_labels(self, sharing: Sharing) -> Mapping[str, str]:
         """Return the node labels by which a device plugin shares devices by a strategy."""
         del sharing

@@ -31,7 +31,8 @@ class PoolPlan:
     what keeps the holders of its devices apart. `driver_root`: where on the host the GPU driver is, if that
     does not follow from who installs it. `network_cards`: those of each node that a
     driver publishes. `devices`: those that the stack file describes. `advertise`: who makes the machine's own
-    devices known. `managed_drivers`: the DRA drivers that the cloud itself runs on its nodes.
+    devices known. `managed_drivers`: the DRA drivers that the cloud itself runs on its nodes. `partitions`:
+    the partitions of each device that the cloud itself makes, by profile.
     """
 
     name: str
@@ -48,6 +49,7 @@ class PoolPlan:
     devices: tuple[DescribedDevices, ...] = ()
     advertise: Advertiser = "dra"
     managed_drivers: tuple[ManagedDriver, ...] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def by_dra(self) -> bool:

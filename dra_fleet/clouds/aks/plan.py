@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet import drivers
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.resources import SPOT
 from dra_fleet.clouds.common.machines import (
@@ -105,7 +106,27 @@ def plan_aks_pool(
     check_labels(at, pool, own, findings, machine=machine, reserved=_RESERVED, operated=operated)
     taints = [Taint(key=SPOT, value="spot", effect="NoSchedule")] if pool.spot else []
     driver = "host" if pool.gpu_driver == "aks" else "operator"
-    return planned(name, pool, machine, {**pool.labels, **own}, taints=taints, gpu_driver=driver)
+    plan = planned(name, pool, machine, {**pool.labels, **own}, taints=taints, gpu_driver=driver)
+    if pool.gpu_instance_profile is None:
+        return plan
+    return replace(plan, partitions=partitions_of(machine.gpu, pool.gpu_instance_profile))
+
+
+def partitions_of(gpu: str | None, profile: str) -> dict[str, int]:
+    """Return the partitions that `gpuInstanceProfile` makes of each GPU, empty if the GPU has none.
+
+    https://learn.microsoft.com/azure/aks/gpu-multi-instance
+    """
+    start = f"{profile.lower().removeprefix('mig')}."
+    fitting = {
+        name: most
+        for driver in drivers.known()
+        if driver.resources.dividable is not None
+        for name, most in (driver.resources.dividable.layouts(gpu or "") or {}).items()
+        if name.startswith(start) and "+" not in name
+    }
+    name = max(fitting, key=lambda name: fitting[name], default=None)
+    return {} if name is None else {name: fitting[name]}
 
 
 def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:

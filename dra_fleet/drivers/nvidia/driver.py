@@ -344,6 +344,20 @@ class Nvidia(Driver):
         return replicas(sharing)
 
     @override
+    def plugin_resources(self, pool: PoolPlan, operator: ChartValues) -> Mapping[str, int]:
+        """With partitions, the plugin advertises them as whole GPUs, or by profile with strategy mixed.
+
+        https://github.com/NVIDIA/k8s-device-plugin/blob/v0.18.0/README.md
+        """
+        whole = super().plugin_resources(pool, operator)
+        if not pool.partitions:
+            return whole
+        parts = {name: pool.machine.gpus * count for name, count in pool.partitions.items()}
+        if value_at(operator, "mig.strategy", default="single") == "mixed":
+            return {f"nvidia.com/mig-{name}": count for name, count in parts.items()}
+        return {self.extended_resource: sum(parts.values())}
+
+    @override
     def plugin_labels(self, sharing: Sharing) -> Mapping[str, str]:
         return plugin_labels(sharing)
 

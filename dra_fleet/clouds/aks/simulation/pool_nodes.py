@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet import drivers
 from dra_fleet.clouds.aks import CLOUD
+from dra_fleet.clouds.aks.plan import partitions_of
 from dra_fleet.clouds.aks.simulation.account import SIZE, digits_of, full_version, group_id, refuse
 from dra_fleet.model.specs import mebibytes
 from dra_fleet.rehearsal.clouds.clusters import InstanceType, near
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _GIB_PER_CPU: Final = {"D": 4, "E": 8, "F": 2}
 """https://learn.microsoft.com/azure/virtual-machines/sizes/overview: general purpose, memory, compute."""
-_MIG_PROFILE: Final = {"MIG1g": "1g.", "MIG2g": "2g.", "MIG3g": "3g.", "MIG4g": "4g.", "MIG7g": "7g."}
 
 
 def find_size(name: str) -> InstanceType | None:
@@ -32,25 +31,6 @@ def find_size(name: str) -> InstanceType | None:
         memory = cpus * _GIB_PER_CPU[match["series"]]
         return InstanceType(name=name, cpus=cpus, memory_gib=memory)
     return None
-
-
-def mig_layout(size: InstanceType, profile: str) -> dict[str, int] | None:
-    """Return the partitions that `gpuInstanceProfile` creates on each GPU.
-
-    None if the GPU does not support it.
-
-    https://learn.microsoft.com/azure/aks/gpu-multi-instance
-    """
-    start = next((text for key, text in _MIG_PROFILE.items() if key.lower() == profile.lower()), "?")
-    fitting = {
-        name: most
-        for driver in drivers.known()
-        if driver.resources.dividable is not None
-        for name, most in (driver.resources.dividable.layouts(size.gpu or "") or {}).items()
-        if name.startswith(start) and "+" not in name
-    }
-    name = max(fitting, key=lambda name: fitting[name], default=None)
-    return None if name is None else {name: fitting[name]}
 
 
 CUDA_DRIVER: Final = "580.95.05"
@@ -215,8 +195,8 @@ def _driver(pool: Properties, size: InstanceType) -> dict[str, object] | None:
     if size.gpu is None or driver_choice(pool) == "none":
         return None
     profile = pool.get("gpuInstanceProfile")
-    layout = mig_layout(size, str(profile)) if profile else None
-    return {"driverVersion": _version(size.gpu), "mig": layout or {}}
+    layout = partitions_of(size.gpu, str(profile)) if profile else {}
+    return {"driverVersion": _version(size.gpu), "mig": layout}
 
 
 def driver_choice(pool: Properties) -> str:

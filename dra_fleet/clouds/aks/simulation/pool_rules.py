@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from dra_fleet.clouds.aks.plan import partitions_of
 from dra_fleet.clouds.aks.plan import quota_family as family
 from dra_fleet.clouds.aks.simulation.account import refuse
 from dra_fleet.clouds.aks.simulation.pool_nodes import (
     RESERVED,
     count_of,
     is_spot,
-    mig_layout,
     parse_taint,
     size_of,
 )
@@ -41,7 +41,7 @@ def refuse_invalid(name: str, pool: Properties) -> None:
     if system and is_spot(pool):
         raise _invalid(name, "a system pool cannot be a spot pool; set scaleSetPriority to Regular")
     profile = pool.get("gpuInstanceProfile")
-    if profile and mig_layout(size, str(profile)) is None:
+    if profile and not partitions_of(size.gpu, str(profile)):
         raise _invalid(
             name,
             f"gpuInstanceProfile {profile} is not supported with VM size {size.name}; "
