@@ -69,6 +69,11 @@ def cluster_arguments(
         subnetwork=subnetwork,
         networking_mode="VPC_NATIVE",
         ip_allocation_policy=container.ClusterIpAllocationPolicyArgs(),
+        cluster_autoscaling=None
+        if create.autoscaling_profile == "BALANCED"
+        else container.ClusterClusterAutoscalingArgs(
+            enabled=False, autoscaling_profile=create.autoscaling_profile
+        ),
         datapath_provider=settings.datapath,
         enable_multi_networking=has_networks(settings) or None,
         workload_identity_config=container.ClusterWorkloadIdentityConfigArgs(

@@ -80,6 +80,16 @@ def test_the_cluster_is_reached_by_dns_and_has_workload_identity_and_dataplane_v
     assert inputs["minMasterVersion"] == "1.36"
 
 
+def test_a_cluster_can_fill_used_nodes_first(google: Recorder) -> None:
+    fleet = l4()
+    cluster(fleet)["create"]["autoscalingProfile"] = "OPTIMIZE_UTILIZATION"
+    declare(google, fleet_plan(fleet))
+    assert google.only(CLUSTER).inputs["clusterAutoscaling"] == {
+        "enabled": False,
+        "autoscalingProfile": "OPTIMIZE_UTILIZATION",
+    }
+
+
 def test_a_window_recurs_on_its_days(google: Recorder) -> None:
     fleet = l4()
     window = {"days": ["Saturday", "Sunday"], "start": "22:00", "hours": 6}
