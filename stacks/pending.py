@@ -12,7 +12,7 @@ import pulumi
 
 from dra_fleet.model.settings import KubeconfigFile
 
-from .removal import is_destroy
+from .removal import is_destroy, kubeconfig_of, read_cluster
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -62,7 +62,7 @@ def _creations(stack: str) -> list[str]:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=SECONDS
         )
     except (OSError, subprocess.SubprocessError) as error:
-        pulumi.log.debug(f"pending creations are unknown: {error}")
+        pulumi.log.warn(f"pending creations are unknown: {error}")
         return []
     pending: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("pending_operations") or []
     return [
@@ -85,19 +85,18 @@ async def _releases(plan: FleetPlan) -> list[str]:
 
 
 async def _releases_of(cluster: ClusterPlan, source: KubeconfigFile) -> list[str]:
-    import httpx2  # noqa: PLC0415
-
-    from dra_fleet.clusters.client import ApiError, KubeApi  # noqa: PLC0415
-    from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig  # noqa: PLC0415
     from dra_fleet.clusters.releases import interrupted_releases  # noqa: PLC0415
 
     try:
-        async with (
-            asyncio.timeout(SECONDS),
-            KubeApi.connect(read_kubeconfig(source.file, source.context)) as api,
-        ):
-            pending = await interrupted_releases(api, cluster.releases)
-    except (httpx2.TransportError, ApiError, KubeconfigError, TimeoutError) as error:
-        pulumi.log.debug(f"pending releases of cluster {cluster.name} are unknown: {error}")
-        return []
+        async with asyncio.timeout(SECONDS):
+            pending, unread = await read_cluster(
+                cluster.name,
+                kubeconfig_of(source),
+                lambda api: interrupted_releases(api, cluster.releases),
+                [],
+            )
+    except TimeoutError:
+        pending, unread = [], f"cluster {cluster.name} did not answer in {SECONDS:.0f} s"
+    if unread:
+        pulumi.log.warn(f"pending releases are unknown: {unread}")
     return [f"release {item} in cluster {cluster.name}" for item in pending]

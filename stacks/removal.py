@@ -132,26 +132,16 @@ class Removal:
         return max((name for name in self._clusters if args.name.startswith(f"{name}-")), key=len, default="")
 
     async def _read(self, cluster: str, read: Callable[[KubeApi], Awaitable[T]], unread: T) -> tuple[T, str]:
-        """Return what a function reads in a cluster, and why the cluster cannot be read."""
-        import httpx2  # noqa: PLC0415
-
-        from dra_fleet.clusters.client import ApiError, KubeApi  # noqa: PLC0415
-        from dra_fleet.clusters.credentials import KubeconfigError  # noqa: PLC0415
-
         if not cluster:
             return unread, "the stack file has no such cluster"
-        try:
-            async with KubeApi.connect(await self._kubeconfig(cluster)) as api:
-                return await read(api), ""
-        except (httpx2.TransportError, ApiError, KubeconfigError) as error:
-            return unread, f"cluster {cluster} cannot be read: {str(error) or type(error).__name__}"
+        return await read_cluster(cluster, self._kubeconfig(cluster), read, unread)
 
     async def _kubeconfig(self, name: str) -> SingleConfig:
         from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig  # noqa: PLC0415
 
         source = self._clusters[name].kubeconfig
         if isinstance(source, KubeconfigFile):
-            return read_kubeconfig(source.file, source.context)
+            return await kubeconfig_of(source)
         if name not in self._kubeconfigs:
             raise KubeconfigError("its kubeconfig is unknown")
         reading = asyncio.ensure_future(self._kubeconfigs[name].future())
@@ -173,6 +163,32 @@ class Removal:
             for publisher in driver.publishers
         }
         return planned - {""} | known
+
+
+async def kubeconfig_of(source: KubeconfigFile) -> SingleConfig:
+    """Read a kubeconfig file."""
+    from dra_fleet.clusters.credentials import read_kubeconfig  # noqa: PLC0415
+
+    return read_kubeconfig(source.file, source.context)
+
+
+async def read_cluster(
+    cluster: str,
+    kubeconfig: Awaitable[SingleConfig],
+    read: Callable[[KubeApi], Awaitable[T]],
+    unread: T,
+) -> tuple[T, str]:
+    """Return what a function reads in a cluster, or `unread` and why the cluster cannot be read."""
+    import httpx2  # noqa: PLC0415
+
+    from dra_fleet.clusters.client import ApiError, KubeApi  # noqa: PLC0415
+    from dra_fleet.clusters.credentials import KubeconfigError  # noqa: PLC0415
+
+    try:
+        async with KubeApi.connect(await kubeconfig) as api:
+            return await read(api), ""
+    except (httpx2.TransportError, ApiError, KubeconfigError) as error:
+        return unread, f"cluster {cluster} cannot be read: {str(error) or type(error).__name__}"
 
 
 def is_destroy() -> bool:

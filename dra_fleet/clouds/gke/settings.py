@@ -197,14 +197,10 @@ class CreateGkeCluster(SettingsModel):
         tuple[Literal["WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"], ...],
         Field(description="Logs in addition to SYSTEM_COMPONENTS. Default: GKE's default"),
     ] = ()
-    # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles (2026-11-28)
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler (2026-11-28)
     autoscaling_profile: Annotated[
         Literal["BALANCED", "OPTIMIZE_UTILIZATION"],
-        Field(
-            description=(
-                "OPTIMIZE_UTILIZATION: GKE fills used nodes first, and its autoscaler removes idle nodes sooner"
-            )
-        ),
+        Field(description=("OPTIMIZE_UTILIZATION: fill used nodes first, and remove idle nodes sooner")),
     ] = "BALANCED"
 
 
