@@ -131,6 +131,13 @@ class Fitting:
                 return f"no device of these pools publishes the attribute {name} of matchAttribute"
         return ""
 
+    def own_claims(self, pod: Pod) -> Mapping[str, Object]:
+        """Return the specs of a pod's claims if each copy has its own, otherwise nothing."""
+        specs = {name: keyed(self._specs, key) for name, key in pod.keys.items()}
+        known = {name: spec for name, spec in specs.items() if spec is not None}
+        is_own = all(kind == "ResourceClaimTemplate" for kind, *_ in pod.keys.values())
+        return known if is_own and len(known) == len(specs) else {}
+
     def check_pod(self, pod: Pod, pools: Collection[PoolPlan]) -> None:
         """Report a pod whose claims or copies do not fit together.
 
@@ -145,8 +152,7 @@ class Fitting:
         if not specs or not chosen or len(specs) < len(found_specs):
             return
         copies = copies_of(pod)
-        is_own = all(kind == "ResourceClaimTemplate" for kind, *_ in pod.keys.values())
-        limit = copies[1] if copies is not None and is_own else _ONE
+        limit = copies[1] if copies is not None and self.own_claims(pod) else _ONE
         found = [self._fill(specs, pool, limit) for pool in chosen]
         if all(item.copies == 0 for item in found):
             if len(specs) > 1:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.check.companions import check_companions, claims_of_domains, class_mentions
 from dra_fleet.check.device_objects import class_name, config_path, devices_path, expressions, requests
 from dra_fleet.check.extended_resources import ExtendedResources, report_unknown_class
 from dra_fleet.check.fitting import Fitting
-from dra_fleet.check.gangs import check_gangs
+from dra_fleet.check.gangs import check_gangs, prove_gang
 from dra_fleet.check.pods import check_claims, pods_of
 from dra_fleet.check.references import References, references
 from dra_fleet.check.resources import at, is_about_value, keyed, mapping, sequence
 from dra_fleet.check.scheduling import check_scheduling
 from dra_fleet.check.selection import ClassSelection
+from dra_fleet.kubernetes.devices.device_class import CelSelector, DeviceClassSpec, DeviceSelector
+from dra_fleet.model.plan import DeviceClassPlan
 from dra_fleet.proof.answer.admin_access import AdminRequest, refused_admin_access
 from dra_fleet.proof.answer.parameters import (
     checked_parameters,
@@ -102,8 +104,10 @@ def checked_on(
             if name not in selection.classes:
                 report_unknown_class(item.subject, path, name, selection.known_classes())
     pods = [pod for item in objects for pod in pods_of(item)]
-    check_gangs(objects, pods, cluster.plan.kubernetes)
-    _check_pods(pods, _Surroundings.of(cluster, selection, classes, claims, objects))
+    plan = cluster.plan
+    gates = clouds.named(plan.cloud).feature_gates(plan.settings)
+    gangs = check_gangs(objects, pods, plan.kubernetes, gates)
+    _check_pods(pods, gangs, _Surroundings.of(cluster, selection, classes, claims, objects))
     marked = {id(item) for item, one in zip(objects, given, strict=True) if one.has_marks}
     return _outcomes(objects, claims, pods, selection.broken, marked)
 
@@ -117,6 +121,7 @@ class _Surroundings:
     known: References
     extended: ExtendedResources
     fitting: Fitting
+    declared: Sequence[DeviceClassPlan]
 
     @classmethod
     def of(
@@ -137,10 +142,26 @@ class _Surroundings:
         for item in sound:
             fitting.check_claim(item, selection.chosen[item.key])
         extended = ExtendedResources(cluster, selection, classes)
-        return cls(cluster=cluster, selection=selection, known=known, extended=extended, fitting=fitting)
+        own = [
+            DeviceClassPlan(name=name, spec=DeviceClassSpec(selectors=tuple(map(_selector, texts))))
+            for name, texts in selection.declared.items()
+            if name not in selection.broken
+        ]
+        return cls(
+            cluster=cluster,
+            selection=selection,
+            known=known,
+            extended=extended,
+            fitting=fitting,
+            declared=own,
+        )
 
 
-def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
+def _selector(text: str) -> DeviceSelector:
+    return DeviceSelector(cel=CelSelector(expression=text))
+
+
+def _check_pods(pods: Sequence[Pod], gangs: Mapping[Pod, int], around: _Surroundings) -> None:
     strange = dict.fromkeys(around.selection.unjudged, True)
     for pod in pods:
         check_claims(pod, around.known)
@@ -157,7 +178,11 @@ def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
             if all(names is None or pool.name in names for names in chosen)
         ]
         left = check_scheduling(pod, around.cluster, pools, is_placed=is_placed)
-        around.fitting.check_pod(pod, left)
+        placed = replace(around.cluster.plan, pools=tuple(left))
+        specs = around.fitting.own_claims(pod)
+        is_gang = pod in gangs and bool(specs and left)
+        if not (is_gang and prove_gang(pod, gangs[pod], placed, specs, around.declared)):
+            around.fitting.check_pod(pod, left)
 
 
 def _has_place(key: Key, strange: Mapping[Key, bool], around: _Surroundings) -> bool:

@@ -84,3 +84,75 @@ def test_a_shared_claim_of_a_gang_depends_on_the_version(minor: str, said: str) 
     level, _, patch = said.partition(" .*")
     assert len(output) == bool(said)
     assert all(level in line and patch in line for line in output)
+
+
+EXAMPLE = {
+    "example": {"version": "0.4.0", "values": {"kubeletPlugin": {"numDevices": 1, "gpuPartitions": 2}}}
+}
+FULL = "'full' in device.attributes['gpu.example.com']"
+TEMPLATE = """---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: either, namespace: ml}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        firstAvailable:
+        - {name: FIRST, deviceClassName: gpu.example.com, selectors: [{cel: {expression: "ONE"}}]}
+        - {name: SECOND, deviceClassName: gpu.example.com, selectors: [{cel: {expression: "OTHER"}}]}
+"""
+TAKEN = ", resources: {claims: [{name: gpu}]}"
+
+
+def divided(*, whole_first: bool, count: int = 2) -> list[str]:
+    """A gang on one GPU that can be divided in two, as in kubernetes/kubernetes#140097."""
+    names = {"FIRST": "whole", "SECOND": "half"} if whole_first else {"FIRST": "half", "SECOND": "whole"}
+    texts = {"whole": FULL, "half": f"!({FULL})"}
+    template = TEMPLATE.replace("ONE", texts[names["FIRST"]]).replace("OTHER", texts[names["SECOND"]])
+    for word, name in names.items():
+        template = template.replace(word, name)
+    lab = cluster("hgx-h100-8", "1.37", EXAMPLE, nodes={"min": 1, "max": 1})
+    lab["featureGates"] = GATES["1.37"]
+    claims = "resourceClaims: [{name: gpu, resourceClaimTemplateName: either}]"
+    text = group_of("1.37", count) + template + job("1.37", 2, claims=claims, taken=TAKEN)
+    return [line for line in on(text, lab=lab) if "gang" in line]
+
+
+def test_a_gang_whose_first_pod_takes_the_whole_device_starts_in_no_order() -> None:
+    [output] = divided(whole_first=True)
+    assert "error: Job train spec.parallelism: the gang starts in no order" in output
+    assert "got: 1 x train on gpus-0 (gpu-0-full) -> train waits as a whole" in output
+    assert "fix: list alternative half first in request gpu of claim either" in output
+
+
+def test_a_gang_after_the_remedy_has_no_finding() -> None:
+    assert divided(whole_first=False) == []
+    assert divided(whole_first=True, count=1) == []
+
+
+def with_group_claims(gates: list[str], entry: str) -> list[str]:
+    group = HEAD.format(
+        "v1beta1",
+        "PodGroup",
+        f"{{schedulingPolicy: {{gang: {{minCount: 2}}}}, resourceClaims: [{entry}]}}",
+    )
+    lab = cluster("hgx-h100-8", "1.37") | {"featureGates": gates}
+    text = group + CLAIM + job("1.37", 2, claims=SHARED, taken=TAKEN)
+    return [line for line in on(text, lab=lab) if "PodGroup" in line]
+
+
+def test_claims_of_a_group_are_dropped_while_their_gate_is_off() -> None:
+    [output] = with_group_claims(GATES["1.37"], "{name: gpu, resourceClaimName: one}")
+    assert (
+        "spec.resourceClaims[0]: is dropped, because the feature gate DRAWorkloadResourceClaims is off"
+        in output
+    )
+
+
+def test_a_claim_of_a_group_must_equal_that_of_its_pods() -> None:
+    gates = [*GATES["1.37"], "DRAWorkloadResourceClaims"]
+    assert with_group_claims(gates, "{name: gpu, resourceClaimName: one}") == []
+    [output] = with_group_claims(gates, "{name: gpu, resourceClaimName: two}")
+    assert "is used by no pod of the group" in output

@@ -12,7 +12,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
 SLOW_SECONDS: Final = 3.0
 AHEAD_SECONDS: Final = 600
 DROPS: Final = 8
-BUSY: Final = 3
-PAUSE_SECONDS: Final = 0.005
+BUSY: Final = 2
+PAUSE_SECONDS: Final = 0.02
 LONG_SECONDS: Final = 20.0
 NOWHERE: Final = "http://127.0.0.1:9"
 FORCE: Final = "PULUMI_K8S_ENABLE_PATCH_FORCE"
@@ -130,13 +129,9 @@ async def _delete(lab: FaultLab, objects: tuple[dict[str, Any], ...]) -> None:
 def _throttled(lab: FaultLab) -> None:
     """Let the API server serve one request of the engine's user at a time, and answer others with 429."""
     asyncio.run(_create(lab, TOO_MANY))
-    ended = Event()
     with ThreadPoolExecutor() as threads:
-        busy = [threads.submit(_keep_busy, lab, ended) for _ in range(BUSY)]
-        try:
-            lab.by_hand()
-        finally:
-            ended.set()
+        busy = [threads.submit(_keep_busy, lab) for _ in range(BUSY)]
+        lab.by_hand()
         answers = {code for one in busy for code in one.result()}
     try:
         assert {200, 429} <= answers
@@ -144,14 +139,15 @@ def _throttled(lab: FaultLab) -> None:
         asyncio.run(_delete(lab, TOO_MANY))
 
 
-def _keep_busy(lab: FaultLab, ended: Event) -> set[int]:
-    """Send requests as the engine's user; return the status codes of the answers."""
+def _keep_busy(lab: FaultLab) -> set[int]:
+    """Send requests as the engine's user for a while; return the status codes of the answers."""
     kubeconfig = read_kubeconfig(str(lab.home.clusters / "lab" / "admin.kubeconfig"))
     with SimulatorClient(lab.home) as simulator:
         header = {"Authorization": f"Bearer {simulator.token('lab')}"}
     codes: set[int] = set()
     with httpx2.Client(verify=False, headers=header, base_url=kubeconfig.cluster.server) as api:
-        while not ended.is_set():
+        until = time.monotonic() + LONG_SECONDS
+        while time.monotonic() < until:
             codes.add(api.get("/api/v1/pods").status_code)
             time.sleep(PAUSE_SECONDS)
     return codes

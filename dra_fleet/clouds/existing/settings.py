@@ -20,7 +20,7 @@ class ExistingClusterSettings(CommonClusterSettings):
         Field(description="Provider whose managed DRA drivers pools use with `advertise: managed`"),
     ] = None
     feature_gates: Annotated[
-        tuple[Literal["GenericWorkload", "GangScheduling"], ...],
+        tuple[Literal["GenericWorkload", "GangScheduling", "DRAWorkloadResourceClaims"], ...],
         Field(
             description=(
                 "Feature gates for gangs that the API server, controller manager and scheduler of the "
