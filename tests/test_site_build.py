@@ -101,6 +101,7 @@ def test_every_page_of_the_documentation_is_on_the_site(site: dict[Path, Links])
         ("docs/start.md", "index.md", "start.md"),
         ("docs/gate.md", "adr/0001.md", "../gate.md"),
         ("README.md", "adr/0001.md", "../index.md"),
+        ("CHANGELOG.md", "index.md", "changelog.md"),
         ("action.yml", "review.md", "https://host/blob/main/action.yml"),
         ("examples", "review.md", "https://host/tree/main/examples"),
         ("docs/adr", "index.md", "https://host/tree/main/docs/adr"),

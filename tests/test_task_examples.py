@@ -1,17 +1,17 @@
-"""Examples by task and guides: their commands, run as printed, and the cost of each example."""
+"""Examples by task, guides and concepts: their commands, run as printed, and the cost of each example."""
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from dra_fleet import clouds
-from dra_fleet.cli.main import app
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 
@@ -23,19 +23,25 @@ READMES = sorted(
     file for file in (PROJECT / "examples").glob("*/README.md") if "## Prove it" in file.read_text("utf-8")
 )
 GUIDES = sorted((PROJECT / "docs" / "guides").glob("*.md"))
+PAGES = [*GUIDES, *sorted((PROJECT / "docs" / "concepts").glob("*.md"))]
+PARTS_OF_A_GUIDE = ["Before you begin", "Steps", "Verify", "Clean up", "Next"]
 SECTIONS = ["When to choose it", "Cost", "Prove it", "Use the claim", "Next"]
-RUN = CliRunner()
+SHELL = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "COLUMNS": "110",
+    "NO_COLOR": "1",
+}
 
 
 def printed(command: str) -> str:
-    result = RUN.invoke(app, shlex.split(command)[1:], env={"COLUMNS": "110", "NO_COLOR": "1"})
-    assert result.exit_code == 0, result.output
-    return "".join(f"{line.rstrip()}\n" for line in result.output.replace(f"{PROJECT}/", "").splitlines())
-
-
-@pytest.fixture(autouse=True)
-def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(PROJECT)
+    """Return what a shell prints in the project's folder, in a process that reads its own catalogue."""
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=PROJECT, env=SHELL,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return "".join(f"{line.rstrip()}\n" for line in done.stdout.replace(f"{PROJECT}/", "").splitlines())
 
 
 def test_examples_by_task_exist() -> None:
@@ -43,16 +49,22 @@ def test_examples_by_task_exist() -> None:
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda file: file.stem)
-def test_commands_of_the_guide_print_what_it_shows(
-    guide: Path, golden_console: Callable[[Path, Callable[[str], str]], None]
-) -> None:
+def test_guide_has_all_parts_numbered_steps_and_an_output(guide: Path) -> None:
     text = guide.read_text("utf-8")
-    assert "\n## Before you begin\n" in text
-    assert "\n## Verify\n" in text
-    assert "```console\n" in text
-    golden_console(guide, printed)
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == PARTS_OF_A_GUIDE
+    assert re.search(r"\n## Steps\n\n1\. ", text)
+    assert re.search(r"^ *\$ dra-fleet .*\n *[^\s$`]", text, re.MULTILINE)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda file: file.stem)
+def test_commands_of_the_page_print_what_it_shows(
+    page: Path, golden_console: Callable[[Path, Callable[[str], str]], None]
+) -> None:
+    golden_console(page, printed)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("readme", READMES, ids=lambda file: file.parent.name)
 def test_commands_of_the_readme_print_what_it_shows(
     readme: Path, golden_console: Callable[[Path, Callable[[str], str]], None]
