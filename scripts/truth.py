@@ -35,13 +35,13 @@ prediction, attribute by attribute.
   `unknown` in a prediction and equals every other, and the library invents it.
 - The driver publishes whole GPUs and the partitions of a layout in another order after each start (it ranges
   over a Go map), so devices are compared by name.
-- The name of a partition contains the id of its profile. If the id is not public (A30, RTX PRO), the name is not
-  compared.
+- The name of a partition contains the id of its profile. If the id is not public (A30, RTX PRO), the name is
+  not compared.
 - With DynamicMIG a prediction omits the counters of figures that are not public, and adds a counter
   for the engines of which a GPU has one set. Neither is compared.
 - Version 0.4.1 reads PCIe roots from the recording machine, so they are compared from 0.5.0 on.
-- Machines whose GPUs a driver cannot distinguish are in one row. `-` means that they do not have it, or that no
-  layout of them is public.
+- Machines whose GPUs a driver cannot distinguish are in one row. `-` means that they do not have it, or that
+  no layout of them is public.
 """
 
 
