@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -93,6 +94,14 @@ def test_a_page_of_the_site_loads_nothing_from_others(site: dict[Path, Links]) -
 def test_every_page_of_the_documentation_is_on_the_site(site: dict[Path, Links]) -> None:
     pages = {page.stem for page in site}
     assert {file.stem for file in (PROJECT / "docs").rglob("*.md")} <= pages
+
+
+def test_short_page_of_benchmarks_has_six_numbers_of_the_full_page() -> None:
+    short = (PROJECT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    full = (PROJECT / "docs" / "benchmarks-full.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"^\| .*\? (\| .* \| .* \|)$", short, re.MULTILINE)
+    assert len(numbers) == 6
+    assert [number for number in numbers if number not in full] == []
 
 
 @pytest.mark.parametrize(
