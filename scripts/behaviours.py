@@ -1,4 +1,4 @@
-"""The part of docs/truth.md on behaviours: from `tests/truth.yaml`, whose tests must exist."""
+"""The page docs/behaviours.md, from `tests/truth.yaml`, whose tests must exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 
 PROJECT = Path(__file__).resolve().parents[1]
 _TABLE = PROJECT / "tests" / "truth.yaml"
-_HEAD = """
+_HEAD = """\
 # Behaviours verified against upstream sources
 
 Each line is a test that compares the program, the proof, `check` or the rehearsal with an upstream
@@ -20,7 +20,7 @@ _COLUMNS = "| Behaviour | Source | Verified against |\n|---|---|---|\n"
 
 
 def text() -> str:
-    """Return that part.
+    """Return the page.
 
     Raises:
         ValueError: a test that is named is not there.

@@ -31,7 +31,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/rules.md": docs.page,
     "docs/commands.md": commands.page,
     "docs/support.md": support.page,
-    "docs/truth.md": lambda: truth.page() + behaviours.text(),
+    "docs/truth.md": truth.page,
+    "docs/behaviours.md": behaviours.text,
     **{f"policies/presets/{name}.json": partial(preset.text, name) for name in PRESETS},
 }
 """Function that makes the text of each file, by its path in the project."""

@@ -1,8 +1,8 @@
 """Makes the site of the pages in the repository: MkDocs' hooks (mkdocs.yml, `make docs`).
 
-Pages are written for readers in the repository. Here README.md becomes the home page, and a link
-that leaves docs/ leads to the code host; one to a file that is not there ends the build, as MkDocs does for
-the links between pages.
+Pages are written for readers in the repository. README.md becomes the home page, CHANGELOG.md and
+CONTRIBUTING.md become pages, and a link that leaves docs/ leads to the code host. A link to a file that does
+not exist ends the build, as MkDocs does for the links between pages.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).resolve().parents[1]
 DOCS = "docs"
 HOME = "index.md"
+ROOT_PAGES = {HOME: "README.md", "changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+"""Pages of the site that are files beside docs/, by their path on the site."""
 LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)([^)\s]*\))")
 FENCED = re.compile(r"^( *```).*?^\1", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Make README.md the home page."""
-    files.append(File.generated(config, HOME, content=(PROJECT / "README.md").read_text(encoding="utf-8")))
+    """Add the pages that are beside docs/."""
+    for place, name in ROOT_PAGES.items():
+        files.append(File.generated(config, place, content=(PROJECT / name).read_text(encoding="utf-8")))
     return files
 
 
@@ -41,7 +44,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """
     del files
     place = page.file.src_uri
-    folder = "" if place == HOME else posixpath.dirname(f"{DOCS}/{place}")
+    folder = "" if place in ROOT_PAGES else posixpath.dirname(f"{DOCS}/{place}")
 
     def addressed(link: re.Match[str]) -> str:
         opening, target, rest = link.groups()
@@ -58,8 +61,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def address(path: str, place: str, repository: str) -> str:
     """Return the address of a repository's file for a page: on the site, or at the code host."""
-    if path == "README.md":
-        return posixpath.relpath(HOME, posixpath.dirname(place) or ".")
+    for page, name in ROOT_PAGES.items():
+        if path == name:
+            return posixpath.relpath(page, posixpath.dirname(place) or ".")
     if path.startswith(f"{DOCS}/") and (PROJECT / path).is_file():
         return posixpath.relpath(path.removeprefix(f"{DOCS}/"), posixpath.dirname(place) or ".")
     kind = "tree" if (PROJECT / path).is_dir() else "blob"

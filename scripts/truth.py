@@ -31,16 +31,17 @@ NVIDIA's own `gpu-kubelet-plugin`, built from its Go module, runs as a plain pro
 replaces NVML and shows it each machine of the catalogue. The published ResourceSlices are compared with the
 prediction, attribute by attribute.
 
-- What the driver does with what it reads is real; what it reads is the catalogue's. A value that no public
-  source reports is `unknown` in a prediction and equals every other; the library makes it up.
+- The driver is real. The values that it reads are the catalogue's. A value that no public source reports is
+  `unknown` in a prediction and equals every other, and the library invents it.
 - The driver publishes whole GPUs and the partitions of a layout in another order after each start (it ranges
   over a Go map), so devices are compared by name.
-- The name of a partition holds its profile's id; where that is not public (A30, RTX PRO) it is not compared.
+- The name of a partition contains the id of its profile. If the id is not public (A30, RTX PRO), the name is
+  not compared.
 - With DynamicMIG a prediction omits the counters of figures that are not public, and adds a counter
   for the engines of which a GPU has one set. Neither is compared.
 - Version 0.4.1 reads PCIe roots from the recording machine, so they are compared from 0.5.0 on.
-- Machines whose GPUs a driver cannot distinguish are in one row; `-` is what they do not have, or no layout
-  of theirs is public.
+- Machines whose GPUs a driver cannot distinguish are in one row. `-` means that they do not have it, or that
+  no layout of them is public.
 """
 
 
@@ -53,7 +54,7 @@ def page() -> str:
         f"## {GPUS}",
         "",
         *(f"- Chart {one}: `{recorded(one)['module']}`; {_calls(one)}." for one in versions),
-        f"- Not comparable: charts {', '.join(others)}; no Go module of them was to be had.",
+        f"- Not comparable: charts {', '.join(others)}, because no Go module of them is available.",
         "",
         *(f"{line}" for line in counts()),
         "",

@@ -76,7 +76,7 @@ def gate_command(name: str) -> list[str]:
 
 
 def test_every_pipeline_is_tested() -> None:
-    assert sorted(file.name for file in PIPELINES.iterdir()) == FILES
+    assert sorted(file.name for file in PIPELINES.glob("*.yml")) == FILES
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The README's quick start and its messages, run as printed."""
+"""The quick start and messages of the README and the start page, run as printed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+START = (Path(__file__).parents[1] / "docs" / "start.md").read_text(encoding="utf-8")
 QUICK_START = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
 pytestmark = pytest.mark.slow
 
@@ -37,6 +38,13 @@ def test_quick_start_prints_its_messages_in_their_order(tmp_path: Path) -> None:
     printed = shell("\n".join(commands), tmp_path)
     shown = [line.removesuffix("...").strip() for line in lines if not line.startswith("$ ")]
     assert re.search(".*".join(map(re.escape, shown)), printed, re.DOTALL), printed
+
+
+def test_start_page_shows_what_prove_prints(tmp_path: Path) -> None:
+    [shown] = re.findall(r"```text\n(.*?)```", START, re.DOTALL)
+    shell("dra-fleet init gpu-fleet", tmp_path)
+    printed = shell("dra-fleet prove dev", tmp_path / "gpu-fleet").splitlines()
+    assert shown.splitlines() == [line.rstrip() for line in printed]
 
 
 def test_messages_of_the_readme_are_what_prove_and_check_print(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -95,12 +96,21 @@ def test_every_page_of_the_documentation_is_on_the_site(site: dict[Path, Links])
     assert {file.stem for file in (PROJECT / "docs").rglob("*.md")} <= pages
 
 
+def test_short_page_of_benchmarks_has_six_numbers_of_the_full_page() -> None:
+    short = (PROJECT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    full = (PROJECT / "docs" / "benchmarks-full.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"^\| .*\? (\| .* \| .* \|)$", short, re.MULTILINE)
+    assert len(numbers) == 6
+    assert [number for number in numbers if number not in full] == []
+
+
 @pytest.mark.parametrize(
     ("path", "place", "there"),
     [
         ("docs/start.md", "index.md", "start.md"),
         ("docs/gate.md", "adr/0001.md", "../gate.md"),
         ("README.md", "adr/0001.md", "../index.md"),
+        ("CHANGELOG.md", "index.md", "changelog.md"),
         ("action.yml", "review.md", "https://host/blob/main/action.yml"),
         ("examples", "review.md", "https://host/tree/main/examples"),
         ("docs/adr", "index.md", "https://host/tree/main/docs/adr"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from tests.cli.test_commands_of_pages import FENCED
 from tests.package.building import PROJECT, built, install
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def test_a_new_project_is_rehearsed_reviewed_and_gated_by_the_installed_package(
 def test_the_start_page_holds_word_for_word_with_the_installed_package(own_rehearsed: Rehearsed) -> None:
     """Its commands, in an environment that has the wheel and the packages of the extras only."""
     page = (PROJECT / "docs" / "start.md").read_text(encoding="utf-8")
-    steps = page.partition("## Steps")[2].partition("## ")[0].split("```")[1::2]
+    part = page.partition("## Install")[2].partition("## First real cluster")[0]
+    steps = [block for language, block in FENCED.findall(part) if not language]
     environment, packages, *commands = [line.strip() for step in steps for line in step.strip().splitlines()]
     assert environment == "python3 -m venv .venv && source .venv/bin/activate"
     assert packages == "pip install 'dra-fleet[rehearse,review]'"

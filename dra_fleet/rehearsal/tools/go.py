@@ -40,7 +40,7 @@ the like) stays this user's choice."""
 C_COMPILERS = ("gcc", "clang")
 COMPILER_MEMORY = {"GOGC": "400"}
 """The compiler collects its garbage less often: it takes up to 630 MB, and less processor time
-(docs/benchmarks.md). What is built stays the same."""
+(docs/benchmarks-full.md). What is built stays the same."""
 
 
 class NoCompilerError(ToolsError):
