@@ -53,7 +53,7 @@ RULES: Final[Mapping[str, str]] = {
     "extended-resource-pair": "Limits and requests of an extended resource differ.",
     "extended-resource-twice": "Two classes have the same extended resource name.",
     "fleet-too-small": "All nodes together have too few devices for all copies.",
-    "gang": "A gang never starts, or its pods share a claim that the version cannot share.",
+    "gang": "A gang starts in no order or in some only, or shares a claim that the version cannot share.",
     "gpu-driver-owner": "Two components install the GPU driver of a pool, or none does.",
     "label-unknown": "A pod selects a label that no pool is known to have.",
     "no-common-node": "No single node has the devices of all requests.",
