@@ -173,7 +173,7 @@ class Autoscaler:
         now, busy = asyncio.get_running_loop().time(), needed | _busy(state) | memory.upcoming.keys()
         nodes = {node["metadata"]["name"]: node for node in state.nodes}
         for cloud, pool in pools:
-            spare = len(pool.machines) > pool.least
+            spare = len(pool.machines) - pool.least
             for number, machine in sorted(pool.machines.items(), reverse=True):
                 node = nodes.get(machine.name)
                 if node is None:
@@ -182,12 +182,13 @@ class Autoscaler:
                 if not spare or kept or machine.name in busy:
                     memory.idle_since.pop(machine.name, None)
                     await _mark(api, node, leaving=False)
-                elif now - memory.idle_since.setdefault(machine.name, now) >= IDLE_SECONDS:
-                    spare = False
-                    if await _mark(api, node, leaving=True) and await cloud.resize(pool, number):
-                        logger.info("autoscaler: removed idle node %s of pool %s", machine.name, pool.name)
-                        del memory.idle_since[machine.name]
-                        self.added.discard(machine.name)
+                    continue
+                spare -= 1
+                is_due = now - memory.idle_since.setdefault(machine.name, now) >= IDLE_SECONDS
+                if is_due and await _mark(api, node, leaving=True) and await cloud.resize(pool, number):
+                    logger.info("autoscaler: removed idle node %s of pool %s", machine.name, pool.name)
+                    del memory.idle_since[machine.name]
+                    self.added.discard(machine.name)
 
 
 def _decide(
