@@ -209,6 +209,8 @@ async def _compare(run: Run, pods: Mapping[str, Object]) -> str:
     assert not (mix.words("guaranteed") - mix.never_first) & short, shown
     assert mix.words("never") <= short, shown
     assert not [name for name in mix.without_a_place() if placed[name] or name in grown], shown
+    if words.keys() <= mix.never_first | mix.without_a_place():
+        assert not any(run.sizes[pool.name] for pool in mix.cluster.pools if not pool.min_nodes), shown
     return shown
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from dra_fleet.rehearsal.home import Home
-from tests.engine.growth_mixes import agree, draw, settings
+from tests.engine.growth_mixes import CLUSTERS, agree, draw, settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.engine.rehearsed import Rehearsed
 
 SEEDS = range(30)
@@ -22,14 +24,42 @@ QUICK = 6
 @pytest.fixture(scope="module")
 def home(rehearsed: Rehearsed) -> Home:
     """A rehearsal of both clusters without workloads."""
-    content = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": settings()}
+    rehearsed.up(stack_file(rehearsed, settings()))
+    return Home.at(rehearsed.home)
+
+
+def stack_file(rehearsed: Rehearsed, fleet: dict[str, Any], quota: int = 1000) -> Path:
+    """Write a stack, and the quota of its vGPUs in vCPUs."""
     file = rehearsed.files / "growth.yaml"
     yaml = YAML(typ="safe", pure=True)
-    yaml.dump({"config": content}, file)  # pyright: ignore[reportUnknownMemberType]
     (rehearsed.files / "hardware").mkdir(exist_ok=True)
-    (rehearsed.files / "hardware" / "growth.yaml").write_text("clusters: {}\n")
-    rehearsed.up(file)
-    return Home.at(rehearsed.home)
+    hardware = {"clusters": {}, "aks": {"quotas": {"standardNVADSA10v5Family": quota}}}
+    yaml.dump(hardware, rehearsed.files / "hardware" / "growth.yaml")  # pyright: ignore[reportUnknownMemberType]
+    config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": fleet}
+    yaml.dump({"config": config}, file)  # pyright: ignore[reportUnknownMemberType]
+    return file
+
+
+@pytest.mark.engine
+def test_the_status_names_the_quota_that_prevents_growth_and_a_larger_quota_lets_the_pool_grow(
+    own_rehearsed: Rehearsed,
+) -> None:
+    workload = {"cluster": "desk", "claim": "any", "copies": 2}
+    fleet = settings({"desk-any": workload})
+    desk = CLUSTERS["desk"]
+    fleet["clusters"] = {"desk": {**desk, "pools": {"sixth": desk["pools"]["sixth"]}}}
+
+    short = own_rehearsed.run(
+        "rehearse", "up", str(stack_file(own_rehearsed, fleet, quota=6)), "--wait", "15", "--json"
+    )
+    reason = short.json["clusters"]["desk"]["workloads"]["desk-any"]["reason"]
+    grown = own_rehearsed.up(stack_file(own_rehearsed, fleet))
+
+    assert short.code == 3
+    assert "the autoscaler: scale-up of pool sixth" in reason
+    assert "Insufficient vcpu quota requested 6, remaining 0" in reason
+    assert grown["all_allocated"]
+    assert "cluster desk: the simulated autoscaler added 1 of the 2 nodes of pool sixth" in grown["notes"]
 
 
 def test_the_mixes_have_every_verdict_often_enough() -> None:
