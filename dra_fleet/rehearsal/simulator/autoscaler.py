@@ -179,7 +179,7 @@ class Autoscaler:
                 if node is None:
                     continue
                 kept = node["metadata"].get("annotations", {}).get(KEPT) == "true"
-                if not spare or kept or machine.name in busy:
+                if spare <= 0 or kept or machine.name in busy:
                     memory.idle_since.pop(machine.name, None)
                     await _mark(api, node, leaving=False)
                     continue

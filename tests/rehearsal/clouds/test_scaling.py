@@ -174,6 +174,14 @@ def test_the_system_pool_of_an_aks_cluster_scales_with_the_cluster_s_resource(tm
     assert found.inputs["agentPoolProfiles"][0]["count"] == 2
 
 
+def test_a_raised_minimum_of_gke_waits_until_a_node_is_needed(tmp_path: Path) -> None:
+    gke = Scaled(_gke(Store(tmp_path / "simulator.db")))
+    gke.resize()
+    inputs, _ = gke.read()
+    gke.update({**inputs, "autoscaling": {"totalMinNodeCount": 3, "totalMaxNodeCount": 4}})
+    assert (gke.pool.least, len(gke.names)) == (3, 2)
+
+
 def test_gke_predicts_devices_of_an_empty_pool_with_the_label_of_dra(tmp_path: Path) -> None:
     gke = Project(Store(tmp_path / "simulator.db"))
     gke.cluster()

@@ -141,10 +141,13 @@ def bounds_of(pool: Properties, cluster: Properties) -> tuple[int, int] | None:
 
 
 def count_of(pool: Properties, cluster: Properties) -> int:
-    """Return the pool's nodes in all zones."""
-    bounds, size = bounds_of(pool, cluster), pool.get(SCALED, {}).get("size")
-    if bounds is not None and size is not None:
-        return min(max(int(size), bounds[0]), bounds[1])
+    """Return the pool's nodes in all zones; changed bounds apply when the autoscaler acts next.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size
+    """
+    size = pool.get(SCALED, {}).get("size")
+    if size is not None and bounds_of(pool, cluster) is not None:
+        return int(size)
     per_zone = pool.get("nodeCount", pool.get("initialNodeCount", 0))
     return int(per_zone or 0) * len(zones_of(pool, cluster))
 
