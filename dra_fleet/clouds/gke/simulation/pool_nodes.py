@@ -143,7 +143,7 @@ def bounds_of(pool: Properties, cluster: Properties) -> tuple[int, int] | None:
 def count_of(pool: Properties, cluster: Properties) -> int:
     """Return the pool's nodes in all zones; changed bounds apply when the autoscaler acts next.
 
-    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
     """
     size = pool.get(SCALED, {}).get("size")
     if size is not None and bounds_of(pool, cluster) is not None:
