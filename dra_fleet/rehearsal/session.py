@@ -32,7 +32,7 @@ from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
 from dra_fleet.rehearsal.queueing.controller import built
 from dra_fleet.rehearsal.registry import addresses, charts
-from dra_fleet.rehearsal.simulator.client import ensure_running, stop
+from dra_fleet.rehearsal.simulator.client import SimulatorClient, ensure_running, stop
 from dra_fleet.rehearsal.simulator.files import write_private
 from dra_fleet.rehearsal.simulator.served_by import ANY, ServedBy
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
@@ -151,13 +151,25 @@ def up(
         stack=source.name,
         engine=engine,
         status=status,
-        notes=(*of_drivers, *notes),
+        notes=(*of_drivers, *notes, *nodes_added(status, home)),
         charts=served_charts(plan, home),
         drivers=inner(plan, served),
         kubernetes_provider=provider,
         seconds=timed.seconds(),
         timings=timed.timings(),
     )
+
+
+def nodes_added(status: StackStatus, home: Home) -> list[str]:
+    """Return a sentence for each pool to which its simulated autoscaler added nodes that it still has."""
+    with SimulatorClient(home) as simulator:
+        added = set(simulator.status()["added"])
+    return [
+        f"cluster {cluster}: the simulated autoscaler added {count} of the {pool.nodes} nodes of pool {name}"
+        for cluster, one in status.clusters.items()
+        for name, pool in one.allocation.pools.items()
+        if (count := len(added.intersection(pool.node_names)))
+    ]
 
 
 def choose_programs(

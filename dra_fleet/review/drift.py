@@ -30,6 +30,10 @@ _OF_RELEASES: Final = ("values", "status.version", "status.chart", "status.statu
 """Outputs of a release to compare: the engine's refresh reads them and reports no difference in them."""
 
 
+_BOUNDS: Final = {"count": ("minCount", "maxCount"), "desiredSize": ("minSize", "maxSize")}
+"""Properties with the bounds of an autoscaler, by the property with the number of nodes that it sets."""
+
+
 class PropertyJson(TypedDict):
     """A property with its value in the state and in the cluster or cloud."""
 
@@ -169,7 +173,8 @@ def drifts(lines: Iterable[str]) -> tuple[Drift, ...]:
 def _drift(outcome: EngineStep, owner: Owner) -> Drift | None:
     deleted = outcome.operation == "delete"
     properties = () if deleted else tuple(_properties(outcome))
-    if not (deleted or properties or outcome.operation == "update"):
+    changed = bool(properties) or (outcome.operation == "update" and not outcome.diff)
+    if not (deleted or changed):
         return None
     return Drift(
         owner=owner,
@@ -200,8 +205,20 @@ def _properties(outcome: EngineStep) -> Iterator[tuple[str, str, str]]:
     if outcome.type == RELEASE:
         paths |= dict.fromkeys(chain.from_iterable(_differing(outcome, path) for path in _OF_RELEASES))
     for path in paths:
+        if _is_autoscaled(outcome, path):
+            continue
         before, after = change_shown(_at(outcome.old, path), _at(outcome.new, path), path)
         yield path, before, after
+
+
+def _is_autoscaled(outcome: EngineStep, path: str) -> bool:
+    """Return True for a number of nodes within the bounds that the cloud's autoscaler was given."""
+    parent, dot, leaf = path.rpartition(".")
+    names = _BOUNDS.get(leaf, ())
+    least, most = (_at(outcome.new, f"{parent}{dot}{name}") for name in names) if names else (None, None)
+    found = _at(outcome.new, path)
+    numbers = [one for one in (least, found, most) if isinstance(one, (int, float))]
+    return len(numbers) == len(_BOUNDS["count"]) + 1 and numbers == sorted(numbers) and least != most
 
 
 def _at(state: Mapping[str, Any] | None, path: str) -> object | None:

@@ -177,6 +177,7 @@ def _pod(item: WorkloadPlan, namespace: str, name: str) -> Object:
         "metadata": {"name": name, "namespace": namespace, "labels": {"dra-fleet/workload": item.name}},
         "spec": {
             "nodeSelector": dict(item.node_selector),
+            "tolerations": [toleration.written for toleration in item.tolerations],
             **({"schedulingGroup": {"podGroupName": item.name}} if item.gang else {}),
             "resourceClaims": [{"name": "devices", "resourceClaimTemplateName": item.template}],
             "containers": [{"name": "main", "image": "example.com/pause", "resources": resources}],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +11,9 @@ import httpx2
 import pytest
 from ruamel.yaml import YAML
 
+from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.simulator.autoscaler import KEPT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,6 +106,14 @@ def grow(rehearsed: Rehearsed, name: str, nodes: int) -> None:
         simulator.post(f"/v1/clouds/{cloud}/update", json=body).raise_for_status()
 
 
+async def keep_nodes(rehearsed: Rehearsed, cluster: str) -> None:
+    """Let the simulated autoscaler remove no node of a cluster."""
+    async with connect(Home.at(rehearsed.home), cluster) as api:
+        for node in (await api.list("v1", "Node"))["items"]:
+            patch = {"metadata": {"annotations": {KEPT: "true"}}}
+            await api.merge("v1", "Node", node["metadata"]["name"], patch)
+
+
 def previewed(rehearsed: Rehearsed, file: Path) -> dict[str, Any]:
     """Return the changing steps of a preview of a stack file, by logical name."""
     project = rehearsed.home / "projects" / "dra-fleet" / NAME
@@ -121,6 +132,7 @@ def test_a_raised_minimum_is_applied_and_a_pool_that_grew_keeps_its_nodes(own_re
 
     for name in POOLS:
         grow(rehearsed, name, 5)
+        asyncio.run(keep_nodes(rehearsed, name.partition("-")[0]))
     file = stack_file(rehearsed.files, least=3)
     steps = previewed(rehearsed, file)
     assert {name: (step["op"], asked_for(step["newState"]["inputs"])) for name, step in steps.items()} == (

@@ -84,6 +84,22 @@ def test_a_refresh_that_ends_early_is_an_error() -> None:
         drifts([line for line in EVENTS if "summaryEvent" not in line])
 
 
+@pytest.mark.parametrize(("count", "found"), [(3, []), (9, [("count", "1", "9")])])
+def test_the_number_of_nodes_within_the_bounds_of_an_autoscaler_is_no_drift(
+    count: int, found: list[tuple[str, str, str]]
+) -> None:
+    bounds = {"enableAutoScaling": True, "minCount": 1, "maxCount": 4}
+    events = [json.loads(line) for line in EVENTS]
+    for event in events:
+        metadata = event.get("resOutputsEvent", {}).get("metadata", {})
+        if metadata.get("urn", "").endswith("::lab-at-least-20g"):
+            metadata["detailedDiff"] = {"count": {"diffKind": "update"}}
+            metadata["old"] = {**metadata["old"], "outputs": {**bounds, "count": 1}}
+            metadata["new"] = {**metadata["new"], "outputs": {**bounds, "count": count}}
+    drifted = [item for item in drifts(map(json.dumps, events)) if item.owner.kind == "class"]
+    assert [one for item in drifted for one in item.properties] == found
+
+
 def test_the_command_exits_with_7_and_asks_the_engine_for_a_preview_only(
     drift: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:

@@ -276,13 +276,19 @@ def gke_devices(pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str]:
     Returns:
         The devices, and the reason if there are none: an unsupported accelerator, or partitions.
     """
-    facts = gke_facts().scale_from_zero
-    name = pool.machine.accelerator
-    known = facts.accelerator(name)
-    if known is None:
-        return (), f"GKE's autoscaler does not know accelerator {name or 'none'}"
     if pool.sharing.strategy == "mig":
         return (), "GKE's autoscaler knows no MIG partitions"
+    name = pool.machine.accelerator
+    devices = predicted_devices(name, pool.machine.gpus)
+    return devices, "" if devices else f"GKE's autoscaler does not know accelerator {name or 'none'}"
+
+
+def predicted_devices(accelerator: str | None, count: int) -> tuple[NodeDevice, ...]:
+    """Return the GPUs that GKE's autoscaler predicts on a new node; none if it does not know them."""
+    facts = gke_facts().scale_from_zero
+    known = facts.accelerator(accelerator)
+    if known is None:
+        return ()
     return tuple(
         _imagined(
             PublishedDevice(
@@ -300,8 +306,8 @@ def gke_devices(pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str]:
             ),
             facts,
         )
-        for index in range(pool.machine.gpus)
-    ), ""
+        for index in range(count)
+    )
 
 
 def _imagined(device: PublishedDevice, facts: GkeScaleFromZero) -> NodeDevice:

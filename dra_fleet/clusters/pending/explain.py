@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -68,6 +68,11 @@ def explain(state: ClusterState, pod: Object) -> WaitingReason:
         return _terminating(state, pod)
     if pod["spec"].get("nodeName"):
         return _bound(state, pod)
+    reason, said = _unplaced(state, pod), state.autoscaler_says(pod)
+    return replace(reason, sentence=f"{reason}; the autoscaler: {said}") if said else reason
+
+
+def _unplaced(state: ClusterState, pod: Object) -> WaitingReason:
     specs = _claim_specs(state, pod)
     if isinstance(specs, WaitingReason):
         return specs
@@ -140,7 +145,7 @@ def _terminating(state: ClusterState, pod: Object) -> WaitingReason:
 
 
 def _bound(state: ClusterState, pod: Object) -> WaitingReason:
-    texts = state.warnings_about(pod, PREPARE_FAILED)
+    texts = state.events_about(pod, PREPARE_FAILED)
     if texts:
         return WaitingReason(
             Cause.PREPARE_FAILED,
@@ -167,7 +172,7 @@ def _claim_specs(state: ClusterState, pod: Object) -> list[Object] | WaitingReas
         template = state.named(state.templates, template_name, namespace)
         if template is None:
             return _absent(Cause.TEMPLATE_MISSING, "ResourceClaimTemplate", template_name, namespace)
-        refused = state.warnings_about(pod, CLAIM_FAILED)
+        refused = state.events_about(pod, CLAIM_FAILED)
         if refused and not _has_claim(state, pod, reference["name"]):
             return _refused(refused[-1])
         specs.append(template["spec"]["spec"])

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
 
 RESOURCE_API = "resource.k8s.io/v1"
+NO_SCALE_UP = ("FailedScaleUp", "NotTriggerScaleUp")
+"""Reasons of events of Cluster Autoscaler about pods for which it adds no node, the more telling first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class ClusterState:
     Attributes:
         minor: of the server, such as "1.36".
         claims: of all namespaces, as they hold the devices.
-        events: the warnings of all namespaces.
+        events: the warnings of all namespaces, and the autoscaler's events.
         queued: Kueue's Workloads, where they were asked for.
     """
 
@@ -72,8 +74,8 @@ class ClusterState:
         """Return the claim of that name, or None."""
         return self._claims_by_name.get((namespace, name))
 
-    def warnings_about(self, item: Object, reason: str) -> list[str]:
-        """Return the messages of an object's warnings with that reason, the newest last."""
+    def events_about(self, item: Object, reason: str) -> list[str]:
+        """Return the messages of an object's events with that reason, the newest last."""
         uid = item["metadata"].get("uid")
         found = [
             event
@@ -82,6 +84,11 @@ class ClusterState:
         ]
         found.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
         return [str(event.get("message", "")) for event in found]
+
+    def autoscaler_says(self, pod: Object) -> str:
+        """Return why the cluster's autoscaler adds no node for a pod; empty if it does not say so."""
+        messages = [text for reason in NO_SCALE_UP for text in self.events_about(pod, reason)]
+        return messages[0] if messages else ""
 
     def drivers_used_by(self, pod: Object) -> list[str]:
         """Return the drivers of the devices allocated to a pod's claims."""
@@ -128,7 +135,6 @@ async def read_state(
     )
     if requested is not None and not _some_wait(pods, requested):
         return state
-    warnings = api.list("v1", "Event", params={"fieldSelector": "type=Warning"})
     (daemonsets, classes, templates, *queued), events = await asyncio.gather(
         _lists(
             api,
@@ -137,14 +143,17 @@ async def read_state(
             (RESOURCE_API, "ResourceClaimTemplate"),
             *([(QUEUE_API, "Workload")] if queues else []),
         ),
-        warnings,
+        asyncio.gather(
+            api.list("v1", "Event", params={"fieldSelector": "type=Warning"}),
+            api.list("v1", "Event", params={"fieldSelector": "type=Normal,source=cluster-autoscaler"}),
+        ),
     )
     return replace(
         state,
         daemonsets=daemonsets,
         classes=classes,
         templates=templates,
-        events=events["items"],
+        events=[item for found in events for item in found["items"]],
         queued=tuple(item for items in queued for item in items),
     )
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.identity import Identities
 
@@ -37,22 +39,30 @@ class PodEvents:
         message = message[:LONGEST_MESSAGE]
         digest = hashlib.sha256(f"{meta['uid']} {reason} {message}".encode()).hexdigest()[:16]
         name, namespace = f"{meta['name']}.{digest}", meta["namespace"]
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._counts[name] += 1
         api = self._identities.kubelet(node)
         if self._counts[name] == 1:
             try:
-                await api.create(_event(pod, name, reason, message, now))
+                source = {"component": "kubelet", "host": pod["spec"]["nodeName"]}
+                await api.create(event_of(pod, name, reason, message, source=source))
             except ApiError as error:
                 if error.code != CONFLICT:
                     raise
             else:
                 return
-        patch = {"count": self._counts[name], "lastTimestamp": now}
+        patch = {"count": self._counts[name], "lastTimestamp": _now()}
         await api.merge("v1", "Event", name, patch, namespace=namespace)
 
 
-def _event(pod: Object, name: str, reason: str, message: str, now: str) -> Object:
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def event_of(
+    pod: Object, name: str, reason: str, message: str, *, source: Mapping[str, str], kind: str = "Warning"
+) -> Object:
+    """Return an event about a pod that happens now."""
+    now = _now()
     meta = pod["metadata"]
     about = {key: meta[key] for key in ("name", "namespace", "uid")}
     return {
@@ -60,10 +70,10 @@ def _event(pod: Object, name: str, reason: str, message: str, now: str) -> Objec
         "kind": "Event",
         "metadata": {"name": name, "namespace": meta["namespace"]},
         "involvedObject": {"apiVersion": "v1", "kind": "Pod", **about},
-        "type": "Warning",
+        "type": kind,
         "reason": reason,
         "message": message,
-        "source": {"component": "kubelet", "host": pod["spec"]["nodeName"]},
+        "source": dict(source),
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Type
 
 from pydantic import BaseModel, Field, ValidationError
 
+from dra_fleet.rehearsal.clouds.scaling import seen_by_plugins
 from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
 from dra_fleet.rehearsal.simulator.node import HardwareModel
 
@@ -129,6 +130,7 @@ class CloudAccount(ABC, Generic[Limits]):
 
     def put(self, record: Record) -> None:
         """Record a resource, new or changed."""
+        record["state"] = seen_by_plugins(record["state"])
         self._store.set_cloud_resource(self.cloud, self.key(record["type"], record["id"]), record)
 
     def remove(self, record: Record) -> None:

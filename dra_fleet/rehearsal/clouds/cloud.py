@@ -10,6 +10,7 @@ from dra_fleet.rehearsal.simulator.errors import SimulatorError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.rehearsal.clouds.scaling import ScaledPool
 
 Properties = dict[str, Any]
 UNKNOWN_TEXT: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -173,6 +174,14 @@ class SimulatedCloud(Protocol):
 
     async def start_ahead(self, name: str, minor: str) -> None:
         """Start the control plane of a cluster it will be asked for; returns at once."""
+        ...
+
+    def scaled_pools(self) -> list[ScaledPool]:
+        """Return the pools that the cloud was asked to scale."""
+        ...
+
+    async def resize(self, pool: ScaledPool, gone: int | None = None) -> bool:
+        """Add a machine to a pool or remove one; return False if the cloud is at work."""
         ...
 
     def command(self, words: Sequence[str]) -> object:

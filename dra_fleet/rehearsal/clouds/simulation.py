@@ -75,6 +75,10 @@ class SimulatedClouds:
         self._planes = planes
         self._loaded: dict[str, SimulatedCloud] = {}
 
+    def all(self) -> list[SimulatedCloud]:
+        """Return the clouds that have resources."""
+        return [self.get(name) for name in self._store.clouds()]
+
     def get(self, name: str) -> SimulatedCloud:
         """Return the cloud of that name.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from abc import ABC, abstractmethod
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from dra_fleet.rehearsal.clouds.cloud import (
@@ -15,12 +17,14 @@ from dra_fleet.rehearsal.clouds.cloud import (
     changed_paths,
     has_unknown,
 )
+from dra_fleet.rehearsal.clouds.scaling import SCALED, seen_by_plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import CloudAccount, Record
     from dra_fleet.rehearsal.clouds.cloud import PluginResource, Properties
+    from dra_fleet.rehearsal.clouds.scaling import ScaledPool
 
 
 class ResourceType(Protocol):
@@ -59,6 +63,8 @@ class TypedCloud(ABC, Generic[Account, Kind]):
     def __init__(self, account: Account, types: Mapping[str, Kind]) -> None:
         self.account = account
         self._types = types
+        self._calls = 0
+        self._resizing = asyncio.Lock()
 
     @abstractmethod
     def identify(self, resource: PluginResource, inputs: Properties) -> str:
@@ -100,12 +106,16 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         if preview:
             return Found(identifier="", state=self.foreseen(resource, inputs), inputs=inputs)
         identifier = self.identify(resource, inputs)
-        present = self.account.find(resource.type, identifier)
-        if present is not None and (present["urn"] != resource.urn or present["inputs"] != inputs):
-            raise self.taken(identifier)
-        about = {"id": identifier, "type": resource.type, "urn": resource.urn, "inputs": inputs}
-        record = present or {**about, **self.begun(resource)}
-        await kind.create(record)
+        async with self._call():
+            present = self.account.find(resource.type, identifier)
+            if present is not None and (present["urn"], seen_by_plugins(present["inputs"])) != (
+                resource.urn,
+                inputs,
+            ):
+                raise self.taken(identifier)
+            about = {"id": identifier, "type": resource.type, "urn": resource.urn, "inputs": inputs}
+            record = present or {**about, **self.begun(resource)}
+            await kind.create(record)
         return _found(record)
 
     async def read(self, resource: PluginResource) -> Found | None:
@@ -124,19 +134,59 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         """
         del olds
         kind = self.kind_of(resource)
-        record = self.require(resource.type, resource.identifier)
         if preview:
+            record = self.require(resource.type, resource.identifier)
             return Found(identifier=record["id"], state={**record["state"], **news}, inputs=news)
-        await kind.update(record, news)
+        async with self._call():
+            record = self.require(resource.type, resource.identifier)
+            remembered = {SCALED: record["inputs"][SCALED]} if SCALED in record["inputs"] else {}
+            await kind.update(record, {**news, **remembered})
         return _found(record)
 
     async def delete(self, resource: PluginResource) -> None:
         """Delete a resource; harmless where it is gone."""
         kind = self.kind_of(resource)
-        record = self.account.find(resource.type, resource.identifier)
-        if record is not None:
-            await kind.delete(record)
-            self.account.remove(record)
+        async with self._call():
+            record = self.account.find(resource.type, resource.identifier)
+            if record is not None:
+                await kind.delete(record)
+                self.account.remove(record)
+
+    def scaled_pools(self) -> list[ScaledPool]:
+        """Return the pools that the cloud was asked to scale; clouds without an autoscaler have none."""
+        return []
+
+    async def resize(self, pool: ScaledPool, gone: int | None = None) -> bool:
+        """Add a machine to a pool or remove one.
+
+        Args:
+            pool: As `scaled_pools` returned it.
+            gone: Number of the machine to remove; None adds one.
+
+        Returns:
+            False if an operation is running or has changed the pool.
+
+        Raises:
+            CloudRefusal: The cloud has no such machine, or the quota is used up.
+        """
+        async with self._resizing:
+            now = next((one for one in self.scaled_pools() if one.key == pool.key), None)
+            if self._calls or now is None or now.machines.keys() != pool.machines.keys():
+                return False
+            size = len(now.machines) + (1 if gone is None else -1)
+            record = self.require(*now.resource)
+            await self._types[now.resource[0]].update(record, now.inputs_with(size, gone))
+            return True
+
+    @asynccontextmanager
+    async def _call(self) -> AsyncGenerator[None]:
+        """Wait until the autoscaler has finished, and let it wait in turn."""
+        async with self._resizing:
+            self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
 
     def command(self, words: Sequence[str]) -> object:
         """Return the output of the cloud's command line; most clouds simulate no command."""
@@ -194,4 +244,4 @@ def _is_below(path: str, places: frozenset[str]) -> bool:
 
 
 def _found(record: Record) -> Found:
-    return Found(identifier=record["id"], state=record["state"], inputs=record["inputs"])
+    return Found(identifier=record["id"], state=record["state"], inputs=seen_by_plugins(record["inputs"]))

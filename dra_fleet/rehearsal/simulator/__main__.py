@@ -25,10 +25,11 @@ from dra_fleet.rehearsal.clouds.clusters import SimulatorControlPlanes
 from dra_fleet.rehearsal.clouds.simulation import SimulatedClouds
 from dra_fleet.rehearsal.home import Home, HomeUnusableError
 from dra_fleet.rehearsal.registry.server import Registry
+from dra_fleet.rehearsal.simulator.autoscaler import Autoscaler
 from dra_fleet.rehearsal.simulator.client import code_digest
 from dra_fleet.rehearsal.simulator.errors import ALREADY_RUNNING, SimulatorError
 from dra_fleet.rehearsal.simulator.files import deleted
-from dra_fleet.rehearsal.simulator.processes import ProcessId
+from dra_fleet.rehearsal.simulator.processes import ProcessId, cancel
 from dra_fleet.rehearsal.simulator.server import application
 from dra_fleet.rehearsal.simulator.simulator import Simulator
 from dra_fleet.rehearsal.simulator.store import Store
@@ -88,14 +89,16 @@ async def _serve(home: Home) -> None:
         simulator = Simulator(home, store)
         await simulator.resume()
         clouds = SimulatedClouds(store, SimulatorControlPlanes(simulator, home))
-        runner = web.AppRunner(
-            application(simulator, clouds, home, done, code=code), access_log=None, shutdown_timeout=2.0
-        )
+        autoscaler = Autoscaler(simulator, clouds)
+        api = application(simulator, clouds, home, done, code=code, added=autoscaler.added)
+        runner = web.AppRunner(api, access_log=None, shutdown_timeout=2.0)
         await runner.setup()
         registry = Registry(home)
         await registry.start()
         await web.SockSite(runner, listener).start()
+        scaling = asyncio.create_task(autoscaler.run(), name="autoscaler")
         await _first(done.wait(), leave.wait(), _wait_deleted(home.lock, lock))
+        await cancel([scaling])
         await registry.stop()
         await runner.cleanup()
         if deleted(home.lock, lock):

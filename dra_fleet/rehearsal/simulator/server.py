@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.simulator.errors import InvalidRequestError, SimulatorE
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Collection
 
     from dra_fleet.rehearsal.clouds.cloud import Found, SimulatedCloud
     from dra_fleet.rehearsal.clouds.simulation import SimulatedClouds
@@ -155,10 +155,19 @@ logger = logging.getLogger(__name__)
 
 
 def application(
-    simulator: Simulator, clouds: SimulatedClouds, home: Home, done: asyncio.Event, *, code: str
+    simulator: Simulator,
+    clouds: SimulatedClouds,
+    home: Home,
+    done: asyncio.Event,
+    *,
+    code: str,
+    added: Collection[str] = (),
 ) -> web.Application:
-    """Build the API; `done` is set once a client has shut the simulator down."""
-    api = _Api(simulator, home, done, code)
+    """Build the API; `done` is set once a client has shut the simulator down.
+
+    `added`: the nodes that autoscalers added.
+    """
+    api = _Api(simulator, home, done, code, added)
     app = web.Application(middlewares=[web.middleware(_errors_as_json)])
     app.add_routes(
         [
@@ -178,7 +187,10 @@ def application(
 
 
 class _Api:
-    def __init__(self, simulator: Simulator, home: Home, done: asyncio.Event, code: str) -> None:
+    def __init__(
+        self, simulator: Simulator, home: Home, done: asyncio.Event, code: str, added: Collection[str]
+    ) -> None:
+        self._added = added
         self._simulator = simulator
         self._home = home
         self._done = done
@@ -187,7 +199,13 @@ class _Api:
     async def status(self, _: web.Request) -> web.Response:
         clusters = [cluster.details() for cluster in self._simulator.all()]
         return web.json_response(
-            {"pid": os.getpid(), "code": self._code, "home": str(self._home.root), "clusters": clusters}
+            {
+                "pid": os.getpid(),
+                "code": self._code,
+                "home": str(self._home.root),
+                "clusters": clusters,
+                "added": sorted(self._added),
+            }
         )
 
     async def put(self, request: web.Request) -> web.Response:

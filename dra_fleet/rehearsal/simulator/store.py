@@ -161,6 +161,10 @@ class Store:
         """Record that a component's process has ended."""
         self._db.execute("DELETE FROM process WHERE cluster = ? AND component = ?", (cluster, component))
 
+    def clouds(self) -> list[str]:
+        """Return the names of the simulated clouds that have resources."""
+        return [row["cloud"] for row in self._db.execute("SELECT DISTINCT cloud FROM cloud_resource")]
+
     def cloud_resources(self, cloud: str) -> dict[str, dict[str, Any]]:
         """All resources of one simulated cloud by id."""
         rows = self._db.execute("SELECT * FROM cloud_resource WHERE cloud = ? ORDER BY id", (cloud,))

@@ -2,8 +2,8 @@
 
 Inputs are validated against the published provider's, each with its place in ACK's own API (`fields.yaml`,
 which a test compares with both); rules are those of the provider's pages and of the Help Center
-(https://www.alibabacloud.com/help/en/ack/). Not simulated: autoscaling (pools stay at the size they begin
-with), traffic in networks, what RAM policies allow, and cGPU.
+(https://www.alibabacloud.com/help/en/ack/). Not simulated: traffic in networks, what RAM
+policies allow, and cGPU.
 """
 
 from __future__ import annotations

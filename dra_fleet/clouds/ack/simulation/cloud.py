@@ -26,7 +26,7 @@ from dra_fleet.clouds.ack.simulation.account import (
     region_of,
 )
 from dra_fleet.clouds.ack.simulation.clusters import AckClusters, faults, fields_of
-from dra_fleet.clouds.ack.simulation.pool_nodes import find_type, let_join, size_of
+from dra_fleet.clouds.ack.simulation.pool_nodes import find_type, let_join, scaled_pool, scaling_of, size_of
 from dra_fleet.clouds.ack.simulation.pool_rules import (
     cpus_in_use,
     pool_faults,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties, WrongInput
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.clouds.scaling import ScaledPool
     from dra_fleet.rehearsal.simulator.store import Store
 
 
@@ -397,6 +398,14 @@ class SimulatedAck(TypedCloud[AckAccount, AckResourceType]):
         pools = [record["state"] for record in self.account.all(POOL, f"{cluster['id']}:")]
         ids = [pool["nodePoolId"] for pool in pools]
         return {**arguments, "id": cluster["id"], "ids": ids, "nodepools": pools}
+
+    @override
+    def scaled_pools(self) -> list[ScaledPool]:
+        return [
+            scaled_pool(self.account, record, self._clusters.of_id(str(record["inputs"]["clusterId"])))
+            for record in self.account.all(POOL)
+            if record["state"] and scaling_of(record["inputs"]) is not None
+        ]
 
     @override
     def command(self, words: Sequence[str]) -> object:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.clouds.ack import CLOUD
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.clouds.ack.simulation.account import made_id, refuse
 from dra_fleet.rehearsal.clouds.clusters import InstanceType, cpus_of, near
+from dra_fleet.rehearsal.clouds.scaling import SCALED, ScaledPool, numbers_of, scaled
 from dra_fleet.rehearsal.simulator.hardware_file import node
 from dra_fleet.rehearsal.simulator.node import NodeHardware, NodeTaint
 
@@ -96,10 +99,11 @@ def scaling_of(pool: Properties) -> Properties | None:
 
 
 def size_of(pool: Properties) -> int:
-    """Return the pool's number of nodes: its minimum, because the autoscaler is not simulated."""
+    """Return the pool's number of nodes; of a scaled pool its minimum at first."""
     scaling = scaling_of(pool)
     if scaling is not None:
-        return int(scaling.get("minSize") or 0)
+        least, most = int(scaling.get("minSize") or 0), int(scaling.get("maxSize") or 0)
+        return min(max(int(pool.get(SCALED, {}).get("size", least)), least), most)
     return int(pool.get("desiredSize") or pool.get("nodeCount") or 0)
 
 
@@ -120,12 +124,15 @@ def let_join(account: AckAccount, record: Record) -> None:
         record: the pool's, as it shall be.
     """
     pool = record["inputs"]
-    joined: list[Properties] = record.get("joined", [])[: size_of(pool)]
+    joined: dict[int, Properties] = dict(
+        zip(record.get("numbers", count()), record.get("joined", ()), strict=False)
+    )
     if pool.get("updateNodes"):
         reported = {"labels": pool.get("labels"), "taints": pool.get("taints")}
-        joined = [{**one, "pool": {**one["pool"], **reported}} for one in joined]
+        joined = {number: {**one, "pool": {**one["pool"], **reported}} for number, one in joined.items()}
     fresh = {"pool": pool, "driver": _driver(account, pool)}
-    record["joined"] = [*joined, *[fresh] * (size_of(pool) - len(joined))]
+    record["numbers"] = numbers_of(pool, size_of(pool))
+    record["joined"] = [joined.get(number, fresh) for number in record["numbers"]]
 
 
 def pool_machines(account: AckAccount, record: Record, cluster: Record) -> list[NodeHardware]:
@@ -138,8 +145,27 @@ def pool_machines(account: AckAccount, record: Record, cluster: Record) -> list[
     """
     return [
         _machine(account, {**record, "inputs": one["pool"]}, cluster, index, str(one["driver"]))
-        for index, one in enumerate(record["joined"])
+        for index, one in zip(
+            numbers_of(record["inputs"], len(record["joined"])), record["joined"], strict=True
+        )
     ]
+
+
+def scaled_pool(account: AckAccount, record: Record, cluster: Record) -> ScaledPool:
+    """Return a pool with a scaling configuration as the autoscaler sees it."""
+    pool, size = record["inputs"], size_of(record["inputs"])
+    scaling = cast("Properties", scaling_of(pool))
+    number = numbers_of(pool, size + 1)[-1]
+    return ScaledPool(
+        cluster=cluster["simulator"],
+        name=str(pool["nodePoolName"]),
+        resource=(record["type"], record["id"]),
+        least=int(scaling.get("minSize") or 0),
+        most=int(scaling.get("maxSize") or 0),
+        machines=dict(zip(record["numbers"], pool_machines(account, record, cluster), strict=True)),
+        fresh=_machine(account, record, cluster, number, _driver(account, pool)),
+        inputs_with=partial(scaled, pool),
+    )
 
 
 def _machine(account: AckAccount, record: Record, cluster: Record, index: int, driver: str) -> NodeHardware:

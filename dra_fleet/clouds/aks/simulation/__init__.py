@@ -2,8 +2,7 @@
 
 Inputs are validated against the models of azure-mgmt-containerservice; rules and grammar are those of the AKS
 documentation (https://learn.microsoft.com/azure/aks/). Control planes are upgraded in place, nodes without
-being drained. Not simulated: autoscaling (pools stay at their count), upgrades that start by themselves,
-networks, identities and role assignments.
+being drained. Not simulated: upgrades that start by themselves, networks, identities and role assignments.
 """
 
 from __future__ import annotations

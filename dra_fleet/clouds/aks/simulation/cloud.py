@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties, WrongInput
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.clouds.scaling import ScaledPool
     from dra_fleet.rehearsal.simulator.store import Store
 
 
@@ -430,11 +431,11 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
         account = AksAccount(store, planes)
-        clusters = ManagedClusters(account)
+        self._clusters = ManagedClusters(account)
         types: dict[str, AksResourceType] = {
             GROUP: ResourceGroups(account),
-            CLUSTER: clusters,
-            POOL: AgentPools(account, clusters),
+            CLUSTER: self._clusters,
+            POOL: AgentPools(account, self._clusters),
             MAINTENANCE: MaintenanceConfigurations(account),
         }
         beside = neighbours("aks")
@@ -524,6 +525,10 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
         inside = {str(pool["name"]): pool for pool in cluster["state"]["agentPoolProfiles"]}
         own = {str(one["state"]["name"]): one["state"] for one in self.account.all(POOL, cluster["id"] + "/")}
         return list({**inside, **own}.values())
+
+    @override
+    def scaled_pools(self) -> list[ScaledPool]:
+        return self._clusters.scaled_pools()
 
     @override
     def command(self, words: Sequence[str]) -> object:

@@ -21,7 +21,7 @@ from dra_fleet.clouds.aks.simulation.account import (
     refuse_incompatible,
     refuse_jump,
 )
-from dra_fleet.clouds.aks.simulation.pool_nodes import machines
+from dra_fleet.clouds.aks.simulation.pool_nodes import count_of, machines
 from dra_fleet.clouds.aks.simulation.pool_rules import (
     refuse_beyond_limits,
     refuse_invalid,
@@ -30,6 +30,7 @@ from dra_fleet.clouds.aks.simulation.pool_rules import (
 from dra_fleet.model.specs import stable_uuid
 from dra_fleet.rehearsal.clouds.account import free_name
 from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, at, is_unknown
+from dra_fleet.rehearsal.clouds.scaling import SCALED, ScaledPool, numbers_of, scaled, seen_by_plugins
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.aks.simulation.account import AksAccount
@@ -233,17 +234,34 @@ class ManagedClusters:
         await self._account.planes.set_nodes(record["simulator"], version, self._machines(record))
 
     def _machines(self, record: Record) -> list[NodeHardware]:
-        pools = [(str(pool["name"]), pool) for pool in own_pools(record)]
-        pools += [
-            (str(one["inputs"]["agentPoolName"]), one["inputs"])
-            for one in self._account.all(POOL, record["id"] + "/")
-            if one["state"].get("provisioningState") != "Deleting"
-        ]
-        named = dict(pools)  # a pool declared in both places is one pool; its own resource says more
         return [
             machine
-            for name, pool in named.items()
+            for name, (_, pool) in self.pools_of(record).items()
             for machine in machines(pool, name, record["state"], record["id"])
+        ]
+
+    def pools_of(self, cluster: Record) -> dict[str, tuple[Record, Properties]]:
+        """Return the pools of a cluster by name, each with the record of the resource that declares it."""
+        remembered: Properties = cluster["inputs"].get(SCALED, {})
+        pools = [
+            (str(pool["name"]), (cluster, {**pool, SCALED: remembered.get(pool["name"], {})}))
+            for pool in own_pools(cluster)
+        ]
+        pools += [
+            (str(one["inputs"]["agentPoolName"]), (one, one["inputs"]))
+            for one in self._account.all(POOL, cluster["id"] + "/")
+            if one["state"].get("provisioningState") != "Deleting"
+        ]
+        return dict(pools)  # a pool declared in both places is one pool; its own resource says more
+
+    def scaled_pools(self) -> list[ScaledPool]:
+        """Return the pools with `enableAutoScaling`, of clusters that are complete."""
+        return [
+            _scaled_pool(cluster, record, name, pool)
+            for cluster in self._account.all(CLUSTER)
+            if cluster["state"]["provisioningState"] == "Succeeded"
+            for name, (record, pool) in self.pools_of(cluster).items()
+            if pool.get("enableAutoScaling") and record["state"]["provisioningState"] == "Succeeded"
         ]
 
     def _check_pools(self, record: Record, region: str, version: str) -> None:
@@ -281,6 +299,30 @@ class ManagedClusters:
             for one in self._account.all(POOL)
         ]
         return inside + own
+
+
+def _scaled_pool(cluster: Record, record: Record, name: str, pool: Properties) -> ScaledPool:
+    size, inputs = count_of(pool), record["inputs"]
+
+    def inputs_with(count: int, gone: int | None) -> Properties:
+        changed = {**scaled(pool, count, gone), "count": count}
+        if record is not cluster:
+            return changed
+        profiles = [one if one["name"] != name else seen_by_plugins(changed) for one in own_pools(cluster)]
+        remembered = {**inputs.get(SCALED, {}), name: changed[SCALED]}
+        return {**inputs, "agentPoolProfiles": profiles, SCALED: remembered}
+
+    found = machines({**pool, "count": size + 1}, name, cluster["state"], cluster["id"])
+    return ScaledPool(
+        cluster=cluster["simulator"],
+        name=name,
+        resource=(record["type"], record["id"]),
+        least=int(pool["minCount"]),
+        most=int(pool["maxCount"]),
+        machines=dict(zip(numbers_of(pool, size), found, strict=False)),
+        fresh=found[-1],
+        inputs_with=inputs_with,
+    )
 
 
 def own_pools(record: Record) -> list[Properties]:

@@ -9,6 +9,7 @@ from dra_fleet.clouds.aks.plan import partitions_of
 from dra_fleet.clouds.aks.simulation.account import SIZE, digits_of, full_version, group_id, refuse
 from dra_fleet.model.specs import mebibytes
 from dra_fleet.rehearsal.clouds.clusters import InstanceType, near
+from dra_fleet.rehearsal.clouds.scaling import numbers_of
 from dra_fleet.rehearsal.simulator.hardware_file import node
 from dra_fleet.rehearsal.simulator.node import NodeHardware, NodeTaint
 
@@ -70,7 +71,7 @@ def size_of(pool: Properties) -> InstanceType:
 
 
 def count_of(pool: Properties) -> int:
-    """Return the pool's number of nodes, which is constant because the autoscaler is not simulated."""
+    """Return the pool's number of nodes."""
     return int(pool.get("count", pool.get("minCount", 1) if pool.get("enableAutoScaling") else 1))
 
 
@@ -101,7 +102,7 @@ def machines(pool: Properties, name: str, cluster: Properties, cluster_id: str) 
             taints=tuple(_taints(pool)),
             nvidia=_driver(pool, size),
         )
-        for index in range(count_of(pool))
+        for index in numbers_of(pool, count_of(pool))
     ]
 
 

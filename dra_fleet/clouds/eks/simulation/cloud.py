@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.clouds.scaling import ScaledPool
     from dra_fleet.rehearsal.simulator.store import Store
 
 
@@ -194,9 +195,10 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
         account = EksAccount(store, planes)
         clusters = EksClusters(account)
+        self._groups = NodeGroups(account, clusters)
         types: dict[str, EksResourceType] = {
             CLUSTER: clusters,
-            NODE_GROUP: NodeGroups(account, clusters),
+            NODE_GROUP: self._groups,
             **network_types(account),
             **small_types(account),
         }
@@ -275,6 +277,10 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
             raise refuse("ResourceNotFoundException", f"No node group found for name: {name}.")
         state = record["state"]
         return {**state, "id": record["id"], "scalingConfigs": [state["scalingConfig"]]}
+
+    @override
+    def scaled_pools(self) -> list[ScaledPool]:
+        return self._groups.scaled_pools()
 
     @override
     def command(self, words: Sequence[str]) -> object:

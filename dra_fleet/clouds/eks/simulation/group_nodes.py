@@ -16,6 +16,7 @@ from dra_fleet.clouds.eks.simulation.network_types import zone_of
 from dra_fleet.clouds.eks.simulation.small_types import TEMPLATE
 from dra_fleet.model.specs import stable_uuid
 from dra_fleet.rehearsal.clouds.clusters import InstanceType, cpus_of, near
+from dra_fleet.rehearsal.clouds.scaling import numbers_of
 from dra_fleet.rehearsal.simulator.hardware_file import node
 from dra_fleet.rehearsal.simulator.node import NodeHardware, NodeTaint
 
@@ -109,7 +110,7 @@ def type_of(account: EksAccount, group: Properties) -> Ec2InstanceType:
 
 
 def size_of(group: Properties) -> int:
-    """Return the group's number of nodes, which is constant because the autoscaler is not simulated."""
+    """Return the group's number of nodes."""
     scaling = cast("Properties", group.get("scalingConfig") or {})
     return int(scaling.get("desiredSize", scaling.get("minSize", 1)))
 
@@ -146,7 +147,7 @@ def group_machines(account: EksAccount, record: Record, minor: str) -> list[Node
             advertised={"nvidia.com/gpu": kind.gpus} if plugin and kind.gpus else {},
             clique=_clique(template, kind, index),
         )
-        for index in range(size_of(group))
+        for index in numbers_of(group, size_of(group))
     ]
 
 

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.simulation.account import arn, bucket, full_version, refuse
-from dra_fleet.clouds.eks.simulation.group_nodes import DEFAULT_AMI, size_of, template_of, type_of, zones_of
+from dra_fleet.clouds.eks.simulation.group_nodes import (
+    DEFAULT_AMI,
+    group_machines,
+    size_of,
+    template_of,
+    type_of,
+    zones_of,
+)
 from dra_fleet.clouds.eks.simulation.network_types import Model
 from dra_fleet.clouds.eks.simulation.small_types import NODE_GROUP
 from dra_fleet.rehearsal.clouds.cloud import at
+from dra_fleet.rehearsal.clouds.scaling import ScaledPool, numbers_of, scaled
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
@@ -148,6 +156,36 @@ class NodeGroups:
             record["state"]["status"] = "DELETING"
             self._account.put(record)
             await self._clusters.join(name)
+
+    def scaled_pools(self) -> list[ScaledPool]:
+        """Return the groups whose bounds differ: the Cluster Autoscaler finds these by their tags."""
+        return [
+            self._scaled_pool(record)
+            for record in self._account.all(NODE_GROUP)
+            if record["state"].get("status") == "ACTIVE"
+            and record["inputs"]["scalingConfig"]["minSize"] < record["inputs"]["scalingConfig"]["maxSize"]
+        ]
+
+    def _scaled_pool(self, record: Record) -> ScaledPool:
+        group, size = record["inputs"], size_of(record["inputs"])
+        scaling = group["scalingConfig"]
+        cluster = self._clusters.named(str(group["clusterName"]))
+
+        def inputs_with(count: int, gone: int | None) -> Properties:
+            return {**scaled(group, count, gone), "scalingConfig": {**scaling, "desiredSize": count}}
+
+        larger = {**record, "inputs": {**group, "scalingConfig": {**scaling, "desiredSize": size + 1}}}
+        found = group_machines(self._account, larger, str(cluster["state"]["version"]))
+        return ScaledPool(
+            cluster=cluster["simulator"],
+            name=str(group["nodeGroupName"]),
+            resource=(NODE_GROUP, record["id"]),
+            least=int(scaling["minSize"]),
+            most=int(scaling["maxSize"]),
+            machines=dict(zip(numbers_of(group, size), found, strict=False)),
+            fresh=found[-1],
+            inputs_with=inputs_with,
+        )
 
     def _check(self, record: Record, *, had: int) -> None:
         inputs = record["inputs"]

@@ -1,8 +1,8 @@
 """A simulated Google Cloud: GKE clusters and node pools, as far as programs of GPU fleets need them.
 
 Inputs are validated against the protobufs of google-cloud-container; rules and grammar are those of the GKE
-documentation (https://cloud.google.com/kubernetes-engine/docs). Not simulated: autoscaling (pools stay at
-their initial count), upgrades of a control plane in place, networks, identities, Dynamic Workload Scheduler.
+documentation (https://cloud.google.com/kubernetes-engine/docs). Not simulated: node auto-provisioning,
+upgrades of a control plane in place, networks, identities, Dynamic Workload Scheduler.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.clouds.scaling import ScaledPool
     from dra_fleet.rehearsal.simulator.store import Store
 
 
@@ -190,6 +191,10 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
         if not self.account.limits.reaches(project):
             raise refuse("PERMISSION_DENIED", "The caller does not have permission")
         return {"id": f"projects/{project}", "projectId": project, "name": project}
+
+    @override
+    def scaled_pools(self) -> list[ScaledPool]:
+        return self._pools.scaled_pools()
 
     @override
     def command(self, words: Sequence[str]) -> object:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.clouds.gke import GPU_DRA
+from dra_fleet.clouds.gke.plan import predicted_devices
 from dra_fleet.clouds.gke.simulation import models
-from dra_fleet.clouds.gke.simulation.account import cluster_id, name_faults, refuse
+from dra_fleet.clouds.gke.simulation.account import cluster_id, name_faults, refuse, zones_of
 from dra_fleet.clouds.gke.simulation.clusters import CLUSTER, POOL
-from dra_fleet.clouds.gke.simulation.pool_nodes import count_of
+from dra_fleet.clouds.gke.simulation.pool_nodes import (
+    accelerator_of,
+    bounds_of,
+    config_of,
+    count_of,
+    machines,
+)
 from dra_fleet.clouds.gke.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
+from dra_fleet.rehearsal.clouds.cloud import at
+from dra_fleet.rehearsal.clouds.scaling import ScaledPool, numbers_of, scaled
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.gke.simulation.account import GkeAccount
@@ -94,6 +105,15 @@ class NodePools:
             raise refuse("NOT_FOUND", f"Not found: {identifier}")
         return found
 
+    def scaled_pools(self) -> list[ScaledPool]:
+        """Return the pools with `autoscaling`. Queued and flex-start pools have another mechanism."""
+        return [
+            _scaled_pool(record, self._cluster(record), bounds)
+            for record in self._account.all(POOL)
+            if record["state"].get("status") == "RUNNING" and not _waits_for_capacity(record["inputs"])
+            if (bounds := bounds_of(record["inputs"], self._cluster(record)["state"])) is not None
+        ]
+
     def _check(self, identifier: str, pool: Properties, cluster: Record, *, had: int) -> None:
         state = cluster["state"]
         refuse_invalid(pool, state)
@@ -105,11 +125,38 @@ class NodePools:
         return [(one["inputs"], self._cluster(one)["state"]) for one in pools]
 
 
+def _waits_for_capacity(pool: Properties) -> bool:
+    return bool(at(pool, "queuedProvisioning.enabled") or config_of(pool).get("flexStart"))
+
+
+def _scaled_pool(record: Record, cluster: Record, bounds: tuple[int, int]) -> ScaledPool:
+    pool, size = record["inputs"], count_of(record["inputs"], cluster["state"])
+    zones, more = zones_of(pool, cluster["state"]), {**pool, "autoscaling": None}
+    more["nodeCount"] = size // len(zones) + 1
+    found = machines(more, cluster["state"], cluster["id"])
+    accelerator = accelerator_of(pool)
+    predicted: dict[str, list[Properties]] = {}
+    if config_of(pool).get("labels", {}).get(GPU_DRA) == "true" and accelerator:
+        for device in predicted_devices(str(accelerator["type"]), int(accelerator["count"])):
+            predicted.setdefault(device.driver, []).append(dict(device.seen))
+    return ScaledPool(
+        cluster=cluster["simulator"],
+        name=str(pool["name"]),
+        resource=(POOL, record["id"]),
+        least=bounds[0],
+        most=bounds[1],
+        machines=dict(zip(numbers_of(pool, size), found, strict=False)),
+        fresh=found[size],
+        inputs_with=partial(scaled, pool),
+        predicted=predicted,
+    )
+
+
 def _outputs(inputs: Properties, cluster: Record) -> Properties:
     return {
         **inputs,
         "version": inputs.get("version") or cluster["state"]["masterVersion"],
-        "nodeCount": inputs.get("nodeCount", inputs.get("initialNodeCount", 0)),
+        "nodeCount": count_of(inputs, cluster["state"]) // len(zones_of(inputs, cluster["state"])),
         "instanceGroupUrls": [],
         "managedInstanceGroupUrls": [],
         "operation": "",

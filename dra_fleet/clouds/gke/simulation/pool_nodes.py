@@ -11,6 +11,7 @@ from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.resources import chips_of
 from dra_fleet.clouds.gke.simulation.account import digits_of, letters_of, refuse, region_of, zones_of
 from dra_fleet.rehearsal.clouds.clusters import near
+from dra_fleet.rehearsal.clouds.scaling import SCALED, numbers_of
 from dra_fleet.rehearsal.simulator.hardware_file import node
 from dra_fleet.rehearsal.simulator.node import NodeHardware, NodeTaint
 
@@ -126,8 +127,27 @@ def machine_of(pool: Properties) -> MachineType:
     )
 
 
+def bounds_of(pool: Properties, cluster: Properties) -> tuple[int, int] | None:
+    """Return the bounds of an autoscaled pool in all zones together; None without autoscaling."""
+    scaling = cast("Properties", pool.get("autoscaling") or {})
+    if not scaling:
+        return None
+    zones = len(zones_of(pool, cluster))
+    least, most = (
+        int(scaling.get(f"total{bound}NodeCount") or zones * int(scaling.get(f"{first}NodeCount") or 0))
+        for bound, first in (("Min", "min"), ("Max", "max"))
+    )
+    return least, most
+
+
 def count_of(pool: Properties, cluster: Properties) -> int:
-    """Return the pool's nodes in all zones, constant because the autoscaler is not simulated."""
+    """Return the pool's nodes in all zones; changed bounds apply when the autoscaler acts next.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
+    """
+    size = pool.get(SCALED, {}).get("size")
+    if size is not None and bounds_of(pool, cluster) is not None:
+        return int(size)
     per_zone = pool.get("nodeCount", pool.get("initialNodeCount", 0))
     return int(per_zone or 0) * len(zones_of(pool, cluster))
 
@@ -155,7 +175,7 @@ def machines(pool: Properties, cluster: Properties, cluster_id: str) -> list[Nod
             installable=_installable(pool, machine),
             advertised=_advertised(pool, machine),
         )
-        for index in range(count_of(pool, cluster))
+        for index in numbers_of(pool, count_of(pool, cluster))
     ]
 
 
