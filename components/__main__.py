@@ -23,6 +23,7 @@ def serve(package: ModuleType) -> None:
     # The SDK's server has another copy of google.rpc.Status, of which a process can load one: it is
     # imported where it serves, so that others can import this module.
     from pulumi.provider import ConstructResult, Provider, main  # noqa: PLC0415
+    from pulumi.runtime.rpc import register_resource_module  # noqa: PLC0415
 
     class FleetProvider(Provider):
         def construct(
@@ -32,9 +33,10 @@ def serve(package: ModuleType) -> None:
             inputs: pulumi.Inputs,
             options: pulumi.ResourceOptions | None = None,
         ) -> ConstructResult:
-            fleet = package.made(name, resource_type, inputs, options)
-            return ConstructResult(fleet.urn, {"clusters": fleet.clusters, "kubeconfigs": fleet.kubeconfigs})
+            made = package.made(name, resource_type, inputs, options)
+            return ConstructResult(made.urn, made.outputs)
 
+    register_resource_module(package.PACKAGE, "index", package.References())
     main(FleetProvider(package.VERSION, json.dumps(package.schema())), sys.argv[1:])
 
 

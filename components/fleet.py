@@ -33,7 +33,7 @@ from .release import DriverRelease, DriverReleaseArgs
 from .workload import WorkloadJob, WorkloadJobArgs, workload_deployment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.model.plan import (
         ClaimPlan,
@@ -74,10 +74,11 @@ Exported = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """The exports of one stack."""
+    """The exports of one stack, and the clusters by name."""
 
     clusters: Mapping[str, Exported]
     kubeconfigs: Mapping[str, pulumi.Output[str]]
+    platforms: Mapping[str, Platform]
 
     def export(self) -> None:
         """Register the exports with the engine."""
@@ -98,6 +99,7 @@ def build(
     hooks: pulumi.ResourceHookBinding | None = None,
     job_hooks: pulumi.ResourceHookBinding | None = None,
     outputs: Mapping[str, pulumi.Output[str]] = MappingProxyType({}),
+    component: Callable[[str], type[Platform]] = resolve,
 ) -> Outputs:
     """Declare everything the plan requests.
 
@@ -108,6 +110,7 @@ def build(
         hooks: of the drivers' releases.
         job_hooks: of the workloads that are Jobs.
         outputs: Outputs of this program by the references that the settings have for them.
+        component: returns the component class of a cloud.
 
     Raises:
         SettingsInvalid: a secret is missing; nothing has been declared.
@@ -119,14 +122,15 @@ def build(
     for cluster in plan.clusters:
         resolve(cluster.cloud).check_additions(cluster)
     declarations = [
-        resolve(cluster.cloud).planned(ClusterArgs(plan=cluster, logins=logins, outputs=outputs), secret)
+        component(cluster.cloud).planned(ClusterArgs(plan=cluster, logins=logins, outputs=outputs), secret)
         for cluster in plan.clusters
     ]
     clusters: dict[str, Exported] = {}
+    platforms: dict[str, Platform] = {}
     kubeconfigs: dict[str, pulumi.Output[str]] = {}
     try:
         for cluster, declare in zip(plan.clusters, declarations, strict=True):
-            platform = declare(protection)
+            platform = platforms[cluster.name] = declare(protection)
             clusters[cluster.name] = _fill(platform, cluster, identity, hooks, job_hooks)
             if protected:
                 _protect(platform, cluster.name, opts)
@@ -134,7 +138,7 @@ def build(
                 kubeconfigs[cluster.name] = platform.kubeconfig
     finally:
         logins.close()  # what waits for it would wait for ever
-    return Outputs(clusters=clusters, kubeconfigs=kubeconfigs)
+    return Outputs(clusters=clusters, kubeconfigs=kubeconfigs, platforms=platforms)
 
 
 def _protect(platform: Platform, name: str, opts: pulumi.ResourceOptions | None) -> None:
@@ -157,8 +161,9 @@ def _fill(
     job_hooks: pulumi.ResourceHookBinding | None,
 ) -> Exported:
     """Put into a cluster what it is planned to hold: each part after those that it names or needs."""
-    namespaces = _namespaces(platform, plan, identity)
+    namespaces = platform.namespaces = _namespaces(platform, plan, identity)
     releases = _releases(platform, plan, namespaces, pulumi.ResourceOptions(hooks=hooks))
+    platform.releases = releases
     classes = _classes(platform, plan, identity)
     there = _There(namespaces=namespaces, releases=releases, classes=classes)
     templates = _templates(platform, plan, identity, there)
@@ -305,7 +310,7 @@ def _queues(
     if not plan.queues:
         return {}
     kueue = [there.releases[name] for name in plan.queues[0].after]
-    flavor = ResourceFlavor(
+    flavor = platform.shared[FLAVOR] = ResourceFlavor(
         logical(plan.name, FLAVOR),
         ResourceFlavorArgs(name=FLAVOR, identity=identity),
         platform.member_opts(kueue),

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from .clouds import resolve
 from .fleet import build
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dra_fleet.model.plan import FleetPlan
 
-    from .clouds.platform import SecretReader
+    from .clouds.platform import Platform, SecretReader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +27,14 @@ class FleetComponentArgs:
         secret: reads a secret, such as a kubeconfig, by the key that the plan names.
         outputs: Outputs of other resources by the references that the plan's settings have for them.
         token: the registered type.
+        component: returns the component class of a cloud.
     """
 
     plan: FleetPlan
     secret: SecretReader
     outputs: Mapping[str, pulumi.Output[str]] = field(default_factory=dict[str, pulumi.Output[str]])
     token: str = "dra-fleet:index:Fleet"  # noqa: S105 - Pulumi's word for a type's name
+    component: Callable[[str], type[Platform]] = resolve
 
 
 class FleetComponent(pulumi.ComponentResource):
@@ -40,6 +43,7 @@ class FleetComponent(pulumi.ComponentResource):
     Attributes:
         clusters: exports of each cluster, by name.
         kubeconfigs: secret kubeconfigs of the clusters that have one.
+        platforms: components of the clusters, by name.
     """
 
     clusters: Mapping[str, Any]
@@ -63,7 +67,8 @@ class FleetComponent(pulumi.ComponentResource):
         # The engine passes a component's dependencies on to no one.
         after = None if opts is None else opts.depends_on
         opts = pulumi.ResourceOptions(parent=self, depends_on=after)
-        made = build(args.plan, args.secret, opts, outputs=args.outputs)
+        made = build(args.plan, args.secret, opts, outputs=args.outputs, component=args.component)
         self.clusters = made.clusters
+        self.platforms = dict(made.platforms)
         self.kubeconfigs = pulumi.Output.secret(dict(made.kubeconfigs))
         self.register_outputs({"clusters": self.clusters, "kubeconfigs": self.kubeconfigs})

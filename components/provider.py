@@ -2,14 +2,16 @@
 
 A program in TypeScript, Go or YAML declares `dra-fleet:index:Fleet`, with a stack file's keys as inputs, or
 one cluster with everything in it: `dra-fleet:index:AksCluster` and so on, or `dra-fleet:index:Cluster`.
-One call parses, plans, proves and declares. If a claim does not fit, the preview fails.
+Pools, drivers, classes, claims and demand of a cluster of one cloud can also be resources: see `parts`.
+Each call parses, plans, proves and declares. If a claim does not fit, the preview fails.
 https://www.pulumi.com/docs/iac/packages-and-automation/pulumi-packages/
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
 from pulumi.output import Unknown
@@ -20,23 +22,31 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
 
+from .clouds import resolve
 from .clouds.stack_outputs import THIS_PROGRAM
 from .fleet_component import FleetComponent, FleetComponentArgs
-from .schema import CLUSTER, KUBECONFIG, KUBECONFIGS, VERSION, cluster_tokens, schema, token
+from .parts import PACKAGE, PARTS, Made, Part, References, made_part, token
+from .program.cluster import Cluster
+from .program.planning import NO_POOL, SECTIONS, ClusterProgram
+from .schema import CLUSTER, KUBECONFIG, KUBECONFIGS, VERSION, cluster_tokens, schema
 
-__all__ = ["VERSION", "made", "schema"]
+if TYPE_CHECKING:
+    from .clouds.platform import Platform
+
+__all__ = ["PACKAGE", "VERSION", "References", "made", "schema"]
 
 _FLEET: Final = frozenset(field.alias or key for key, field in FleetSettings.model_fields.items())
 _OF_CLUSTER: Final = ("workloads", "demand", "computeDomains")
 """Sections of a fleet whose entries name their cluster. The resource of one cluster sets the name."""
 _QUEUES: Final = "clusterQueues"
+_OPERATOR: Final = "gpuOperator"
 _ARGUMENTS: Final[dict[str, Any]] = {"plain": False}
 _ARGUMENTS.update(additionalProperties=_ARGUMENTS, items=_ARGUMENTS)
 
 
 def made(
     name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
-) -> FleetComponent:
+) -> Made:
     """Make the component that an engine requests.
 
     Args:
@@ -48,6 +58,8 @@ def made(
     Raises:
         pulumi.InputPropertiesError: an input is wrong, or the fleet does not fit; nothing is registered.
     """
+    if resource_type in PARTS:
+        return made_part(name, resource_type, inputs, options or pulumi.ResourceOptions())
     given = dict(inputs)
     kubeconfigs = cast("pulumi.Input[Mapping[str, pulumi.Input[str]]]", given.pop(KUBECONFIGS, {}))
     cloud = cluster_tokens().get(resource_type)
@@ -59,26 +71,76 @@ def made(
     settings = {key: reader.read(value, key, [_type_of(inputs_of, key)]) for key, value in given.items()}
     if cloud is not None:
         own = {key: settings.pop(key) for key in [*settings] if key not in _FLEET}
-        settings = {**settings, CLUSTER: {"cloud": cloud, **own}}
+        pools = {"pools": NO_POOL} if cloud == "existing" else {}
+        settings = {**settings, CLUSTER: {"cloud": cloud, "drivers": {}, **pools, **own}}
     if resource_type != token("Fleet"):
         settings["clusters"] = {name: settings.pop(CLUSTER, {})}
         settings = _in_cluster(name, settings)
     try:
         plan = make_plan(parse(settings))
-        proof = prove(plan)
-        proof.require()
+        warnings = [*plan.warnings]
+        if cloud is not None and "pools" not in given:
+            plan = replace(plan, clusters=(replace(plan.clusters[0], pools=()),))
+        else:
+            proof = prove(plan)
+            proof.require()
+            warnings += proof.warnings
         args = FleetComponentArgs(
             plan=plan,
             secret=lambda key: _kubeconfig(kubeconfigs, key),
             outputs=reader.outputs,
             token=resource_type,
+            component=resolve if cloud is None else _open,
         )
         fleet = FleetComponent(name, args, options)
     except (ExpectedError, DoesNotFit) as wrong:
         raise pulumi.InputPropertiesError(str(wrong), []) from None  # without a list the SDK breaks
-    for warning in (*plan.warnings, *proof.warnings):
+    for warning in warnings:
         pulumi.log.warn(warning, fleet)
-    return fleet
+    outputs = {"clusters": fleet.clusters, "kubeconfigs": fleet.kubeconfigs}
+    if cloud is None:
+        return Made(urn=fleet.urn, outputs=outputs)
+    cluster = cast("Cluster", fleet.platforms[name])
+    cluster.open(
+        _program(resource_type, name, settings, plan.clusters[0].kubernetes, warnings), plan.clusters[0]
+    )
+    return Made(
+        urn=Part(kind=Cluster, name=name, component=cluster, cluster=cluster).keep(fleet), outputs=outputs
+    )
+
+
+def _open(cloud: str) -> type[Platform]:
+    """Return the component class of a cloud, in whose clusters further components can be declared."""
+    found = resolve(cloud)
+    return cast("type[Platform]", type(found.__name__, (Cluster, found), {"CLOUD": cloud}))
+
+
+def _program(
+    resource_type: str, name: str, settings: Mapping[str, Any], kubernetes: str, warnings: Iterable[str]
+) -> ClusterProgram:
+    """Return what a cluster's inputs declare in it, for the proofs of further components."""
+    fleet = dict(settings)
+    cluster = dict(fleet.pop("clusters")[name])
+    queues = dict(fleet.pop("queues", {}))
+    operator = {_OPERATOR: cluster.pop(_OPERATOR)} if _OPERATOR in cluster else {}
+    pools = cluster.pop("pools")
+    return ClusterProgram(
+        component=f"{resource_type.rpartition(':')[2]} {name}",
+        name=name,
+        owner=fleet["owner"],
+        environment=fleet["environment"],
+        kubernetes=fleet.get("kubernetes", kubernetes),
+        pools={} if pools is NO_POOL else dict(pools),
+        drivers=dict(cluster.pop("drivers")),
+        settings=cluster,
+        operators=operator,
+        namespace=fleet.get("namespace"),
+        declared={_QUEUES: dict(queues.pop(_QUEUES, {}))}
+        | {key: dict(fleet.pop(key, {})) for key in SECTIONS if key != _QUEUES},
+        queues=queues,
+        fleet=fleet,
+        warned={*warnings},
+    )
 
 
 def _in_cluster(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The schema of the package for other languages: resources and nested types, derived from the settings.
+"""The schema of the package for other languages, derived from the settings and the components of programs.
 
 https://www.pulumi.com/docs/iac/extending-pulumi/schema/
 """
@@ -11,13 +11,15 @@ from importlib.metadata import version
 from typing import Any, Final, cast
 
 from dra_fleet import clouds
-from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet import FleetSettings
 from dra_fleet.fleet.extending import EXTENDS
 from dra_fleet.fleet.parsing import FLEET, sections
 from dra_fleet.model.settings import StackOutput
 
-PACKAGE: Final = KEY.partition(":")[0]
+from .parts import OUTPUTS, PACKAGE, PARTS, token
+from .program.cluster import Cluster
+from .schema_of_parts import Arguments
+
 VERSION: Final = version("dra-fleet")
 KUBECONFIG: Final = "kubeconfig"
 KUBECONFIGS: Final = "kubeconfigs"
@@ -37,11 +39,6 @@ _OF_CLUSTER: Final = "cloud"
 _PRIMITIVES: Final = frozenset({"string", "integer", "number", "boolean"})
 
 
-def token(name: str) -> str:
-    """Return the type token of a resource or type of the package."""
-    return f"{PACKAGE}:index:{name}"
-
-
 def cluster_tokens() -> dict[str, str]:
     """Return the clouds by the tokens of the resources that are one cluster: `AksCluster` for AKS."""
     return {token(f"{cloud.capitalize()}Cluster"): cloud for cloud in clouds.BUILT_IN}
@@ -51,7 +48,7 @@ def cluster_tokens() -> dict[str, str]:
 def schema() -> dict[str, Any]:
     """Return the package's schema: a fleet, any cluster, and a cluster of each cloud, with typed inputs."""
     fleet = FleetSettings.model_json_schema(by_alias=True)
-    types = _Types(cast("Mapping[str, Mapping[str, Any]]", fleet["$defs"]))
+    types = Types(cast("Mapping[str, Mapping[str, Any]]", fleet["$defs"]))
     meanings = {key.name: key.meaning for key in sections()[FLEET].keys}
     declared = {key: value for key, value in fleet["properties"].items() if key != EXTENDS}
     keys: dict[str, dict[str, Any]] = {
@@ -77,11 +74,19 @@ def schema() -> dict[str, Any]:
     for resource, cloud in cluster_tokens().items():
         model = types.model(clouds.named(cloud).settings.__name__)
         own = {key: value for key, value in model["properties"].items() if key != _OF_CLUSTER}
-        needed = [key for key in model["required"] if key in own]
+        optional = {"drivers", "pools"} if KUBECONFIG in own else {"drivers"}
+        needed = [key for key in model["required"] if key in own and key not in optional]
         if KUBECONFIG in own:
             own[KUBECONFIG] = _SECRET
         inputs = {**own, **{key: value for key, value in of_cluster.items() if key not in own}}
         resources[resource] = _resource(str(model["description"]), inputs, [*alone, *needed])
+    references: dict[type, list[str]] = {Cluster: list(cluster_tokens())}
+    for part in PARTS.values():
+        references[part] = [found for found, other in PARTS.items() if issubclass(other, part)]
+    arguments = Arguments(types, references)
+    for found, part in PARTS.items():
+        inputs, needed = arguments.of(part)
+        resources[found] = _resource(arguments.meaning(part), inputs, needed) | _outputs_of(part)
     return {
         "name": PACKAGE,
         "version": VERSION,
@@ -120,7 +125,15 @@ def _resource(description: str, inputs: Mapping[str, Any], required: Sequence[st
     }
 
 
-class _Types:
+def _outputs_of(part: type) -> dict[str, Any]:
+    outputs = OUTPUTS.get(part, ())
+    return {
+        "properties": {key: {"type": "string", "description": meaning} for key, meaning, _ in outputs},
+        "required": [key for key, *_ in outputs],
+    }
+
+
+class Types:
     """Types of the package, written when a property first refers to them.
 
     Args:
@@ -139,6 +152,20 @@ class _Types:
         self._refer(name)
         return self.written[token(name)]
 
+    def settings(self, models: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return the JSON Schema of the keys of models. A key of several models has the types of all."""
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        for model in models:
+            for key, value in self._models[model]["properties"].items():
+                found.setdefault(key, []).append(value)
+        return {key: {**_merged(kinds), **_meaning(*kinds)} for key, kinds in found.items()}
+
+    def item(self, model: str, key: str) -> str:
+        """Return the model of the values of a model's mapping."""
+        return str(self._models[model]["properties"][key]["additionalProperties"]["$ref"]).removeprefix(
+            _REFERENCE
+        )
+
     def of(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
         """Return the type of a property: a plain value, if the proof reads it.
 
@@ -152,7 +179,7 @@ class _Types:
         if "$ref" in value:
             return self._refer(str(value["$ref"]).removeprefix(_REFERENCE))
         if "enum" in value:
-            return self._enum(value["enum"], name)
+            return self.enum(value["enum"], name)
         options = [one for one in value.get("anyOf", value.get("oneOf", ())) if one.get("type") != "null"]
         if _OUTPUT in options and any(one.get("type") == "string" for one in options):
             return {"type": "string", "plain": False}  # of other resources, other stacks' outputs among them
@@ -187,18 +214,19 @@ class _Types:
         union: dict[str, Any] = {"oneOf": [*members.values()]}
         if "discriminator" in value:
             found = value["discriminator"]["mapping"]
-            mapping = {word: _local(str(one).removeprefix(_REFERENCE)) for word, one in found.items()}
+            mapping = {word: local(str(one).removeprefix(_REFERENCE)) for word, one in found.items()}
             union["discriminator"] = {
                 "propertyName": value["discriminator"]["propertyName"],
                 "mapping": mapping,
             }
         return union
 
-    def _enum(self, words: Sequence[object], name: str) -> dict[str, Any]:
+    def enum(self, words: Sequence[object], name: str) -> dict[str, Any]:
+        """Return the type of one of several words."""
         if not all(isinstance(word, str) for word in words):
             return {**_ANY}
         self.written[token(name)] = {"type": "string", "enum": [_word(word) for word in words]}
-        return {"$ref": _local(name)}
+        return {"$ref": local(name)}
 
     def _refer(self, name: str) -> dict[str, Any]:
         model = self._models[name]
@@ -210,27 +238,49 @@ class _Types:
                 "type": "object",
                 "description": str(model.get("description", "")),
                 "properties": {
-                    key: self._property(value, f"{name}{key[:1].upper()}{key[1:]}")
+                    key: self.property(value, f"{name}{key[:1].upper()}{key[1:]}")
                     for key, value in model["properties"].items()
                 },
                 # The resource of one cluster is the cluster of its workloads.
                 "required": [key for key in model.get("required", ()) if key != CLUSTER],
             }
-        return {"$ref": _local(name)}
+        return {"$ref": local(name)}
 
-    def _property(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    def property(self, value: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """Return a property of an object, with its description."""
         found = self.of({"type": "string"} if "const" in value else value, name)
         if "const" in value:
             found["const"] = value["const"]
-        meaning = value.get("description") or next(
-            (one["description"] for one in value.get("anyOf", ()) if "description" in one), ""
-        )
-        return {**found, "description": meaning} if meaning else found
+        return {**found, **_meaning(value)}
+
+
+def _meaning(*kinds: Mapping[str, Any]) -> dict[str, str]:
+    """Return the first description."""
+    every = (one for kind in kinds for one in (kind, *kind.get("anyOf", ())))
+    texts = [{"description": str(one["description"])} for one in every if "description" in one]
+    return texts[0] if texts else {}
+
+
+_NOTES: Final = frozenset({"default", "description", "title"})
+
+
+def _merged(kinds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the JSON Schema of values that one of several schemas accepts."""
+    plain = [{word: item for word, item in kind.items() if word not in _NOTES} for kind in kinds]
+    distinct = [kind for at, kind in enumerate(plain) if kind not in plain[:at]]
+    if len(distinct) == 1:
+        return dict(distinct[0])
+    options = [one for kind in distinct for one in kind.get("anyOf", kind.get("oneOf", [kind]))]
+    enums = [one for one in options if "enum" in one]
+    words = [word for one in enums for word in one["enum"]]
+    others = [one for one in options if "enum" not in one]
+    return {"anyOf": [*([{"enum": [*dict.fromkeys(words)], "type": "string"}] if words else []), *others]}
 
 
 def _word(word: object) -> dict[str, object]:
     return {"value": word} if word else {"value": word, "name": "Default"}
 
 
-def _local(name: str) -> str:
+def local(name: str) -> str:
+    """Return the reference to a type of the package."""
     return f"#/types/{token(name)}"

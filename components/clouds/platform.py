@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.plan import Additions, ClusterPlan, PoolPlan
 
+    from ..namespace import Namespace
+    from ..release import DriverRelease
     from .additions import Resources
 
 T = TypeVar("T")
@@ -77,6 +79,21 @@ class Platform(pulumi.ComponentResource, ABC):
 
     additions: Mapping[str, Additions] = MappingProxyType({})
     """Tags and arguments of its pools by name, and of the cluster under ""."""
+
+    @cached_property
+    def namespaces(self) -> dict[str, Namespace]:
+        """Namespaces of the cluster, by name."""
+        return {}
+
+    @cached_property
+    def releases(self) -> dict[str, DriverRelease]:
+        """Helm releases of the cluster, by name."""
+        return {}
+
+    @cached_property
+    def shared(self) -> dict[str, pulumi.Resource]:
+        """Resources that all queues of the cluster use, by name."""
+        return {}
 
     @cached_property
     def _referred(self) -> dict[str, pulumi.Output[str]]:

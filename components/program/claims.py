@@ -39,7 +39,8 @@ class DeviceRequestArgs:
         tolerations: Tolerations of device taints.
         capacity: Amounts to consume of a shared device.
         admin_access: Access to devices in use, for monitoring.
-        first_available: Alternatives, the preferred one first, each a dict with `name` and `device_class`.
+        first_available: Alternatives, the preferred one first, each with `name` and `device_class`.
+        name: Name of an alternative.
     """
 
     device_class: DeviceClass | str | None = None
@@ -49,7 +50,8 @@ class DeviceRequestArgs:
     tolerations: Sequence[Mapping[str, Any]] | None = None
     capacity: Mapping[str, str] | None = None
     admin_access: bool | None = None
-    first_available: Sequence[Mapping[str, Any]] | None = None
+    first_available: Sequence[DeviceRequestArgs | DeviceRequestArgsDict] | None = None
+    name: str | None = None
 
 
 class DeviceRequestArgsDict(TypedDict, total=False):
@@ -62,7 +64,8 @@ class DeviceRequestArgsDict(TypedDict, total=False):
     tolerations: Sequence[Mapping[str, Any]]
     capacity: Mapping[str, str]
     admin_access: bool
-    first_available: Sequence[Mapping[str, Any]]
+    first_available: Sequence[DeviceRequestArgsDict]
+    name: str
 
 
 class _HeldByPods:
@@ -257,7 +260,7 @@ def _request(
     value: dict[str, Any] = {}
     for key, item in cast("Mapping[str, object]", request).items():
         at = f"{argument}.{key}"
-        if key not in (*_REQUEST, "name"):
+        if key not in _REQUEST:
             raise choices_error(component, at, key, _REQUEST)
         if key == "device_class":
             value["class"] = _class_name(component, at, item, cluster, found)

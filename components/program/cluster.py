@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pulumi
@@ -41,6 +42,15 @@ class Cluster(Platform):
 
     program: ClusterProgram
     identity: Identity
+
+    @cached_property
+    def added_pools(self) -> list[pulumi.Resource]:
+        """Pools that are declared after the cluster."""
+        return []
+
+    @cached_property
+    def _planned(self) -> dict[str, ReleasePlan]:
+        return {}
 
     def prepare(
         self,
@@ -93,15 +103,21 @@ class Cluster(Platform):
             settings={"cloud": self.CLOUD, **found},
             pools=_pools(component, pools, self.resolved),
         )
-        self.namespaces: dict[str, Namespace] = {}
-        self.releases: dict[str, DriverRelease] = {}
-        self.added_pools: list[pulumi.Resource] = []
-        self.shared: dict[str, pulumi.Resource] = {}
-        self._planned: dict[str, ReleasePlan] = {}
         plan = self.program.plan()
         self._beside_pools = self.beside_pools(plan)
         self.check_additions(plan)
         return plan
+
+    def open(self, program: ClusterProgram, plan: ClusterPlan) -> None:
+        """Let components be declared in a cluster that is declared already.
+
+        Args:
+            program: The settings of the cluster.
+            plan: Their plan.
+        """
+        self.program, self.identity = program, Identity(owner=program.owner)
+        self._planned.update({release.name: release for release in plan.releases})
+        self._beside_pools = self.beside_pools(plan)
 
     def extend(self, component: str, plan: ClusterPlan) -> None:
         """Check that the plan with a further pool changes nothing that is declared already.

@@ -10,6 +10,7 @@ from .. import device_class
 from ..core.identity import logical
 from .arguments import checked, key_of, named, plain, refused
 from .cluster import cluster_of
+from .drivers import DraDriver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ class DeviceClass(device_class.DeviceClass):
     Args:
         name: Exact name of the DeviceClass.
         cluster: Cluster that has it.
-        driver: Driver of the devices, such as `nvidia`.
+        driver: Driver of the devices: its component, or its name, such as `nvidia`.
         type: Device type of the driver: `gpu`, `mig` or `vfio`.
         product: Product name as the driver reports it.
         architecture: Architecture as the driver reports it, such as `Hopper`.
@@ -59,7 +60,7 @@ class DeviceClass(device_class.DeviceClass):
         name: str,
         *,
         cluster: Cluster,
-        driver: str | None = None,
+        driver: DraDriver | str | None = None,
         type: str | None = None,  # noqa: A002 - the attribute's own name
         product: str | None = None,
         architecture: str | None = None,
@@ -75,7 +76,7 @@ class DeviceClass(device_class.DeviceClass):
         component = named(self, name)
         cluster = cluster_of(component, cluster)
         intent = {
-            "driver": driver,
+            "driver": driver.driver if isinstance(driver, DraDriver) else driver,
             "type": type,
             "product": product,
             "architecture": architecture,

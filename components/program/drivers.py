@@ -42,6 +42,9 @@ class DraDriver(DriverRelease):
         described: Description of a driver that dra-fleet does not know: `{"publishes": …, "chart": …}`.
         opts: Resource options.
 
+    Attributes:
+        driver: The driver's name.
+
     Examples:
         ```python
         dra.DraDriver("nvidia", cluster=cluster, version="0.5.0", values={"logVerbosity": "6"})
@@ -73,7 +76,8 @@ class DraDriver(DriverRelease):
                 fix="add pools={…} to the cluster, or declare a GpuNodePool before the driver",
             )
         settings = _chart(component, version, namespace, values=values, described=described)
-        plan = cluster.program.add("drivers", self.DRIVER or name, settings, component)
+        self.driver = self.DRIVER or name
+        plan = cluster.program.add("drivers", self.driver, settings, component)
         release = cluster.planned_release(component, plan)
         args = cluster.release_args(plan, release, namespace)
         super().__init__(

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.proof.answer.verdicts import Proof
 
-SECTIONS: Final = ("classes", "claims", "computeDomains", "clusterQueues", "demand")
+SECTIONS: Final = ("classes", "claims", "computeDomains", "clusterQueues", "demand", "workloads")
 PAUSE: Final = 0.02
 """Seconds between two looks at whether the program has ended."""
 
 _QUEUES: Final = "clusterQueues"
-_NO_POOL: Final = {
+NO_POOL: Final = {
     "none": {
         "machine": {"cpus": 1, "memory": 1},
         "nodes": {"min": 0, "max": 1},
@@ -75,6 +75,9 @@ class ClusterProgram:
         operators: Settings of its operators, by their keys.
         queues: Settings of all its queues together.
         namespace: Namespace of its queues.
+        declared: Settings of its other parts by section and name.
+        fleet: Other settings of its fleet.
+        warned: Warnings that are printed already.
     """
 
     component: str
@@ -89,8 +92,9 @@ class ClusterProgram:
     queues: dict[str, Any] = field(default_factory=dict[str, Any])
     namespace: str | None = None
     declared: dict[str, dict[str, Any]] = field(default_factory=lambda: {key: {} for key in SECTIONS})
+    fleet: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    warned: set[str] = field(default_factory=set[str])
     _components: dict[str, str] = field(default_factory=dict[str, str])
-    _warned: set[str] = field(default_factory=set[str])
     _ending: pulumi.Output[None] | None = None
     _stopped: bool = False
 
@@ -208,8 +212,15 @@ class ClusterProgram:
     async def _end(self) -> None:
         while not _program_ended():  # noqa: ASYNC110 - the SDK has no event for it
             await asyncio.sleep(PAUSE)
-        if self._stopped:
-            return
+        if not self._stopped:
+            self.finish()
+
+    def finish(self) -> None:
+        """Prove the cluster with everything that is declared, and warn if nothing in it is proved.
+
+        Raises:
+            pulumi.RunError: A claim or a demand does not fit, or is in a production cluster without pools.
+        """
         if not any(self.declared.values()):
             self.plan()
             return
@@ -218,7 +229,7 @@ class ClusterProgram:
             fix = "add pools={…} or a GpuNodePool"
             if self.environment == "production" and self.declared["demand"]:
                 raise refused(self.component, "", what, fix=fix)
-            pulumi.log.warn(str(refused(self.component, "", what, fix=fix)))
+            self._warn([str(refused(self.component, "", what, fix=fix))])
 
     def _fleet(self, only: Mapping[str, set[str]] | None) -> FleetPlan:
         cluster = {
@@ -232,6 +243,7 @@ class ClusterProgram:
             for key, kept in self.declared.items()
         }
         fleet = {
+            **self.fleet,
             "owner": self.owner,
             "environment": self.environment,
             "kubernetes": self.kubernetes,
@@ -251,7 +263,7 @@ class ClusterProgram:
         return plan
 
     def _planned_pools(self) -> Mapping[str, Any]:
-        return _NO_POOL if not self.pools and self.settings["cloud"] == "existing" else self.pools
+        return NO_POOL if not self.pools and self.settings["cloud"] == "existing" else self.pools
 
     def _section(self, section: str) -> dict[str, Any]:
         own = {"pools": self.pools, "drivers": self.drivers, "operators": self.operators}
@@ -293,8 +305,8 @@ class ClusterProgram:
 
     def _warn(self, warnings: Iterable[str]) -> None:
         for text in warnings:
-            if text not in self._warned:
-                self._warned.add(text)
+            if text not in self.warned:
+                self.warned.add(text)
                 pulumi.log.warn(self._worded(text))
 
     def _worded(self, text: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources
 from dra_fleet.policy.reading.partitions import POOL_TYPES
+from dra_fleet.policy.reading.versions import OWN_CLUSTERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from dra_fleet.review.events import EngineStep
     from dra_fleet.review.model import Kind
 
-PLATFORM = "dra-fleet:clouds:"
 _PARTS: Mapping[str, Kind] = {
     "kubernetes:helm.sh/v3:Release": "driver",
     "kubernetes:resource.k8s.io/v1:DeviceClass": "class",
@@ -48,7 +48,7 @@ class Owners:
         return self._known[step.urn]
 
     def _find(self, step: EngineStep) -> Owner:
-        platform = next((item for item in self._chain(step) if item.type.startswith(PLATFORM)), None)
+        platform = next((item for item in self._chain(step) if OWN_CLUSTERS.fullmatch(item.type)), None)
         if platform is None:
             kind = "credential" if step.type.startswith("pulumi:providers:") else "other"
             return Owner(kind, "", step.name)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from components.parts import PARTS
 from dra_fleet import clouds
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.environment import environment
@@ -218,7 +219,8 @@ def test_a_subnet_can_be_an_output_of_another_resource(with_clusters: YamlProgra
 def test_the_engine_reads_the_schema_of_the_folder(program: YamlProgram) -> None:
     schema = program.output("package", "get-schema", str(COMPONENTS / "pulumi-resource-dra-fleet"))
     of_clouds = {f"dra-fleet:index:{cloud.capitalize()}Cluster" for cloud in clouds.BUILT_IN}
-    assert set(schema["resources"]) == {"dra-fleet:index:Cluster", "dra-fleet:index:Fleet", *of_clouds}
+    fleets = {"dra-fleet:index:Cluster", "dra-fleet:index:Fleet", *of_clouds}
+    assert set(schema["resources"]) == {*fleets, *PARTS}
     inputs = schema["resources"]["dra-fleet:index:Fleet"]["inputProperties"]
     assert inputs["owner"]["type"] == "string"
     assert inputs["claims"]["description"] == "ResourceClaimTemplates by name"

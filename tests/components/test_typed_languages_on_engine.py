@@ -109,13 +109,50 @@ def program(
     ],
     indirect=True,
 )
-def test_program_is_deployed_unchanged_and_deleted(program: Program) -> None:
-    made = program.run("up", "--yes", "--skip-preview")
+def test_program_is_gated_deployed_unchanged_and_deleted(program: Program) -> None:
+    first = program.gate()
+    assert (first["findings"], first["passed"]) == ([], True)
+    made = program.run("up", "--yes")
     assert made.returncode == 0, made.stdout
-    assert {"dra-fleet:index:ExistingCluster", "kubernetes:resource.k8s.io/v1:DeviceClass"} <= program.types()
-    assert "clusters" in program.run("stack", "output", "--json").stdout
+    template = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
+    assert {"dra-fleet:index:ResourceClaimTemplate", template} <= program.types()
+    assert '"single-gpu-' in program.run("stack", "output", "--json").stdout
     again = program.run("up", "--yes", "--skip-preview", "--expect-no-changes")
     assert again.returncode == 0, again.stdout
+    second = program.gate()
+    assert (second["findings"], second["passed"]) == ([], True)
     deleted = program.run("destroy", "--yes", "--skip-preview")
     assert deleted.returncode == 0, deleted.stdout
     assert program.types() == set()
+
+
+WRONG = {
+    "nine replicas on eight devices": (
+        ("replicas: 8", "replicas: 9"),
+        "Demand inference: on cluster lab, never: inference: 9 x 1 devices are requested, and 8 can match",
+    ),
+    "class that matches nothing": (
+        ("min: 40Gi", "min: 1Ti"),
+        "DeviceClass at-least-40g: class at-least-40g matches 0 of 8 devices of a node of pool",
+    ),
+    "order that is not defined": (
+        ('driver: "${nvidia}"', "driver: nvidia"),
+        "problem: DeviceClass at-least-40g must be created after ",
+    ),
+}
+
+
+@pytest.mark.parametrize("program", ["yaml"], indirect=True)
+def test_wrong_program_stops_its_preview_with_one_sentence(program: Program) -> None:
+    file = program.folder / "Pulumi.yaml"
+    right = yaml.safe_load(file.read_text(encoding="utf-8"))
+    example = (EXAMPLES / "yaml" / "Pulumi.yaml").read_text(encoding="utf-8")
+    for (old, new), message in WRONG.values():
+        assert old in example
+        wrong = yaml.safe_load(example.replace(old, new)) | {"plugins": right["plugins"]}
+        file.write_text(yaml.safe_dump(wrong), encoding="utf-8")
+        done = program.run("preview")
+        assert done.returncode != 0
+        _, _, diagnostics = done.stdout.partition("Diagnostics:")
+        assert diagnostics.count(message) == 1, done.stdout
+        assert "Traceback" not in done.stdout

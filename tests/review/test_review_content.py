@@ -9,9 +9,9 @@ import pytest
 
 from dra_fleet.core.findings.reported import ReportedViolation
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
-from dra_fleet.review.events import Preview
+from dra_fleet.review.events import EngineStep, Preview
 from dra_fleet.review.losses import Losses
-from dra_fleet.review.owners import Owner
+from dra_fleet.review.owners import Owner, Owners
 from dra_fleet.review.was import Was, was_exported
 from tests.review import samples
 
@@ -193,3 +193,19 @@ def test_pods_of_a_pool_that_no_one_asked_about_are_not_known_rather_than_none()
     was, running = samples.as_it_was(), samples.running()
     found = Losses(was.plan, was, running).of(Owner("pool", "lab", "gone"), "delete")
     assert (found.claims, found.pods) == (None, ())
+
+
+def test_driver_of_a_program_belongs_to_its_cluster_and_a_pool_is_no_cluster() -> None:
+    chain = (
+        ("lab", "dra-fleet:clouds:ExistingCluster"),
+        ("h100", "dra-fleet:index:GpuNodePool"),
+        ("lab-h100", "dra-fleet:clouds:GpuNodePool"),
+        ("lab-nvidia", "kubernetes:helm.sh/v3:Release"),
+    )
+    urns = [f"urn:pulumi:dev::p::{kind}::{name}" for name, kind in chain]
+    steps = [
+        EngineStep(urn=urn, type=kind, operation="create", parent=parent, old=None, new={}, diff={}, keys=())
+        for urn, (_, kind), parent in zip(urns, chain, ["", *urns], strict=False)
+    ]
+    found = [Owners(steps).of(step) for step in steps]
+    assert found[2:] == [Owner("other", "lab", "h100"), Owner("driver", "lab", "nvidia")]

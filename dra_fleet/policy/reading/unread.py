@@ -297,7 +297,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
             r"(?=.*(rancher|kube|k8s|k3[sd]|kops|openshift|rosa|container|node"
             r"|(?-i:Eks|Aks|Gke|Rke|Lke|Sks|Ske|Oke|Tke|Cce|Cks)|(?<![a-z])([aes]ks|[glors]ke|tke|cce|cks)))"
             r"[\w-]+:.*:\w*(Kubernetes|Kube|K8s(v\d)?|Cluster(V\d|Instance|RosaHcp|RosaClassic|Eks|Aks|Gke)?|Pool"
-            r"|NodeGroup)|(?!gcp:compute|kubernetes:).*:\w*Node(Pool|Group|Template|Config(uration)?)"
+            r"|NodeGroup)|(?!gcp:compute|kubernetes:|dra-fleet:).*:\w*Node(Pool|Group|Template|Config(uration)?)"
         ),
         None,
     ),

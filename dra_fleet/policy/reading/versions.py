@@ -66,7 +66,7 @@ _VERSION: Final = re.compile(
 """Versions with numbers as Kubernetes writes them: 1.036 is none."""
 
 
-OWN_CLUSTERS: Final = re.compile(r"dra-fleet:clouds:\w+")
+OWN_CLUSTERS: Final = re.compile(r"dra-fleet:clouds:(?!GpuNodePool$)\w+")
 """This program's components that hold a cluster, whichever cloud it is on."""
 FIELDS: Final = (
     VersionField(types=OWN_CLUSTERS, path=("kubernetes",), otherwise="nothing that is known"),

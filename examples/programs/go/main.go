@@ -1,4 +1,4 @@
-// Eight H100s of an existing cluster for a Deployment whose pods each claim one.
+// Eight H100s of an existing cluster for pods that each claim one.
 // `pulumi package add FOLDER`, with the folder `components` of dra-fleet, writes the SDK into sdks/go.
 package main
 
@@ -14,7 +14,6 @@ func main() {
 			Owner:       "ml",
 			Environment: drafleet.EnvironmentDevelopment,
 			Kubernetes:  pulumi.StringRef("1.36"),
-			Namespace:   pulumi.StringRef("ml"),
 			Kubeconfig:  config.New(ctx, "").RequireSecret("kubeconfig"),
 			Drivers:     map[string]drafleet.DriverSettingsArgs{"nvidia": {Version: "0.5.0"}},
 			Pools: map[string]drafleet.PoolSettingsArgs{"h100": {
@@ -22,20 +21,22 @@ func main() {
 				Nodes:        drafleet.NodeRangeArgs{Min: 1, Max: 1},
 				NodeSelector: map[string]string{"example.com/pool": "h100"},
 			}},
-			Classes: map[string]any{"any-gpu": drafleet.CelClassArgs{
-				Cel: []string{"device.driver == 'gpu.nvidia.com'"},
-			}},
-			Claims: map[string]drafleet.ClaimSettingsArgs{"single-gpu": {
-				Requests: map[string]any{"gpu": drafleet.ExactRequestArgs{Class: "any-gpu"}},
-			}},
-			Workloads: map[string]drafleet.WorkloadSettingsArgs{
-				"inference": {Claim: "single-gpu", Copies: 8},
+		})
+		if err != nil {
+			return err
+		}
+		single, err := drafleet.NewResourceClaimTemplate(ctx, "single-gpu", &drafleet.ResourceClaimTemplateArgs{
+			Cluster:   lab,
+			Namespace: pulumi.String("default"),
+			Requests: drafleet.DeviceRequestMap{
+				"gpu": drafleet.DeviceRequestArgs{DeviceClass: pulumi.String("gpu.nvidia.com")},
 			},
 		})
 		if err != nil {
 			return err
 		}
-		ctx.Export("clusters", lab.Clusters)
-		return nil
+		ctx.Export("template", single.Name)
+		_, err = drafleet.NewDemand(ctx, "inference", &drafleet.DemandArgs{Template: single, Replicas: 8})
+		return err
 	})
 }

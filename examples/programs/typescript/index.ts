@@ -1,4 +1,4 @@
-// Eight H100s of an existing cluster for a Deployment whose pods each claim one.
+// Eight H100s of an existing cluster for pods that each claim one.
 // `pulumi package add FOLDER`, with the folder `components` of dra-fleet, writes the SDK into sdks/dra-fleet.
 import * as dra from "@pulumi/dra-fleet";
 import * as pulumi from "@pulumi/pulumi";
@@ -7,15 +7,27 @@ const lab = new dra.ExistingCluster("lab", {
     owner: "ml",
     environment: "development",
     kubernetes: "1.36",
-    namespace: "ml",
     kubeconfig: new pulumi.Config().requireSecret("kubeconfig"),
-    drivers: { nvidia: { version: "0.5.0" } },
-    pools: {
-        h100: { machine: "hgx-h100-8", nodes: { min: 1, max: 1 }, nodeSelector: { "example.com/pool": "h100" } },
-    },
-    classes: { "at-least-40g": { driver: "nvidia", type: "gpu", memory: { min: "40Gi" } } },
-    claims: { "single-gpu": { requests: { gpu: { class: "at-least-40g" } } } },
-    workloads: { inference: { kind: "Deployment", claim: "single-gpu", copies: 8 } },
 });
+const h100 = new dra.GpuNodePool("h100", {
+    cluster: lab,
+    machine: "hgx-h100-8",
+    min: 1,
+    max: 1,
+    nodeSelector: { "example.com/pool": "h100" },
+});
+const nvidia = new dra.NvidiaDriver("nvidia", { cluster: lab, version: "0.5.0" }, { dependsOn: h100 });
+const large = new dra.DeviceClass("at-least-40g", {
+    cluster: lab,
+    driver: nvidia,
+    type: "gpu",
+    memory: { min: "40Gi" },
+});
+const single = new dra.ResourceClaimTemplate("single-gpu", {
+    cluster: lab,
+    namespace: "default",
+    requests: { gpu: { deviceClass: large } },
+});
+new dra.Demand("inference", { template: single, replicas: 8 });
 
-export const clusters = lab.clusters;
+export const template = single.name;

@@ -137,7 +137,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "stack file's word in a request": case(
         lambda: template(requests={"gpu": {"class": "gpu.nvidia.com"}}),
         "ResourceClaimTemplate single: requests.gpu.class is not an argument; allowed: device_class, ",
-        "admin_access, allocation_mode, capacity, count, first_available, selectors, tolerations; ",
+        "admin_access, allocation_mode, capacity, count, first_available, name, selectors, tolerations; ",
         "fix: did you mean device_class?",
     ),
     "text for a count": case(

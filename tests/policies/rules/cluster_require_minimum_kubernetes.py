@@ -102,8 +102,10 @@ NATIVE_TEMPLATE = Declared(
     name="c",
     properties={"launchTemplateData": {"imageId": IMAGE.format("1.36")}},
 )
+POOL = Declared(type="dra-fleet:clouds:GpuNodePool", name="pool", properties={"machine": "hgx-h100-8"})
 CASES = (
     *(sample(*each) for each in SAMPLES),
+    RuleCase(passing=(POOL,), breaks=()),
     nested(
         "azure-native:resources:Resource",
         {"resourceType": "agentPools", "properties": {"orchestratorVersion": "1.34"}},

@@ -26,6 +26,7 @@ READ = (
     "kubernetes:monitoring.coreos.com/v1:ServiceMonitor",
     "pulumi:providers:kubernetes",
     "dra-fleet:platforms:GkeCluster",
+    "dra-fleet:clouds:GpuNodePool",
 )
 UNREAD = {
     "digitalocean:index/kubernetesCluster:KubernetesCluster": "a cluster or a pool of another provider",
