@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pulumi
 from pulumi.output import Unknown
 
+from dra_fleet import clouds
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.fleet import FleetSettings, parse
 from dra_fleet.fleet.plan import make_plan
@@ -71,7 +72,7 @@ def made(
     settings = {key: reader.read(value, key, [_type_of(inputs_of, key)]) for key, value in given.items()}
     if cloud is not None:
         own = {key: settings.pop(key) for key in [*settings] if key not in _FLEET}
-        pools = {"pools": NO_POOL} if cloud == "existing" else {}
+        pools = {} if clouds.named(cloud).makes_nodes else {"pools": NO_POOL}
         settings = {**settings, CLUSTER: {"cloud": cloud, "drivers": {}, **pools, **own}}
     if resource_type != token("Fleet"):
         settings["clusters"] = {name: settings.pop(CLUSTER, {})}

@@ -461,7 +461,8 @@ def own_turn(home: Home, reporter: Reporter) -> Generator[None]:
     except Timeout:
         with reporter.step(f"waiting for another `rehearse up` that is at work in {home.root}"):
             while not lock.is_locked:
-                with suppress(FileNotFoundError):  # `down --remove` took the home away
+                # `down --remove` took the home away, perhaps while the lock made the folder
+                with suppress(FileNotFoundError, FileExistsError):
                     lock.acquire()
                 home.create()
     try:

@@ -180,7 +180,7 @@ class SimulatedCloud(Protocol):
         """Return the pools that the cloud was asked to scale."""
         ...
 
-    async def resize(self, pool: ScaledPool, gone: int | None = None) -> bool:
+    async def resize(self, pool: ScaledPool, gone: int | None = None, more: int = 1) -> bool:
         """Add a machine to a pool or remove one; return False if the cloud is at work."""
         ...
 

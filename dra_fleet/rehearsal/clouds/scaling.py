@@ -31,6 +31,7 @@ class ScaledPool:
         fresh: The machine that is added next.
         inputs_with: Returns the resource's inputs for a size, without the machine of a number.
         predicted: Devices that the autoscaler predicts for a pool without nodes, by driver.
+        queued: Class of the ProvisioningRequests for which alone it grows; empty if it grows for pods.
     """
 
     cluster: str
@@ -42,6 +43,7 @@ class ScaledPool:
     fresh: NodeHardware
     inputs_with: Callable[[int, int | None], Properties]
     predicted: Mapping[str, Sequence[Properties]] = field(default_factory=dict[str, "Sequence[Properties]"])
+    queued: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:

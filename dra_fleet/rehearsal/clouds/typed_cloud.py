@@ -156,12 +156,13 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         """Return the pools that the cloud was asked to scale; clouds without an autoscaler have none."""
         return []
 
-    async def resize(self, pool: ScaledPool, gone: int | None = None) -> bool:
-        """Add a machine to a pool or remove one.
+    async def resize(self, pool: ScaledPool, gone: int | None = None, more: int = 1) -> bool:
+        """Add machines to a pool or remove one.
 
         Args:
             pool: As `scaled_pools` returned it.
-            gone: Number of the machine to remove; None adds one.
+            gone: Number of the machine to remove; None adds.
+            more: How many machines are added, all or none.
 
         Returns:
             False if an operation is running or has changed the pool.
@@ -173,7 +174,7 @@ class TypedCloud(ABC, Generic[Account, Kind]):
             now = next((one for one in self.scaled_pools() if one.key == pool.key), None)
             if self._calls or now is None or now.machines.keys() != pool.machines.keys():
                 return False
-            size = len(now.machines) + (1 if gone is None else -1)
+            size = len(now.machines) + (more if gone is None else -1)
             record = self.require(*now.resource)
             await self._types[now.resource[0]].update(record, now.inputs_with(size, gone))
             return True

@@ -24,6 +24,7 @@ from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.simulator.errors import SimulatorError
 from dra_fleet.rehearsal.simulator.packing import LEAVING, Packing, has_ended, is_daemon, template_of
 from dra_fleet.rehearsal.simulator.processes import cancel
+from dra_fleet.rehearsal.simulator.queued import serve_requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,11 +131,16 @@ class Autoscaler:
     async def _scale(self, api: KubeApi, pools: Pools, memory: _Memory) -> None:
         unbound = await api.list("v1", "Pod", params={"fieldSelector": "spec.nodeName="})
         rejected = [pod for pod in unbound["items"] if _is_rejected(pod)]
-        if not (rejected or memory.upcoming or any(len(pool.machines) > pool.least for _, pool in pools)):
+        queued = [(cloud, pool) for cloud, pool in pools if pool.queued]
+        is_larger = any(len(pool.machines) > pool.least for _, pool in pools)
+        if not (rejected or memory.upcoming or is_larger or queued):
             return
         state = await read_state(api, requested={})
         _forget_published(state, memory)
-        needed = await self._grow(api, state, pools, rejected, memory)
+        growing = [(cloud, pool) for cloud, pool in pools if not pool.queued]
+        needed = await self._grow(api, state, growing, rejected, memory)
+        if queued and await serve_requests(api, state, queued):
+            needed |= {machine.name for _, pool in queued for machine in pool.machines.values()}
         await self._shrink(api, state, pools, needed, memory)
 
     async def _grow(

@@ -81,6 +81,37 @@ _COMPUTE_CLASSES: Final[list[dict[str, Any]]] = [
     },
 ]
 
+_PROVISIONING_REQUESTS: Final[dict[str, Any]] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": "provisioningrequests.autoscaling.x-k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/autoscaler/pull/5848"},
+    },
+    "spec": {
+        "group": "autoscaling.x-k8s.io",
+        "scope": "Namespaced",
+        "names": {
+            "kind": "ProvisioningRequest",
+            "plural": "provisioningrequests",
+            "singular": "provisioningrequest",
+            "listKind": "ProvisioningRequestList",
+        },
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "properties": {"spec": _FREE, "status": _FREE}}
+                },
+            }
+        ],
+    },
+}
+"""https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/apis/provisioningrequest"""
+
 _DRIVER: Final = "networking-dra-driver"
 
 _NAMESPACE: Final = f"gke-managed-{_DRIVER}"
@@ -119,7 +150,7 @@ def of_every_cluster(version: str) -> list[dict[str, Any]]:
     """
     facts = gke_facts()
     has_dranet = (facts.numbers(version) or ()) >= (facts.numbers(facts.floor("dranet").version) or ())
-    return [*_COMPUTE_CLASSES, *(_networking() if has_dranet else ())]
+    return [*_COMPUTE_CLASSES, _PROVISIONING_REQUESTS, *(_networking() if has_dranet else ())]
 
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"

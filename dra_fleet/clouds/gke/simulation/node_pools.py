@@ -34,6 +34,9 @@ _FIXED_CONFIG: Final = (
     "oauthScopes", "serviceAccount", "localSsdCount", "ephemeralStorageLocalSsdConfig", "metadata",
 )  # fmt: skip
 
+QUEUE_CLASS: Final = "queued-provisioning.gke.io"
+"""https://cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest"""
+
 
 class NodePools:
     """The type `gcp:container/nodePool:NodePool`.
@@ -106,11 +109,11 @@ class NodePools:
         return found
 
     def scaled_pools(self) -> list[ScaledPool]:
-        """Return the pools with `autoscaling`. Queued and flex-start pools have another mechanism."""
+        """Return the pools with `autoscaling`."""
         return [
             _scaled_pool(record, self._cluster(record), bounds)
             for record in self._account.all(POOL)
-            if record["state"].get("status") == "RUNNING" and not _waits_for_capacity(record["inputs"])
+            if record["state"].get("status") == "RUNNING"
             if (bounds := bounds_of(record["inputs"], self._cluster(record)["state"])) is not None
         ]
 
@@ -123,10 +126,6 @@ class NodePools:
         """All pools but one of the project, with their clusters."""
         pools = (one for one in self._account.all(POOL) if one["id"] != identifier)
         return [(one["inputs"], self._cluster(one)["state"]) for one in pools]
-
-
-def _waits_for_capacity(pool: Properties) -> bool:
-    return bool(at(pool, "queuedProvisioning.enabled") or config_of(pool).get("flexStart"))
 
 
 def _scaled_pool(record: Record, cluster: Record, bounds: tuple[int, int]) -> ScaledPool:
@@ -149,6 +148,7 @@ def _scaled_pool(record: Record, cluster: Record, bounds: tuple[int, int]) -> Sc
         fresh=found[size],
         inputs_with=partial(scaled, pool),
         predicted=predicted,
+        queued=QUEUE_CLASS if at(pool, "queuedProvisioning.enabled") else "",
     )
 
 

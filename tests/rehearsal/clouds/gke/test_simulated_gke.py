@@ -22,6 +22,7 @@ def test_a_cluster_runs_the_channel_s_default_of_its_minor(gke: Project) -> None
     assert gke.planes.versions == {"render": "v1.35.8-gke.1036000"}
     assert [(item["kind"], item["metadata"]["name"]) for item in gke.planes.applied] == [
         ("CustomResourceDefinition", "computeclasses.cloud.google.com"),
+        ("CustomResourceDefinition", "provisioningrequests.autoscaling.x-k8s.io"),
         ("Namespace", "gke-managed-networking-dra-driver"),
         *((kind, "networking-dra-driver") for kind in ("ServiceAccount", "ClusterRole")),
         *((kind, "networking-dra-driver") for kind in ("ClusterRoleBinding", "DaemonSet")),
@@ -31,7 +32,7 @@ def test_a_cluster_runs_the_channel_s_default_of_its_minor(gke: Project) -> None
 
 def test_a_cluster_below_dranet_s_floor_has_none_of_it(gke: Project) -> None:
     gke.cluster(minMasterVersion="1.34.1-gke.1127000")
-    assert [item["kind"] for item in gke.planes.applied] == ["CustomResourceDefinition"]
+    assert [item["kind"] for item in gke.planes.applied] == ["CustomResourceDefinition"] * 2
 
 
 @pytest.mark.parametrize("asked", ["1.35.8-gke.1036000", "1.35.8", "1.35", "1.35.7-gke.99"])
