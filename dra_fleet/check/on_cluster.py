@@ -178,11 +178,11 @@ def _check_pods(pods: Sequence[Pod], gangs: Mapping[Pod, int], around: _Surround
             if all(names is None or pool.name in names for names in chosen)
         ]
         left = check_scheduling(pod, around.cluster, pools, is_placed=is_placed)
-        placed = replace(around.cluster.plan, pools=tuple(left))
-        specs = around.fitting.own_claims(pod)
-        is_gang = pod in gangs and bool(specs and left)
-        if not (is_gang and prove_gang(pod, gangs[pod], placed, specs, around.declared)):
-            around.fitting.check_pod(pod, left)
+        if pod in gangs and left:
+            placed = replace(around.cluster.plan, pools=tuple(left))
+            if prove_gang(pod, gangs[pod], placed, around.fitting.own_claims(pod), around.declared):
+                continue
+        around.fitting.check_pod(pod, left)
 
 
 def _has_place(key: Key, strange: Mapping[Key, bool], around: _Surroundings) -> bool:

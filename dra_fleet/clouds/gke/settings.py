@@ -200,7 +200,7 @@ class CreateGkeCluster(SettingsModel):
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler (2026-11-28)
     autoscaling_profile: Annotated[
         Literal["BALANCED", "OPTIMIZE_UTILIZATION"],
-        Field(description=("OPTIMIZE_UTILIZATION: fill used nodes first, and remove idle nodes sooner")),
+        Field(description="OPTIMIZE_UTILIZATION: fill used nodes first, and remove idle nodes sooner"),
     ] = "BALANCED"
 
 

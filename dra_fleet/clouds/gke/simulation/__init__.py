@@ -2,7 +2,7 @@
 
 Inputs are validated against the protobufs of google-cloud-container; rules and grammar are those of the GKE
 documentation (https://cloud.google.com/kubernetes-engine/docs). Not simulated: node auto-provisioning,
-upgrades of a control plane in place, networks, identities, Dynamic Workload Scheduler.
+upgrades of a control plane in place, networks, identities.
 """
 
 from __future__ import annotations

@@ -49,19 +49,25 @@ _SPEC: Final = {
     },
 }
 
-_COMPUTE_CLASSES: Final[list[dict[str, Any]]] = [
-    {
+
+def _custom_kind(
+    kind: str, group: str, scope: str, spec: dict[str, Any], **annotations: str
+) -> dict[str, Any]:
+    """Return the CustomResourceDefinition of a kind in its version v1."""
+    plural = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+    schema = {"type": "object", "properties": {"spec": spec, "status": _FREE}}
+    return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "computeclasses.cloud.google.com"},
+        "metadata": {"name": f"{plural}.{group}", **({"annotations": annotations} if annotations else {})},
         "spec": {
-            "group": "cloud.google.com",
-            "scope": "Cluster",
+            "group": group,
+            "scope": scope,
             "names": {
-                "kind": "ComputeClass",
-                "plural": "computeclasses",
-                "singular": "computeclass",
-                "listKind": "ComputeClassList",
+                "kind": kind,
+                "plural": plural,
+                "singular": kind.lower(),
+                "listKind": f"{kind}List",
             },
             "versions": [
                 {
@@ -69,48 +75,24 @@ _COMPUTE_CLASSES: Final[list[dict[str, Any]]] = [
                     "served": True,
                     "storage": True,
                     "subresources": {"status": {}},
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "properties": {"spec": _SPEC, "status": _FREE},
-                        }
-                    },
+                    "schema": {"openAPIV3Schema": schema},
                 }
             ],
         },
-    },
-]
+    }
 
-_PROVISIONING_REQUESTS: Final[dict[str, Any]] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {
-        "name": "provisioningrequests.autoscaling.x-k8s.io",
-        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/autoscaler/pull/5848"},
-    },
-    "spec": {
-        "group": "autoscaling.x-k8s.io",
-        "scope": "Namespaced",
-        "names": {
-            "kind": "ProvisioningRequest",
-            "plural": "provisioningrequests",
-            "singular": "provisioningrequest",
-            "listKind": "ProvisioningRequestList",
-        },
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "properties": {"spec": _FREE, "status": _FREE}}
-                },
-            }
-        ],
-    },
-}
-"""https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/apis/provisioningrequest"""
+
+_KINDS: Final = (
+    _custom_kind("ComputeClass", "cloud.google.com", "Cluster", _SPEC),
+    # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/apis/provisioningrequest
+    _custom_kind(
+        "ProvisioningRequest",
+        "autoscaling.x-k8s.io",
+        "Namespaced",
+        _FREE,
+        **{"api-approved.kubernetes.io": "https://github.com/kubernetes/autoscaler/pull/5848"},
+    ),
+)
 
 _DRIVER: Final = "networking-dra-driver"
 
@@ -150,7 +132,7 @@ def of_every_cluster(version: str) -> list[dict[str, Any]]:
     """
     facts = gke_facts()
     has_dranet = (facts.numbers(version) or ()) >= (facts.numbers(facts.floor("dranet").version) or ())
-    return [*_COMPUTE_CLASSES, _PROVISIONING_REQUESTS, *(_networking() if has_dranet else ())]
+    return [*_KINDS, *(_networking() if has_dranet else ())]
 
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
