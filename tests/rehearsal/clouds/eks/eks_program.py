@@ -37,7 +37,7 @@ group = aws.eks.NodeGroup(
     node_role_arn=role.arn, subnet_ids=[subnets[0].id],
     ami_type=given["image"], labels={"example.com/pool": "gpu"},
     scaling_config=aws.eks.NodeGroupScalingConfigArgs(
-        min_size=1, desired_size=given["count"], max_size=3),
+        min_size=given["count"], desired_size=given["count"], max_size=3),
     taints=[aws.eks.NodeGroupTaintArgs(key="nvidia.com/gpu", value="present", effect="NO_SCHEDULE")],
     launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
         id=template.id, version=template.latest_version.apply(str)),
