@@ -77,9 +77,9 @@ def verdict(outcome: Outcome) -> Object:
     if isinstance(outcome, Failure):
         return {"outcome": "error", "message": outcome.message, "claims": None}
     if isinstance(outcome, NoFit):
-        is_invalid = "invalid" in outcome.reason
-        message = outcome.reason if is_invalid else ""
-        return {"outcome": "node-error" if is_invalid else "nofit", "message": message, "claims": None}
+        if outcome == NoFit():
+            return {"outcome": "nofit", "message": "", "claims": None}
+        return {"outcome": "node-error", "message": outcome.reason, "claims": None}
     return {"outcome": "undecided", "message": outcome.message, "claims": None}
 
 

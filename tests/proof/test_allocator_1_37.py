@@ -54,3 +54,20 @@ def test_from_1_37_on_compatibility_groups_leave_a_pool_out(minor: str, *, fits:
     ]
     found = attempt([claim(exactly())], *slices, minor=minor)
     assert isinstance(found, Allocation) is fits
+
+
+SHARED = {"name": "a", "allowMultipleAllocations": True, "capacity": {"share": {"value": "9"}}}
+QUALIFIED = claim(exactly(capacity={"requests": {f"{DRIVER}/share": "1"}}))
+
+
+@pytest.mark.parametrize(("minor", "fits"), [("1.37", False), ("1.38", True)])
+def test_from_1_38_on_a_capacity_can_be_requested_with_the_name_of_the_driver(
+    minor: str, *, fits: bool
+) -> None:
+    # `resolveCapacityRequests` of consumable_capacity.go, v0.38.0-beta.0.
+    assert isinstance(attempt([QUALIFIED], pool(SHARED), minor=minor), Allocation) is fits
+
+
+def test_from_1_38_on_two_parts_fill_a_capacity_however_they_are_named() -> None:
+    rest = claim(exactly(capacity={"requests": {"share": "9"}}), name="b")
+    assert attempt([QUALIFIED, rest], pool(SHARED), minor="1.38") == NoFit()

@@ -13,7 +13,6 @@ import pytest
 from dra_fleet.kubernetes.cel import CelDevice, CelInvalid, CelUnsupported, environment
 from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.kubernetes.devices.validate import every_problem
-from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.proof.demand.asks import compile_problem
 from tests.proof.test_allocations_agree import checked
 from tests.upstream.record import DATA, KUBERNETES
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 DIFFERENT, UNSUPPORTED, NOT_STORED = "different", "not evaluated here", "not stored by this version"
-PLANNED = kubernetes_facts().planned[0].minor
-"""Has lists as attributes on by default, by plan; otherwise it is like the newest version."""
-LISTS = "DRAListTypeAttributes"
 
 
 def rows(table: str, minor: int) -> list[Object]:
@@ -36,9 +32,9 @@ def rows(table: str, minor: int) -> list[Object]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def allocation(row: Object, gates: str, minor: str) -> str:
+def allocation(row: Object, minor: str) -> str:
     classes: Mapping[str, Object] = {entry["metadata"]["name"]: entry for entry in row["classes"]}
-    found = checked(row["answers"][gates], row, minor, classes)
+    found = checked(row["answer"], row, minor, classes)
     return NOT_STORED if found == DIFFERENT and not is_stored(row, minor) else found
 
 
@@ -54,8 +50,8 @@ def is_stored(case: Object, minor: str) -> bool:
     return not any(compile_problem(text, minor) for text in texts)
 
 
-def selector(row: Object, gates: str, minor: str) -> str:
-    answer = row["answers"][gates]
+def selector(row: Object, minor: str) -> str:
+    answer = row["answer"]
     try:
         program = environment(minor).compile(row["expression"])
     except CelUnsupported:
@@ -71,8 +67,7 @@ def selector(row: Object, gates: str, minor: str) -> str:
     return NOT_STORED if check_minor("ResourceSlice", slices, minor) else DIFFERENT
 
 
-def validation(row: Object, gates: str, minor: str) -> str:
-    del gates  # the API server drops fields of gates that are off before it validates
+def validation(row: Object, minor: str) -> str:
     value = row["object"]
     # Namespaces are left to clients, and the CEL of derived attributes, which are off everywhere, is omitted.
     refused = [text for text in row["refused"] if "metadata.namespace" not in text]
@@ -88,28 +83,12 @@ def validation(row: Object, gates: str, minor: str) -> str:
 ANSWERS = {"allocations": allocation, "selectors": selector, "objects": validation}
 
 
-def compare(table: str, minor: int, compared: Compared, gates: str = "default") -> None:
-    """Compare a table with what is answered here; with lists, as the planned version answers."""
-    asked = f"1.{minor}" if gates == "default" else PLANNED
-    chosen = [
-        row for row in rows(table, minor) if gates == "default" or LISTS in row.get("features", [LISTS])
-    ]
-    found = {json.dumps(row): ANSWERS[table](row, gates, asked) for row in chosen}
+@pytest.mark.parametrize("number", KUBERNETES)
+@pytest.mark.parametrize("table", ANSWERS)
+def test_upstream_tables_have_the_same_answers(table: str, number: int, compared: Compared) -> None:
+    minor = f"1.{number}"
+    found = {json.dumps(row): ANSWERS[table](row, minor) for row in rows(table, number)}
     counts = Counter(found.values())
-    title = f"upstream table of {table} of 1.{minor}{', with lists' if gates == 'lists' else ''}"
-    compared(title, {"cases": len(found), "different": 0, **counts})
+    compared(f"upstream table of {table} of {minor}", {"cases": len(found), "different": 0, **counts})
     assert [row for row, answer in found.items() if answer == DIFFERENT] == []
     assert counts["agreed"] > len(found) / 2
-
-
-@pytest.mark.parametrize("minor", KUBERNETES)
-@pytest.mark.parametrize("table", ANSWERS)
-def test_upstream_tables_have_the_same_answers(table: str, minor: int, compared: Compared) -> None:
-    compare(table, minor, compared)
-
-
-@pytest.mark.parametrize("table", ["allocations", "selectors"])
-def test_upstream_tables_have_the_same_answers_where_attributes_can_be_lists(
-    table: str, compared: Compared
-) -> None:
-    compare(table, max(KUBERNETES), compared, "lists")

@@ -47,7 +47,8 @@ class CelDevice:
         attributes: domain -> id -> str, int, bool or a Semver message.
         capacity: domain -> id -> a Quantity message.
         unknown: The (domain, id) pairs whose value is UNKNOWN, in ``attributes`` or ``capacity``.
-        unsupported: Why no selector can be evaluated on it at all (an attribute without a value), else empty.
+        unsupported: Why no selector can be evaluated on it, from 1.38 none that reads the attribute (one
+            without a value), else empty.
         has_list: An attribute that is a list, else empty.
         alternatives: The device with each of the values that one of its capacities may have, where these are
             known; that capacity is then in ``unknown``.
@@ -151,16 +152,23 @@ def split_name(name: str, driver: str) -> tuple[str, str]:
     return (domain, identity) if slash else (driver, domain)
 
 
+def _named(published: Mapping[str, Any], driver: str) -> Iterable[tuple[str, Any]]:
+    """Return the entries without those that stand with the driver's name too, which 1.38 prefers."""
+    return ((name, value) for name, value in published.items() if f"{driver}/{name}" not in published)
+
+
 def _attributes(published: Mapping[str, Any], driver: str, unknown: set[Place]) -> tuple[Domains, str]:
     domains: Domains = {}
     problem = ""
-    for name, value in published.items():
+    for name, value in _named(published, driver):
         domain, identity = split_name(name, driver)
         if value is UNKNOWN or (isinstance(value, dict) and UNKNOWN in value.values()):  # pyright: ignore[reportUnknownMemberType]
             unknown.add(("device.attributes", domain, identity))
             domains.setdefault(domain, {})
         elif not value:
             problem = f"attribute {name}: unsupported attribute value"
+            unknown.add(("device.attributes", domain, identity))
+            domains.setdefault(domain, {})
         else:
             domains.setdefault(domain, {})[identity] = _attribute_value(value)  # pyright: ignore[reportUnknownArgumentType]
     return domains, problem
@@ -179,7 +187,7 @@ def _is_list(value: object) -> bool:
 
 def _capacity(published: Mapping[str, Any], driver: str, unknown: set[Place]) -> Domains:
     domains: Domains = {}
-    for name, entry in published.items():
+    for name, entry in _named(published, driver):
         domain, identity = split_name(name, driver)
         value = UNKNOWN if entry is UNKNOWN or ONE_OF in entry else entry["value"]
         if value is UNKNOWN:

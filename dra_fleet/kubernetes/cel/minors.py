@@ -12,6 +12,9 @@ LISTS_SINCE = 35
 """The library of lists."""
 MULTIPLE_ALLOCATIONS_SINCE = 36
 """`device.allowMultipleAllocations`."""
+VALUES_READ_ALONE_SINCE = 38
+"""A value that the scheduler cannot read makes only the selectors fail that read it: `DeviceMatches` in
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.38.0-beta.0/cel/compile.go."""
 LIST_ATTRIBUTES_SINCE = 37
 """Attributes that are lists are evaluated, whatever gate DRAListTypeAttributes says: `getAttributeValue` in
 https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/cel/compile.go. Before, it depends on

@@ -23,7 +23,12 @@ from dra_fleet.kubernetes.cel import (
     syntax,
 )
 from dra_fleet.kubernetes.cel.clauses import split
-from dra_fleet.kubernetes.cel.minors import LIST_ATTRIBUTES_SINCE, LISTS_ON_SINCE, number_of
+from dra_fleet.kubernetes.cel.minors import (
+    LIST_ATTRIBUTES_SINCE,
+    LISTS_ON_SINCE,
+    VALUES_READ_ALONE_SINCE,
+    number_of,
+)
 from dra_fleet.kubernetes.cel.verdict import (
     BEYOND,
     FALSE,
@@ -159,6 +164,8 @@ class Program:
         if device.has_list and not device.unsupported and self.environment.number < LIST_ATTRIBUTES_SINCE:
             minor = f"Kubernetes {self.environment.minor}"
             return CelVerdict("unknown", f"attribute {device.has_list} is a list, which {minor} may not keep")
+        if device.unsupported:  # minors that share results differ here
+            return self._check(device)
         found = self._verdicts.get(device.key)
         if found is None:
             seen = device.key if self._places is None else device.seen_at(self._places)
@@ -169,9 +176,9 @@ class Program:
         return found
 
     def _check(self, device: CelDevice) -> CelVerdict:
-        if device.unsupported:
-            return error(device.unsupported)
         missing = self._unknown(device)
+        if device.unsupported and (missing or self.environment.number < VALUES_READ_ALONE_SINCE):
+            return error(device.unsupported)
         if not missing:
             return self._run(device)
         tried = [self.evaluate(each) for each in device.alternatives]

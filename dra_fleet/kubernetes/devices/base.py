@@ -19,9 +19,13 @@ from pydantic.alias_generators import to_camel
 
 from dra_fleet.kubernetes.devices.problem import as_server, refuse
 from dra_fleet.kubernetes.devices.quantity import ALLOWED, Quantity
+from dra_fleet.kubernetes.minors import minor_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_KEYS_CHECKED = 38
+"""The first minor whose API server checks keys of requested capacities; see `since_1_38`."""
 
 
 def _canonical(value: object, info: ValidationInfo) -> object:
@@ -66,20 +70,21 @@ class DeviceModel(BaseModel):
     """JSON names that are written even when empty."""
 
     @classmethod
-    def from_object(cls, value: Mapping[str, Any], *, as_server: bool = False) -> Self:
+    def from_object(cls, value: Mapping[str, Any], *, as_server: bool = False, minor: str = "") -> Self:
         """Read the JSON object strictly.
 
         Args:
             value: The object as JSON.
             as_server: Skip the rules that are stricter than the API server's.
+            minor: Kubernetes version of the API server; empty for rules that all versions have.
 
         Raises:
             pydantic.ValidationError: The object breaks a rule; the error lists all of them.
         """
         # Validated as JSON because strict mode means something else for Python's lists and tuples.
-        return cls.model_validate_json(
-            json.dumps(without_nulls(value)), by_alias=True, by_name=False, context={"as_server": as_server}
-        )
+        context = {"as_server": as_server, "since_1_38": bool(minor) and minor_order(minor) >= _KEYS_CHECKED}
+        text = json.dumps(without_nulls(value))
+        return cls.model_validate_json(text, by_alias=True, by_name=False, context=context)
 
     def to_object(self) -> dict[str, Any]:
         """Return the exact JSON object, without the fields that the API server would omit."""

@@ -18,9 +18,10 @@ from dra_fleet.kubernetes.devices.names import (
     LabelValue,
     dns_label,
     label_key,
+    qualified_name,
     slashes,
 )
-from dra_fleet.kubernetes.devices.problem import as_server, refuse
+from dra_fleet.kubernetes.devices.problem import as_server, refuse, since_1_38
 
 MAX_REQUESTS = 32
 MAX_ALTERNATIVES = 8
@@ -101,6 +102,14 @@ class CapacityRequirements(DeviceModel):
     """The part of a shared device's capacity that a request consumes."""
 
     requests: dict[str, QuantityText] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _keys(self, info: ValidationInfo) -> Self:
+        if since_1_38(info):
+            for key in self.requests:
+                if (problem := qualified_name(key) or slashes(key)) is not None:
+                    raise refuse(problem, at=("requests", key))
+        return self
 
 
 class DerivedAttribute(DeviceModel):

@@ -81,7 +81,7 @@ def qualified_name(text: str) -> str | None:
 
 
 def slashes(text: str) -> str | None:
-    """Return why a text breaks the documented slash rule of qualified names, which no server checks."""
+    """Return why a text breaks the slash rule of qualified names, which the API server checks from 1.38."""
     return "must hold at most one '/'" if text.count("/") > 1 else None
 
 

@@ -62,6 +62,12 @@ def as_server(info: ValidationInfo) -> bool:
     return context is not None and context.get("as_server") is True
 
 
+def since_1_38(info: ValidationInfo) -> bool:
+    """Return whether rules apply that the API server checks from 1.38: see `DeviceModel.from_object`."""
+    context = cast("Mapping[str, object] | None", info.context)
+    return context is None or not context.get("as_server") or context.get("since_1_38") is True
+
+
 def choose(discriminate: Callable[[Any], str | None], what: str, *, allowed: str) -> Discriminator:
     """Return a discriminator between models; if it returns None, the value is rejected with the message."""
     context: dict[str, int | str | float] = {

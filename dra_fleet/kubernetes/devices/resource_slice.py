@@ -25,8 +25,9 @@ from dra_fleet.kubernetes.devices.names import (
     QualifiedName,
     SemanticVersion,
     label_value,
+    slashes,
 )
-from dra_fleet.kubernetes.devices.problem import as_server, refuse
+from dra_fleet.kubernetes.devices.problem import as_server, refuse, since_1_38
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -367,6 +368,18 @@ class SliceDevice(DeviceModel):
             )
         if sum(attribute.values for attribute in self.attributes.values()) > MAX_ATTRIBUTE_VALUES:
             raise refuse(f"must have at most {MAX_ATTRIBUTE_VALUES} attribute values")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_and_nodes(self, info: ValidationInfo) -> Self:
+        if not since_1_38(info):
+            return self
+        for field, keys in (("attributes", self.attributes), ("capacity", self.capacity)):
+            for key in keys:
+                if (problem := slashes(key)) is not None:
+                    raise refuse(problem, at=(field, key))
+        if self.node_selector is not None and len(self.node_selector.node_selector_terms) != 1:
+            raise refuse("must have exactly one term", at="nodeSelector.nodeSelectorTerms")
         return self
 
     @model_validator(mode="after")

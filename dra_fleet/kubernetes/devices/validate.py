@@ -156,13 +156,13 @@ def validate_object(
     """
     clean = without_nulls(value)
     stored, dropped = drop_disabled(kind, clean, minor)
-    on_server = _problems(kind, stored)
+    on_server = _problems(kind, stored, minor)
     # The server reads the whole object before it drops fields: what cannot be read is rejected anywhere.
-    unreadable = _problems(kind, clean, only_unreadable=True) if dropped else []
+    unreadable = _problems(kind, clean, minor, only_unreadable=True) if dropped else []
     refused = list(dict.fromkeys([*on_server, *unreadable]))
     reported = {(problem.path, problem.what) for problem in refused}
     stricter = [
-        item for item in _problems(kind, clean, server=False) if (item.path, item.what) not in reported
+        item for item in _problems(kind, clean, minor, server=False) if (item.path, item.what) not in reported
     ]
     compiled = [] if cel is None else _compile(stored, minor, cel)
     return [*refused, *(item.problem() for item in dropped), *stricter, *compiled]
@@ -171,7 +171,7 @@ def validate_object(
 def every_problem(kind: str, value: Mapping[str, Any], minor: str, cel: CelCheck) -> list[Problem]:
     """Return the API server's problems with an object if all feature gates are on."""
     clean = without_nulls(value)
-    return [*_problems(kind, clean), *_compile(clean, minor, cel)]
+    return [*_problems(kind, clean, minor), *_compile(clean, minor, cel)]
 
 
 def validate_spec(model: type[DeviceModel], value: Mapping[str, Any]) -> list[Problem]:
@@ -184,11 +184,12 @@ def validate_spec(model: type[DeviceModel], value: Mapping[str, Any]) -> list[Pr
 
 
 def _problems(
-    kind: str, value: Mapping[str, Any], *, server: bool = True, only_unreadable: bool = False
+    kind: str, value: Mapping[str, Any], minor: str, *, server: bool = True, only_unreadable: bool = False
 ) -> list[Problem]:
     """Return the problems by the API server's rules, or by the stricter ones."""
     try:
-        model = (_slices() if kind == "ResourceSlice" else _MODELS[kind]).from_object(value, as_server=server)
+        chosen = _slices() if kind == "ResourceSlice" else _MODELS[kind]
+        model = chosen.from_object(value, as_server=server, minor=minor)
     except ValidationError as error:
         details = error.errors(include_url=False)
         return [

@@ -1,8 +1,9 @@
 """Share of a device that a request consumes, and whether enough of it is free.
 
-The gate DRAFractionalCapacityRange is off by default in every minor: 1.37 has it on only for clusters whose
-minimum compatibility version is 1.37, and that is one lower by default. Source:
-https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/consumable_capacity.go.
+The gate DRAFractionalCapacityRange is off by default before 1.38: 1.37 has it on only for clusters whose
+minimum compatibility version is 1.37, and that is one lower by default. Sources:
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/consumable_capacity.go,
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.38.0-beta.0/structured/internal/stable/consumable_capacity.go.
 """
 
 from __future__ import annotations
@@ -13,18 +14,25 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.proof.allocator.inventory import LARGEST, in_thousandths
 
 if TYPE_CHECKING:
+    from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, Capacity
 
 Amounts = Mapping[str, "Amount"]
 
 
-def fits(device: AllocatableDevice, requested: Amounts, in_use: Amounts, tried: Amounts) -> bool:
+def fits(
+    device: AllocatableDevice, requested: Amounts, in_use: Amounts, tried: Amounts, features: Features
+) -> bool:
     """Return whether a request fits on a device in addition to the parts in use and already tried."""
-    if any(name not in device.capacity for name in requested):
+    capacities = _capacities(device, features)
+    if features.merges_capacity_names:
+        requested, in_use = _spelled(device, requested), _spelled(device, in_use)
+    if any(name not in capacities for name in requested):
         return False
-    for name, capacity in device.capacity.items():
+    for name, capacity in capacities.items():
         if not (capacity.has_policy or name in requested or name in in_use or name in tried):
             # Everything is consumed, of which no one has anything.
             continue
@@ -36,42 +44,79 @@ def fits(device: AllocatableDevice, requested: Amounts, in_use: Amounts, tried: 
     return True
 
 
-def wrong_amount(device: AllocatableDevice, requested: Amounts) -> str:
+def wrong_amount(device: AllocatableDevice, requested: Amounts, features: Features) -> str:
     """Return why Kubernetes 1.37 and later stop at a request or a policy; empty if they do not.
 
     Source:
     https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/structured/internal/incubating/consumable_capacity.go.
     """
-    if any(name not in device.capacity for name in requested):
+    capacities = _capacities(device, features)
+    if features.merges_capacity_names:
+        given, requested = requested, _spelled(device, requested)
+        twice = [name for name in given if _full(device, name) in given and name != _full(device, name)]
+        if twice and all(name in capacities for name in requested):
+            return f'capacity "{twice[0]}" requested both as "{twice[0]}" and as "{_full(device, twice[0])}"'
+    if any(name not in capacities for name in requested):
         return ""
-    for name, capacity in device.capacity.items():
+    for name, capacity in capacities.items():
         amount = requested.get(name)
-        problem = "" if amount is None else _beyond_range(capacity, amount)
+        problem = "" if amount is None else _wrong_request(capacity, amount, features)
         if not problem and _consumption(capacity, amount) < 0:
-            problem = "capacity value is negative"
+            problem = _NEGATIVE
         if problem:
-            return f'capacity "{name}": {problem}'
+            return f'capacity "{_full(device, name) if features.merges_capacity_names else name}": {problem}'
     return ""
 
 
-def _beyond_range(capacity: Capacity, requested: Amount) -> str:
+def consumed_by(device: AllocatableDevice, requested: Amounts, features: Features) -> dict[str, Amount]:
+    """Return the capacity that a request consumes of a shared device, by published name."""
+    if features.merges_capacity_names:
+        requested = _spelled(device, requested)
+    capacities = _capacities(device, features)
+    return {name: _consumption(capacity, requested.get(name)) for name, capacity in capacities.items()}
+
+
+def _capacities(device: AllocatableDevice, features: Features) -> Mapping[str, Capacity]:
+    if features.fractional_ranges:
+        return device.exact_capacity
+    return device.capacity
+
+
+def _full(device: AllocatableDevice, name: str) -> str:
+    return name if "/" in name else f"{device.id.driver}/{name}"
+
+
+def _spelled(device: AllocatableDevice, amounts: Amounts) -> Amounts:
+    """Return amounts by the names that a device publishes, with or without its driver's name."""
+    spelled: dict[str, Amount] = {}
+    for name, value in amounts.items():
+        full = _full(device, name)
+        bare = full.removeprefix(f"{device.id.driver}/")
+        spelled[bare if full not in device.capacity and bare in device.capacity else full] = value
+    return spelled
+
+
+def _wrong_request(capacity: Capacity, requested: Amount, features: Features) -> str:
+    text = str(Quantity(Fraction(requested)))
+    if features.merges_capacity_names and requested < 0:
+        return f"{_NEGATIVE}: request {text}"
     if capacity.least is None or capacity.step is None or requested < capacity.least:
         return ""
-    text = str(Quantity(Fraction(requested)))
-    if requested > _LARGEST:
-        return f"{_NOT_REPRESENTABLE}: request {text} exceeds MaxInt64"
-    if capacity.least >= 0 and _in_range(capacity, requested, capacity.least) > _LARGEST:
-        return f"{_NOT_REPRESENTABLE}: rounding request {text} up to the next step passes MaxInt64"
-    return ""
+    is_exact = capacity.counts_thousandths
+    limit, problem = Fraction(LARGEST), ""
+    if is_exact:
+        limit = limit / 1000
+        problem = "" if in_thousandths(requested) else "is not a representable milli value"
+    elif requested > LARGEST:
+        problem = "exceeds MaxInt64"
+    if not problem and capacity.least >= 0 and _in_range(capacity, requested, capacity.least) > limit:
+        beyond = "the milli-value range" if is_exact else "MaxInt64"
+        return f"{_NOT_REPRESENTABLE}: rounding request {text} up to the next step passes {beyond}"
+    return f"{_NOT_REPRESENTABLE}: request {text} {problem}" if problem else ""
 
 
-_LARGEST = 2**63 - 1
 _NOT_REPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
-
-
-def consumed_by(device: AllocatableDevice, requested: Amounts) -> dict[str, Amount]:
-    """Return the capacity that a request consumes of a shared device."""
-    return {name: _consumption(capacity, requested.get(name)) for name, capacity in device.capacity.items()}
+_NEGATIVE = "capacity value is negative"
 
 
 def _consumption(capacity: Capacity, requested: Amount | None) -> Amount:
@@ -88,6 +133,8 @@ def _in_range(capacity: Capacity, requested: Amount, least: Amount) -> Amount:
         return least
     if capacity.step is None:
         return requested
+    if capacity.counts_thousandths:
+        return least + capacity.step * math.ceil(Fraction(requested - least) / Fraction(capacity.step))
     step = math.ceil(capacity.step)
     steps = Fraction(math.ceil(requested) - math.ceil(least), step)
     return math.ceil(least) + step * math.ceil(steps)
@@ -98,6 +145,8 @@ def _violates_policy(capacity: Capacity, consumed: Amount) -> bool:
         return True
     if capacity.step is not None:
         least = capacity.least or 0
+        if capacity.counts_thousandths:
+            return not in_thousandths(consumed) or (consumed - least) % capacity.step != 0
         beyond = math.ceil(consumed) - math.ceil(least)
         return beyond % math.ceil(capacity.step) != 0
     return bool(capacity.valid_values) and consumed not in capacity.valid_values

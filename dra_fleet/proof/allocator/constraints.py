@@ -40,6 +40,9 @@ class RequestName(Protocol):
 class Constraint(ABC):
     """An entry of ``constraints``; a search that turns back removes devices in reverse order."""
 
+    _needs_a_value = False
+    """An attribute without a readable value ends the whole attempt."""
+
     def __init__(self, requests: list[str], attribute: str) -> None:
         self._requests = frozenset(requests)
         self._attribute = attribute
@@ -68,6 +71,9 @@ class Constraint(ABC):
         if found is UNKNOWN or (found is not None and UNKNOWN in found.values()):
             message = f"{self._attribute} of {'/'.join(device.id)} is not known before the device exists"
             raise Stop(Undecided(message))
+        if found is not None and self._needs_a_value and not _values(found):
+            where = f"device {'/'.join(device.id)}"
+            raise Stop(Failure(f"{where}: unsupported attribute value for {self._attribute}"))
         return found
 
     @abstractmethod
@@ -123,6 +129,8 @@ class DistinctAttribute(Constraint):
 class MatchValues(Constraint):
     """All devices have a value in common."""
 
+    _needs_a_value = True
+
     def __init__(self, requests: list[str], attribute: str) -> None:
         super().__init__(requests, attribute)
         self._common: list[Values] = []
@@ -143,6 +151,8 @@ class MatchValues(Constraint):
 class DistinctValues(Constraint):
     """No two devices have a value in common."""
 
+    _needs_a_value = True
+
     def __init__(self, requests: list[str], attribute: str) -> None:
         super().__init__(requests, attribute)
         self._seen: list[Values] = []
@@ -150,7 +160,7 @@ class DistinctValues(Constraint):
     def _accept(self, request: RequestName, value: Object) -> bool:
         del request
         values = _values(value)
-        if not values or any(values & seen for seen in self._seen):
+        if any(values & seen for seen in self._seen):
             return False
         self._seen.append(values)
         return True
@@ -182,7 +192,10 @@ class DistinctPerRequest(Constraint):
 
 def _values(value: Object) -> Values:
     return frozenset(
-        (kind, item)
+        (
+            kind,
+            item.partition("+")[0] if kind == "version" else item,
+        )  # versions compare without build metadata
         for kind in _SCALARS
         for item in (value.get(f"{kind}s") or [value.get(kind)])
         if item is not None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Default features of the allocator of each minor, and differences of its code.
 #
-# Tests compare each version with its own library: 0.34.13, 0.35.10, 0.36.3 and 0.37.2 of
+# Tests compare each version with its own library: 0.34.13, 0.35.10, 0.36.3, 0.37.2 and 0.38.0-beta.0 of
 # https://github.com/kubernetes/dynamic-resource-allocation. Source of the gates:
 # https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
 
@@ -48,7 +48,12 @@ class Features:
         names_device_in_errors: A selector's error says on which device, and what to do about it.
         refuses_capacity_requests: A request for a part of a device ends the whole attempt.
         refuses_derived_attributes: A request with derived attributes ends the whole attempt.
-        list_attributes: Constraints compare attributes by the values that they have in common.
+        list_attributes: Constraints compare attributes by the values that they have in common, versions
+            without their build metadata, and an attribute without a value ends the whole attempt.
+        merges_capacity_names: A capacity can be requested with and without the driver's name.
+        fractional_ranges: Ranges of capacities are counted in thousandths, where these suffice.
+        dedicated_needs_no_shares: A device that is no longer shareable is in use as long as a part of it is.
+        all_fails_on_node: `All` with a pool that is invalid or incomplete fails on this node only.
     """
 
     binding_conditions: bool = False
@@ -71,6 +76,10 @@ class Features:
     refuses_capacity_requests: bool = False
     refuses_derived_attributes: bool = False
     list_attributes: bool = False
+    merges_capacity_names: bool = False
+    fractional_ranges: bool = False
+    dedicated_needs_no_shares: bool = False
+    all_fails_on_node: bool = False
 
 
 _V1_35 = Features(any_order=True, mixes_alternatives=True)
@@ -104,7 +113,16 @@ _V1_37 = replace(
     refuses_derived_attributes=True,
 )
 
-_BY_MINOR = {34: _V1_34, 35: _V1_35, 36: _V1_36, 37: _V1_37, 38: replace(_V1_37, list_attributes=True)}
+_V1_38 = replace(
+    _V1_37,
+    list_attributes=True,
+    merges_capacity_names=True,
+    fractional_ranges=True,
+    dedicated_needs_no_shares=True,
+    all_fails_on_node=True,
+)
+
+_BY_MINOR = {34: _V1_34, 35: _V1_35, 36: _V1_36, 37: _V1_37, 38: _V1_38}
 
 
 class CounterLedger:

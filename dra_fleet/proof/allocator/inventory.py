@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,6 +72,15 @@ def amount(text: str) -> Amount:
     return found.numerator if found.denominator == 1 else found
 
 
+LARGEST = 2**63 - 1
+"""The largest amount that the scheduler calculates with."""
+
+
+def in_thousandths(value: Amount) -> bool:
+    """Return whether the scheduler can count an amount in thousandths."""
+    return (value * 1000) % 1 == 0 and abs(value * 1000) <= LARGEST
+
+
 @dataclass(frozen=True)
 class Capacity:
     """A published capacity, and the amounts of it that may be requested.
@@ -81,6 +90,7 @@ class Capacity:
         default: What a request that names nothing consumes, else all.
         valid_values: The amounts that can be had, ascending; empty for any.
         least, most, step: The range of amounts that can be had.
+        counts_thousandths: Whether the range is not rounded to integers.
     """
 
     value: Amount
@@ -89,6 +99,7 @@ class Capacity:
     least: Amount | None = None
     most: Amount | None = None
     step: Amount | None = None
+    counts_thousandths: bool = False
 
     @cached_property
     def has_policy(self) -> bool:
@@ -144,6 +155,25 @@ class AllocatableDevice:
         """Capacities of the device, by published name."""
         published: Object = self.published.get("capacity") or {}
         return {name: Capacity.of(value) for name, value in published.items()}
+
+    @cached_property
+    def exact_capacity(self) -> dict[str, Capacity]:
+        """Capacities as Kubernetes 1.38 reads them.
+
+        Ranges count thousandths where they can, and a name with the driver hides the name without it.
+        """
+        return {
+            name: replace(
+                found,
+                counts_thousandths=all(
+                    in_thousandths(limit)
+                    for limit in (found.least, found.most, found.step)
+                    if limit is not None
+                ),
+            )
+            for name, found in self.capacity.items()
+            if f"{self.id.driver}/{name}" not in self.capacity
+        }
 
     @cached_property
     def consumes(self) -> tuple[tuple[str, dict[str, Amount]], ...]:

@@ -69,6 +69,6 @@ Outcome = Allocation | NoFit | Failure | Undecided | TimedOut
 class Stop(Exception):  # noqa: N818 - an answer on its way up, not an error
     """Ends a search with its answer."""
 
-    def __init__(self, outcome: Failure | Undecided | TimedOut) -> None:
-        super().__init__(outcome.message)
+    def __init__(self, outcome: NoFit | Failure | Undecided | TimedOut) -> None:
+        super().__init__(str(outcome))
         self.outcome = outcome

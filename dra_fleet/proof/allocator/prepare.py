@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.scheduling.taints import tolerations
 from dra_fleet.proof.allocator import capacity, constraints
-from dra_fleet.proof.allocator.outcome import Failure, Stop
+from dra_fleet.proof.allocator.outcome import Failure, NoFit, Stop
 from dra_fleet.proof.allocator.requests import Demand, Request, Selector, Slot, amounts
 
 if TYPE_CHECKING:
@@ -129,9 +129,8 @@ class Preparation:
             problem = "being updated" if pool.is_incomplete else "invalid" if pool.invalid else ""
             if problem:
                 where = f"resource pool {'/'.join(pool.id)} is currently {problem}"
-                raise Stop(
-                    Failure(f"claim {claim}, request {request.own}: asks for all devices, but {where}")
-                )
+                message = f"claim {claim}, request {request.own}: asks for all devices, but {where}"
+                raise Stop(NoFit(message) if self.features.all_fails_on_node else Failure(message))
             everything += [
                 (pool, device) for device in pool.devices if self._requested(claim, request, device)
             ]
@@ -146,14 +145,14 @@ class Preparation:
         if not self.features.consumable_capacity:
             return True
         if self.features.aborts_on_wrong_amounts:
-            problem = capacity.wrong_amount(device, request.capacity)
+            problem = capacity.wrong_amount(device, request.capacity, self.features)
             if problem:
                 where = f"claim {claim}, request {request.own}"
                 raise Stop(Failure(f"{where}: checking capacity for device {device.id.device}: {problem}"))
         in_use: Mapping[str, Amount] = {}
         if self.features.all_skips_full_devices:
             in_use = self.in_use.capacity.get(device.id, {})
-        return capacity.fits(device, request.capacity, in_use, {})
+        return capacity.fits(device, request.capacity, in_use, {}, self.features)
 
 
 def _full_name(claim: Object) -> str:

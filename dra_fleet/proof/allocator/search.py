@@ -50,6 +50,8 @@ class Trial:
         """Return whether a device is in use and so unavailable."""
         if request.admin_access:
             return request.claim in self._holders[device.id]
+        if self._features.dedicated_needs_no_shares and not device.is_shareable:
+            return self._in_use.holds(device.id) or bool(self._holders[device.id])
         return device.id in self._in_use.devices or bool(self._holders[device.id])
 
     def has_capacity(self, request: Request, device: AllocatableDevice) -> bool:
@@ -59,13 +61,13 @@ class Trial:
             Stop: The minor gives up on the pod for what is asked for.
         """
         if self._features.aborts_on_wrong_amounts:
-            problem = capacity.wrong_amount(device, request.capacity)
+            problem = capacity.wrong_amount(device, request.capacity, self._features)
             if problem:
                 where = f"claim {self._claims[request.claim].name}, request {request.own}"
                 raise Stop(Failure(f"{where}: checking capacity for device {'/'.join(device.id)}: {problem}"))
         in_use = self._in_use.capacity.get(device.id, {})
         tried = self._shares.get(device.id, {})
-        return capacity.fits(device, request.capacity, in_use, tried)
+        return capacity.fits(device, request.capacity, in_use, tried, self._features)
 
     def add(
         self, request: Request, pool: DevicePool, device: AllocatableDevice, *, must: bool
@@ -137,7 +139,7 @@ class Trial:
     def _record(self, request: Request, device: AllocatableDevice, steps: list[Undo]) -> None:
         consumed: dict[str, Amount] = {}
         if self._is_shareable(device):
-            consumed = capacity.consumed_by(device, request.capacity)
+            consumed = capacity.consumed_by(device, request.capacity, self._features)
             self._share(device.id, consumed, steps)
         else:
             self._holders[device.id].add(request.claim)

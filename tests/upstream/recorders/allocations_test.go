@@ -1,7 +1,7 @@
 package structured
 
-// Runs the allocator's own table with the features that are on by default in its Kubernetes version, and those of the
-// table that are off by default but evaluated here (ListTypeAttributes). Writes each case with the answers.
+// Runs the allocator's own table with the features that are on by default in its Kubernetes version. Writes each case
+// with the answer.
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type recorder struct {
 	features Features
 	state    AllocatedState
 	lister   DeviceClassLister
-	slices   []*resourceapi.ResourceSlice
+	slices   []*given
 }
 
 func TestRecord(t *testing.T) {
@@ -43,7 +43,7 @@ func TestRecord(t *testing.T) {
 	}
 	allocatortesting.TestAllocator(t, internal.FeaturesAll,
 		func(ctx context.Context, features Features, state AllocatedState, lister DeviceClassLister,
-			slices []*resourceapi.ResourceSlice, cache *cel.Cache) (allocatortesting.Allocator, error) {
+			slices []*given, cache *cel.Cache) (allocatortesting.Allocator, error) {
 			made, err := NewAllocator(ctx, features, state, lister, slices, cache)
 			if err != nil {
 				return nil, err
@@ -58,7 +58,7 @@ func (r *recorder) Allocate(ctx context.Context, node *v1.Node, claims []*resour
 			node = &v1.Node{}
 		}
 		// Answers are about what an object can state: an empty list of an attribute cannot be.
-		asked, slices := copied(claims), copied(r.slices)
+		asked, slices := copied(claims), copied(published(r.slices))
 		listed, _ := r.lister.List()
 		inUse, consumed := []object{}, []object{}
 		for id := range r.state.AllocatedDevices {
@@ -66,16 +66,18 @@ func (r *recorder) Allocate(ctx context.Context, node *v1.Node, claims []*resour
 		}
 		for id, capacity := range r.state.AggregatedCapacity {
 			consumed = append(consumed, object{
-				"driver": id.Driver.String(), "pool": id.Pool.String(), "device": id.Device.String(), "capacity": capacity,
+				"driver": id.Driver.String(), "pool": id.Pool.String(), "device": id.Device.String(), "capacity": stated(capacity),
 			})
 		}
-		answers := object{"default": r.answer(ctx, defaults(false), node, classes(listed), slices, asked)}
-		if withLists := defaults(true); withLists != defaults(false) {
-			answers["lists"] = r.answer(ctx, withLists, node, classes(listed), slices, asked)
+		for _, id := range onlyShared(r.state) {
+			consumed = append(consumed, object{
+				"driver": id.Driver.String(), "pool": id.Pool.String(), "device": id.Device.String(), "capacity": object{},
+			})
 		}
 		r.write(object{
 			"name": name, "features": r.features.Set().UnsortedList(), "node": node.Name, "labels": node.Labels,
-			"claims": asked, "classes": listed, "slices": slices, "inUse": inUse, "consumed": consumed, "answers": answers,
+			"claims": asked, "classes": listed, "slices": slices, "inUse": inUse, "consumed": consumed,
+			"answer": r.answer(ctx, defaults(), node, classes(listed), slices, asked),
 		})
 	}
 	return r.Allocator.Allocate(ctx, node, claims)
@@ -83,7 +85,7 @@ func (r *recorder) Allocate(ctx context.Context, node *v1.Node, claims []*resour
 
 func (r *recorder) answer(ctx context.Context, features Features, node *v1.Node, known classes,
 	slices []*resourceapi.ResourceSlice, claims []*resourceapi.ResourceClaim) object {
-	allocator, err := NewAllocator(ctx, features, r.state, known, slices, cel.NewCache(1, celFeatures(features)))
+	allocator, err := NewAllocator(ctx, features, r.state, known, read(slices), cel.NewCache(1, celFeatures(features)))
 	if err != nil {
 		return object{"outcome": "error", "message": err.Error(), "claims": nil}
 	}
