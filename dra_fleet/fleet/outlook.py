@@ -111,6 +111,7 @@ _CONCERNS: Final[Mapping[str, Callable[[ClusterPlan], Iterator[Place]]]] = {
     "gangs-v1alpha2-removed": _of_gangs,
     "v1beta1-removed": _of_removed_api,
     "consumable-capacity-locked": _of_shares,
+    "capacity-names": _of_shares,
     "list-attributes": _of_constraints,
     "preemption": _of_pods,
     "node-allocatable": _of_node_resources,
