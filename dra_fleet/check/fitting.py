@@ -6,6 +6,7 @@ Each request alone may find devices where all of them together, with their const
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -19,6 +20,8 @@ from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit,
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.demand.pod_sets import channel_spec
 from dra_fleet.proof.search.kinds import NodeUse, after
+from dra_fleet.proof.search.matching import match
+from dra_fleet.proof.search.suitability import suitability_to
 from dra_fleet.proof.supply.prediction import inventory_of
 
 if TYPE_CHECKING:
@@ -180,7 +183,11 @@ class Fitting:
     def _fill(self, specs: Mapping[str, Object], pool: NodeDevices, limit: int) -> NodeCopies:
         asks = [ask_of(name, spec, self._classes) for name, spec in specs.items()]
         named = [ask.drivers for claim in asks for ask in claim.asks]
-        if any(pool.doubt(drivers) for drivers in named):
+        minor = self._cluster.plan.kubernetes
+        find = partial(match, minor=minor)
+        if any(pool.doubt(drivers) for drivers in named) or any(
+            suitability_to(claim, pool.shape, find).doubt for claim in asks
+        ):
             return NodeCopies(copies=None)
         in_use = NodeUse()
         for count in range(limit):
@@ -190,7 +197,7 @@ class Fitting:
                 inventory_of(pool.shape),
                 CandidateNode(NODE, pool.shape.labels),
                 in_use=in_use.for_allocator,
-                minor=self._cluster.plan.kubernetes,
+                minor=minor,
             )
             if isinstance(outcome, NoFit):
                 return NodeCopies(copies=count)
