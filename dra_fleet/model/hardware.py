@@ -21,21 +21,21 @@ DESCRIBED = "the stack file"
 
 
 class GpuSlot(Fact):
-    """Position of a GPU in a machine."""
+    """Position of a GPU in a machine; None where it is unknown."""
 
-    pci_bus_id: str
     pcie_root: str
-    numa_node: int
+    pci_bus_id: str | None = None
+    numa_node: int | None = None
 
 
 class Nic(Fact):
-    """A network interface of a machine and where it sits."""
+    """A network interface of a machine and where it sits; None where it is unknown."""
 
-    name: str
-    pci_bus_id: str
     pcie_root: str
-    numa_node: int
     rdma: bool
+    name: str | None = None
+    pci_bus_id: str | None = None
+    numa_node: int | None = None
 
 
 class Price(Entry):

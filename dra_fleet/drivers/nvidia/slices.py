@@ -21,10 +21,11 @@ from dra_fleet.model.nodes import GIVE_SLICES, NodeDevice, Object, Origin, Publi
 from dra_fleet.model.specs import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.nvidia.facts import GpuModel
+    from dra_fleet.model.hardware import Machine
     from dra_fleet.model.plan import PoolPlan
 
 _PLACES = {PCI_BUS_ID: "string", "pcieBusID": "string", PCIE_ROOT: "string", NUMA_NODE: "int"}
@@ -157,13 +158,23 @@ def _hosted(pool: PoolPlan, model: GpuModel, layout: tuple[tuple[str, int], ...]
     ]
 
 
+def _unknown_places(machine: Machine) -> Sequence[str]:
+    if machine.topology is None:
+        return tuple(_PLACES)
+    first = machine.topology[0]
+    addresses = (PCI_BUS_ID, "pcieBusID") if first.pci_bus_id is None else ()
+    return (*addresses, NUMA_NODE) if first.numa_node is None else addresses
+
+
 def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: GpuModel) -> NodeDevice:
     known = driver.attributes
     # The addresses of an assumed machine follow its shape: which devices share one is known, its name is not.
     places = frozenset(_PLACES) if pool.machine.assumed else frozenset[str]()
     found = known_device(driver.facts.driver, device, _PER_HOST | places | device.assumed)
-    if pool.machine.topology is None:
-        unknown_places = {name: {kind: UNKNOWN} for name, kind in _PLACES.items() if name in known}
+    unknown_places = {
+        name: {_PLACES[name]: UNKNOWN} for name in _unknown_places(pool.machine) if name in known
+    }
+    if unknown_places:
         found.seen["attributes"] |= unknown_places
         found.placed["attributes"] |= unknown_places
         found = NodeDevice(

@@ -60,7 +60,10 @@ class DranetPlugin(DescribedPlugin):
 
 
 def _near(host: Host, cards: int) -> list[str]:
-    """Return the PCIe root of each card; empty if the accelerators' roots are unknown."""
+    """Return the PCIe root of each card, else those of the accelerators; empty if these are unknown too."""
+    recorded = [card.pcie_root for card in host.machine.nics if card.rdma] if host.machine else []
+    if len(recorded) == cards:
+        return recorded
     near = host.pcie_roots
     return [near[card * len(near) // cards] for card in range(cards)] if near else []
 

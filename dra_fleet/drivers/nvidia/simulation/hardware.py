@@ -17,7 +17,7 @@ from dra_fleet.model.specs import stable_uuid
 from dra_fleet.rehearsal.simulator.node import HardwareModel, NodeHardware
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.rehearsal.simulator.node import Host
@@ -152,7 +152,7 @@ class NvidiaNode(NodeHardware):
     def _slot(self, minor: int) -> GpuSlot:
         machine = self.facts
         if machine and machine.topology and self.pcie is None:
-            return machine.topology[minor]
+            return _placed(machine.topology, minor)
         pcie = self.pcie or PcieLayout()
         domain, root = divmod(minor // pcie.gpus_per_root, ROOTS_PER_DOMAIN)
         bus = 0x10 * (root + 1)
@@ -161,6 +161,16 @@ class NvidiaNode(NodeHardware):
             pcie_root=f"pci{domain:04x}:{bus:02x}",
             numa_node=minor // pcie.gpus_per_numa_node,
         )
+
+
+def _placed(slots: Sequence[GpuSlot], minor: int) -> GpuSlot:
+    """Return the position of a GPU, with an address and a NUMA node of its own where these are unknown."""
+    slot = slots[minor]
+    domain, bus = slot.pcie_root.removeprefix("pci").split(":")
+    before = sum(other.pcie_root == slot.pcie_root for other in slots[:minor])
+    address = f"{domain}:{int(bus, 16) + 1:02x}:{before:02x}.0"
+    numa_node = minor // PcieLayout().gpus_per_numa_node if slot.numa_node is None else slot.numa_node
+    return slot.model_copy(update={"pci_bus_id": slot.pci_bus_id or address, "numa_node": numa_node})
 
 
 @dataclass(frozen=True, kw_only=True)
