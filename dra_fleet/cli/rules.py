@@ -89,7 +89,7 @@ def show(
     ),
 )
 def run_cases(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with one file per rule.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with files of rules.")],
     cases: Annotated[
         Path | None,
         typer.Option(

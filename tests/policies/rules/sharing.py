@@ -1,0 +1,343 @@
+"""Programs of the rules on MIG partitions and shared devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dra_fleet.drivers.nvidia.labels import MIG_CONFIG as LABEL
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+
+MIG_CAPABLE_GPU_ALLOWED = "partitions of GPUs that have MIG"
+
+
+def aks(machine: str, **more: Any) -> Declared:
+    return Declared(
+        type="azure-native:containerservice:AgentPool", name="p", properties={"vmSize": machine, **more}
+    )
+
+
+def gke(accelerator: str, size: str) -> Declared:
+    accelerators = [{"type": accelerator, "gpuPartitionSize": size}]
+    return Declared(
+        type="gcp:container/nodePool:NodePool",
+        name="p",
+        properties={"nodeConfig": {"machineType": "n1-standard-8", "guestAccelerators": accelerators}},
+    )
+
+
+TEMPLATE = Declared(
+    type="aws:ec2/launchTemplate:LaunchTemplate", name="t", properties={"instanceType": "p5.48xlarge"}
+)
+EKS = Declared(
+    type="aws:eks/nodeGroup:NodeGroup",
+    name="p",
+    properties={"amiType": "AL2023_x86_64_NVIDIA", "labels": {LABEL: "all-1g.10gb"}},
+    dependencies=(TEMPLATE.urn,),
+)
+A100 = aks("Standard_NC24ads_A100_v4", gpuInstanceProfile="MIG1g")
+LABELLED = aks("Standard_NC24ads_A100_v4", nodeLabels={LABEL: "all-1g.10gb.me"})
+SWITCHED_OFF = aks("Standard_NV36ads_A10_v5", nodeLabels={LABEL: "all-disabled"})
+HEARD_OF_NONE = aks("Standard_NC1_B999_v9", gpuInstanceProfile="MIG1g")
+GKE = gke("nvidia-tesla-a100", "1g.5gb")
+SIZE = ("nodeConfig", "guestAccelerators", 0, "gpuPartitionSize")
+SIZE_PLACE = "nodeConfig.guestAccelerators[0].gpuPartitionSize"
+A100_40 = "1g.5gb, 1g.5gb+me, 1g.10gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
+A100_80 = "1g.10gb, 1g.10gb+me, 1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb, 7g.80gb"
+
+
+def incapable(declared: Declared, place: str, shown: str, gpu: str, machine: str) -> str:
+    key = LABEL if LABEL in place else place.rpartition(".")[2]
+    return said(
+        declared,
+        f"{place} is {shown!r}, and the {gpu} of {machine} cannot be divided there",
+        MIG_CAPABLE_GPU_ALLOWED,
+        f"remove {key}, or choose a machine whose GPU has MIG",
+    )
+
+
+def no_profile(declared: Declared, place: str, shown: str, gpu: tuple[str, str, str]) -> str:
+    model, machine, known = gpu
+    problem = f"{place} is {shown!r}, no profile of the {model} of {machine}"
+    return said(declared, problem, known, "choose one of its profiles, or another machine")
+
+
+MIG_REQUIRE_CAPABLE_GPU = (
+    RuleCase(
+        passing=(A100,),
+        breaks=(
+            Break(
+                resource="p",
+                path=("vmSize",),
+                value="Standard_NV36ads_A10_v5",
+                messages=(incapable(A100, "gpuInstanceProfile", "MIG1g", "A10", "Standard_NV36ads_A10_v5"),),
+                unknown="vmSize",
+            ),
+        ),
+    ),
+    RuleCase(
+        passing=(SWITCHED_OFF,),
+        breaks=(
+            Break(
+                resource="p",
+                path=("gpuInstanceProfile",),
+                value="MIG2g",
+                messages=(
+                    incapable(SWITCHED_OFF, "gpuInstanceProfile", "MIG2g", "A10", "Standard_NV36ads_A10_v5"),
+                ),
+                unknown="gpuInstanceProfile",
+            ),
+            Break(
+                resource="p",
+                path=("nodeLabels", LABEL),
+                value="all-balanced",
+                messages=(
+                    incapable(
+                        SWITCHED_OFF,
+                        f"nodeLabels.{LABEL}",
+                        "all-balanced",
+                        "A10",
+                        "Standard_NV36ads_A10_v5",
+                    ),
+                ),
+                unknown=f"nodeLabels.{LABEL}",
+            ),
+        ),
+    ),
+    RuleCase(
+        passing=(LABELLED,),
+        breaks=(
+            Break(
+                resource="p",
+                path=("nodeLabels", LABEL),
+                value="all-1g.5gb",
+                messages=(
+                    no_profile(
+                        LABELLED,
+                        f"nodeLabels.{LABEL}",
+                        "all-1g.5gb",
+                        ("A100-PCIE-80GB", "Standard_NC24ads_A100_v4", A100_80),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    RuleCase(
+        passing=(GKE,),
+        breaks=(
+            Break(
+                resource="p",
+                path=SIZE,
+                value="1g.20gb",
+                messages=(
+                    no_profile(GKE, SIZE_PLACE, "1g.20gb", ("A100-SXM4-40GB", "a2-highgpu-1g", A100_40)),
+                ),
+                unknown=SIZE_PLACE,
+            ),
+            Break(
+                resource="p",
+                path=(*SIZE[:-1], "type"),
+                value="nvidia-l4",
+                messages=(incapable(GKE, SIZE_PLACE, "1g.5gb", "L4", "g2-standard-4"),),
+                unknown="nodeConfig.guestAccelerators[0].type",
+            ),
+        ),
+    ),
+    RuleCase(
+        passing=(TEMPLATE, EKS),
+        breaks=(
+            Break(
+                resource="t",
+                path=("instanceType",),
+                value="p6e-gb200.36xlarge",
+                messages=(
+                    incapable(EKS, f"labels.{LABEL}", "all-1g.10gb", "GB200-186GB", "p6e-gb200.36xlarge"),
+                ),
+                unknown="instanceType",
+            ),
+        ),
+    ),
+    RuleCase(passing=(HEARD_OF_NONE,), breaks=()),
+)
+
+
+def operator(**values: Any) -> Declared:
+    return Declared(
+        type="kubernetes:helm.sh/v3:Release",
+        name="operator",
+        properties={"chart": "gpu-operator", "version": "v25.10.0", "values": values},
+    )
+
+
+def pool(**labels: str) -> Declared:
+    return Declared(
+        type="azure-native:containerservice:AgentPool",
+        name="pool",
+        properties={"vmSize": "Standard_ND96amsr_A100_v4", "nodeLabels": labels},
+    )
+
+
+CLASS = Declared(
+    type="kubernetes:resource.k8s.io/v1:DeviceClass",
+    name="class",
+    properties={"metadata": {"name": "nvidia-mig"}, "spec": {"selectors": []}},
+)
+SINGLE = operator(mig={"strategy": "single"})
+HOLLOW = said(
+    SINGLE,
+    "values.mig.strategy is 'single', which makes no partitions, and nothing else of the program does",
+    "mig.strategy with partitions, or without mig.strategy",
+    f"label the pool's nodes {LABEL}=<layout>, or remove mig.strategy",
+)
+
+MIG_REQUIRE_LAYOUT = (
+    RuleCase(
+        passing=(operator(mig={"strategy": "none"}), pool(), CLASS),
+        breaks=(
+            Break(
+                resource="operator",
+                path=("values", "mig", "strategy"),
+                value="single",
+                messages=(HOLLOW,),
+                unknown="values.mig.strategy",
+            ),
+        ),
+    ),
+    RuleCase(
+        passing=(SINGLE, pool(**{LABEL: "all-1g.10gb"}), CLASS),
+        breaks=(
+            Break(
+                resource="pool",
+                path=("nodeLabels", LABEL),
+                value="all-disabled",
+                messages=(HOLLOW,),
+                # An unknown label can ask for partitions.
+                unknown=None,
+            ),
+        ),
+    ),
+    # The operator that dra-fleet installs for pools without a layout.
+    RuleCase(passing=(operator(mig={"strategy": "single"}, migManager={"enabled": False}), CLASS), breaks=()),
+    # Whole GPUs, with the operator's default.
+    RuleCase(passing=(SINGLE, pool()), breaks=()),
+)
+
+
+GATE = ("values", "featureGates", "TimeSlicingSettings")
+DRIVER_GATES_PLACE = "values.featureGates.TimeSlicingSettings"
+DRIVER_GATES_ALLOWED = "TimeSlicingSettings: true where a class or claim chooses the strategy"
+FIX = "set featureGates.TimeSlicingSettings: true in the chart's values, or take the strategy out of shared"
+STRATEGY = "spec.config[0].opaque.parameters.sharing.strategy"
+
+
+def driver(version: str, **gates: bool) -> Declared:
+    properties = {
+        "chart": "nvidia-dra-driver-gpu",
+        "version": version,
+        "values": {"featureGates": gates} if gates else {},
+    }
+    return Declared(type="kubernetes:helm.sh/v3:Release", name="driver", properties=properties)
+
+
+def device_class(strategy: str) -> Declared:
+    opaque: dict[str, Any] = {
+        "driver": "gpu.nvidia.com",
+        "parameters": {"kind": "GpuConfig", "sharing": {"strategy": strategy}},
+    }
+    return Declared(
+        type="kubernetes:resource.k8s.io/v1:DeviceClass",
+        name="shared",
+        properties={"spec": {"config": [{"opaque": opaque}]}},
+    )
+
+
+ON = driver("25.12.0", TimeSlicingSettings=True)
+OLD = driver("25.3.2")
+DRIVER_GATES_SHARED = device_class("TimeSlicing")
+
+
+def off(shown: str, place: str = DRIVER_GATES_PLACE) -> str:
+    return said(ON, f"{place} is {shown}, and shared needs it at {STRATEGY}", DRIVER_GATES_ALLOWED, FIX)
+
+
+REQUIRE_DRIVER_GATES = (
+    RuleCase(
+        passing=(ON, DRIVER_GATES_SHARED),
+        breaks=(
+            Break(
+                resource="driver",
+                path=GATE,
+                value=False,
+                messages=(off("False"),),
+                unknown=DRIVER_GATES_PLACE,
+            ),
+            Break(resource="driver", path=GATE, value=REMOVED, messages=(off("absent"),)),
+            Break(
+                resource="shared",
+                path=("spec", "config", 0, "opaque", "parameters", "sharing", "strategy"),
+                value="MPS",
+                messages=(
+                    said(
+                        ON,
+                        f"values.featureGates.MPSSupport is absent, and shared needs it at {STRATEGY}",
+                        "MPSSupport: true where a class or claim chooses the strategy",
+                        "set featureGates.MPSSupport: true in the chart's values, "
+                        "or take the strategy out of shared",
+                    ),
+                ),
+                unknown=STRATEGY,
+            ),
+        ),
+    ),
+    RuleCase(
+        passing=(OLD, DRIVER_GATES_SHARED),
+        breaks=(Break(resource="driver", path=("version",), value="99.0.0", messages=(off("absent"),)),),
+    ),
+)
+
+
+ISOLATION_ALLOWED = "whole devices, or MIG partitions"
+
+
+def claim(parameters: dict[str, Any]) -> Declared:
+    opaque = {"driver": "gpu.nvidia.com", "parameters": {"kind": "GpuConfig", **parameters}}
+    return Declared(
+        type="kubernetes:resource.k8s.io/v1:ResourceClaim",
+        name="lab",
+        properties={"spec": {"devices": {"config": [{"opaque": opaque}]}}},
+    )
+
+
+WHOLE = claim({})
+ISOLATION_SHARED = claim({"sharing": {"strategy": "MPS"}})
+OPAQUE = ("spec", "devices", "config", 0, "opaque")
+ISOLATION_PLACE = "spec.devices.config[0].opaque.parameters.sharing.strategy"
+
+
+def strategy(name: str) -> Break:
+    return Break(
+        resource="lab",
+        path=(*OPAQUE, "parameters", "sharing", "strategy"),
+        value=name,
+        messages=(
+            said(
+                WHOLE,
+                f"{ISOLATION_PLACE} is {name!r}, which isolates neither memory nor faults",
+                ISOLATION_ALLOWED,
+                "select a MIG device, or list lab in accepted of sharing-require-isolation",
+            ),
+        ),
+        unknown=ISOLATION_PLACE,
+    )
+
+
+REQUIRE_ISOLATION = (
+    RuleCase(passing=(WHOLE,), breaks=(strategy("TimeSlicing"), strategy("MPS"))),
+    RuleCase(settings={"accepted": ["lab"]}, passing=(ISOLATION_SHARED,), breaks=()),
+)
+
+CASES = {
+    "mig-require-capable-gpu": MIG_REQUIRE_CAPABLE_GPU,
+    "mig-require-layout": MIG_REQUIRE_LAYOUT,
+    "sharing-require-driver-gates": REQUIRE_DRIVER_GATES,
+    "sharing-require-isolation": REQUIRE_ISOLATION,
+}
