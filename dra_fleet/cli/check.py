@@ -130,7 +130,7 @@ def check(  # noqa: PLR0917 - Typer names them
     own, options = NO_OWN_RULES, asked(rules, exemptions)
     project = asked_by_file(file) if project_policies else None
     if options.paths or project is not None:
-        from dra_fleet.cli.own_rules import own_rules
+        from dra_fleet.cli.manifests import own_rules
 
         own = own_rules(options, project)
     unreadable: list[FileFinding] = []
@@ -140,7 +140,7 @@ def check(  # noqa: PLR0917 - Typer names them
     checked = check_files(plan, given_files, charts, cluster or (), omitted, own=own)
     found = [*unreadable, *checked.findings]
     if sarif is not None:
-        from dra_fleet.check.report import to_sarif
+        from dra_fleet.check.checking import to_sarif
 
         sarif.write_text(jsonlib.dumps(to_sarif(found, stack, own.about), indent=2) + "\n", encoding="utf-8")
     _print(found, checked, "json" if json else form)
@@ -197,7 +197,7 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format | Litera
         print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
         return
     if form == "github":
-        from dra_fleet.check.report import annotation
+        from dra_fleet.check.checking import annotation
 
         for finding in found:
             typer.echo(annotation(finding))

@@ -13,7 +13,7 @@ from dra_fleet.cli.output import new_table, print_json, print_table, stdout_cons
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dra_fleet.core.findings.reported import Level, PreflightFinding
+    from dra_fleet.core.findings.errors import Level, PreflightFinding
     from dra_fleet.model.plan import ClusterPlan
 
 EXAMPLES = examples(
@@ -100,7 +100,7 @@ async def _check_cluster(cluster: ClusterPlan, stack: str) -> list[PreflightFind
 
 
 def _found(level: Level, subject: str, message: str, fix: str = "") -> PreflightFinding:
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
 
     return PreflightFinding(level=level, subject=subject, message=message, fix=fix)
 

@@ -20,7 +20,7 @@ from dra_fleet.cli.output import (
     stdout_console,
 )
 from dra_fleet.core.places import SELECTED, rehearsed_copy
-from dra_fleet.policy.presets import Preset  # noqa: TC001 - typer reads annotations at run time
+from dra_fleet.policy.rule import Preset  # noqa: TC001 - typer reads annotations at run time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.gate.verdict import Expected, GateFinding, GateVerdict
-    from dra_fleet.policy.own import Policies
+    from dra_fleet.policy.pack import Policies
 
 
 _STYLES = {"mandatory": "bold red", "advisory": "yellow"}
@@ -231,8 +231,7 @@ def _write(
     junit: Path | None,
 ) -> None:
     """Write the reports; where an engine ran, its state is asked for the program's lines."""
-    from dra_fleet.policy.gate.places import places
-    from dra_fleet.policy.gate.report import to_junit, to_sarif
+    from dra_fleet.policy.gate.report import places, to_junit, to_sarif
     from dra_fleet.policy.gate.running import resources_in_state
 
     folder = Path() if stack is not None and cwd is None else cwd

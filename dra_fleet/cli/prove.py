@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dra_fleet.fleet import StackFile
-    from dra_fleet.fleet.outlook import Outlook
     from dra_fleet.fleet.plan import FleetPlan
+    from dra_fleet.fleet.upgrades import Outlook
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts
     from dra_fleet.proof.answer.verdicts import ClaimProof, PoolFit, Proof, WorkloadProof
@@ -111,8 +111,8 @@ def planned_at(read: StackFile, minor: str | None) -> tuple[FleetPlan, Outlook]:
         typer.BadParameter: The version is unknown.
     """
     from dra_fleet.fleet import SettingsInvalid
-    from dra_fleet.fleet.outlook import Outlook, known_minors, outlook
     from dra_fleet.fleet.plan import make_plan
+    from dra_fleet.fleet.upgrades import Outlook, known_minors, outlook
 
     if minor is not None and minor not in known_minors():
         raise typer.BadParameter(

@@ -21,7 +21,7 @@ from dra_fleet.policy.reading.claims import (
     namespace_of,
     requests,
 )
-from dra_fleet.policy.reading.minors import KUBERNETES, Minors, has
+from dra_fleet.policy.reading.homes import KUBERNETES, Minors, has
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule, StackRule
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from dra_fleet.policy.reading.claims import (
     selected_drivers,
     selectors,
 )
-from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.minors import KUBERNETES, Minors
+from dra_fleet.policy.reading.homes import KUBERNETES, Homes, Minors
 from dra_fleet.policy.reading.partitions import POOL_TYPES, divides, pools
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule, StackRule
 

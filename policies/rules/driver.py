@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.drivers.common.placement import HOST, looks_elsewhere
-from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.advertisers import Nodes, advertisers
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.nodes import Nodes
-from dra_fleet.policy.reading.operators import installer_for, operators
 from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.reading.placement import placement, pool_labels
+from dra_fleet.policy.reading.plugins import installer_for, operators
 from dra_fleet.policy.reading.pods import may_install_drivers, pod_specs, quiet
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule, StackRule
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.charts import ChartRelease
-    from dra_fleet.policy.reading.operators import InstalledOperator
+    from dra_fleet.policy.reading.plugins import InstalledOperator
     from dra_fleet.policy.rule import Settings
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.advertisers import advertisers
-from dra_fleet.policy.reading.nodes import Nodes
+from dra_fleet.policy.reading.advertisers import Nodes, advertisers
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:

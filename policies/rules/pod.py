@@ -9,8 +9,7 @@ from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import release
 from dra_fleet.policy.reading.claims import WHOLE_CLASS_TYPES
-from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.minors import KUBERNETES, Minors, has
+from dra_fleet.policy.reading.homes import KUBERNETES, Homes, Minors, has
 from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
 from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.rule import Finding, ResourceRule, StackRule

@@ -6,12 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.core.declared.values import Secret
-from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.advertisers import Nodes, advertisers
 from dra_fleet.policy.reading.clouds import all_resources, any_of
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.nodes import Nodes
-from dra_fleet.policy.reading.operators import installer_for, operators
 from dra_fleet.policy.reading.partitions import POOL_TYPES, pools
+from dra_fleet.policy.reading.plugins import installer_for, operators
 from dra_fleet.policy.rule import Finding, ResourceRule, StackRule
 
 if TYPE_CHECKING:

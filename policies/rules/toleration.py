@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.kubernetes.scheduling.taints import Toleration, toleration_text
+from dra_fleet.policy.reading.advertisers import Nodes
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.reading.nodes import Nodes
+from dra_fleet.policy.reading.placement import added_taints, declared_taints, tolerations
 from dra_fleet.policy.reading.plugins import driver_plugin, driver_plugins
-from dra_fleet.policy.reading.tolerations import added_taints, declared_taints, tolerations
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:

@@ -114,7 +114,7 @@ def test_the_data_of_minors_is_read_nowhere_else() -> None:
         "dra_fleet/kubernetes/cel/minors.py",
         "dra_fleet/kubernetes/minors.py",
         "dra_fleet/kubernetes/minors.yaml",
-        "dra_fleet/policy/reading/minors.py",
+        "dra_fleet/policy/reading/homes.py",
     }
 
 

@@ -12,7 +12,7 @@ from components.clouds import resolve
 from dra_fleet import clouds
 from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.gate import preset
-from dra_fleet.policy.reading.versions import FIELDS
+from dra_fleet.policy.reading.clouds import FIELDS
 from dra_fleet.policy.rule_cases import Declared
 from policies.rules.cluster import FLOOR
 from policies.rules.cluster import REQUIRE_MINIMUM_KUBERNETES as RULE

@@ -146,8 +146,6 @@ def test_only_rules_that_need_options_are_wrong_about_a_resource_without_reporte
             replace(declared, delete_before_replace=None, dependencies=()).resource()
             for declared in case.passing
         ]
-        for resource in resources:
-            resource.partial = True
         wrong |= bool(check_all([rule], resources, {rule.name: rule.settings(case.settings)}))
     assert wrong is rule.needs_options
 

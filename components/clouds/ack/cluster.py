@@ -20,9 +20,7 @@ from dra_fleet.core.findings.errors import SettingsError, under
 from dra_fleet.model.specs import POOL
 
 from ...core.identity import logical
-from ..adopting import readable
-from ..kubeconfig import kubeconfig_with
-from ..logins import of_account
+from ..logins import kubeconfig_with, of_account, readable
 from ..platform import ClusterArgs, Platform, cluster_opts
 
 if TYPE_CHECKING:

@@ -25,9 +25,7 @@ from dra_fleet.clouds.aks.resources import SPOT
 
 from ...core.identity import logical
 from ..additions import in_api
-from ..adopting import readable
-from ..kubeconfig import kubeconfig_with
-from ..logins import of_account
+from ..logins import kubeconfig_with, of_account, readable
 from ..platform import ClusterArgs, Platform, cluster_opts
 from .sizes import PoolSizes
 

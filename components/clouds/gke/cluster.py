@@ -22,9 +22,7 @@ from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.plan import POOL, SYSTEM_POOL, installer_of, is_zone, pool_name, region_of
 
 from ...core.identity import logical
-from ..adopting import readable
-from ..kubeconfig import kubeconfig_with
-from ..logins import of_account
+from ..logins import kubeconfig_with, of_account, readable
 from ..platform import ClusterArgs, Platform, cluster_opts
 from .arguments import cluster_arguments, has_networks, pool_arguments, system_pool_arguments
 

@@ -6,9 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
-from dra_fleet.kubernetes.devices.base import camel
+from dra_fleet.kubernetes.devices.base import camel, refuse
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, SettingsModel, machine_form
 
 Zone = Annotated[

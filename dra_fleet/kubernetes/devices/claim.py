@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from dra_fleet.kubernetes.devices.base import DeviceModel, QuantityText
+from dra_fleet.kubernetes.devices.base import DeviceModel, QuantityText, as_server, refuse
 from dra_fleet.kubernetes.devices.device_class import OpaqueConfig, Selectors
 from dra_fleet.kubernetes.devices.names import (
     DnsLabel,
@@ -20,7 +20,6 @@ from dra_fleet.kubernetes.devices.names import (
     label_key,
     slashes,
 )
-from dra_fleet.kubernetes.devices.problem import as_server, refuse
 
 MAX_REQUESTS = 32
 MAX_ALTERNATIVES = 8

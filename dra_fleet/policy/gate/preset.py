@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
-    from dra_fleet.policy.presets import Preset
-    from dra_fleet.policy.rule import Rule
+    from dra_fleet.policy.rule import Preset, Rule
 
 
 ALL: Final = "all"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.scheduling.taints import tolerations
-from dra_fleet.proof.allocator import capacity, constraints
-from dra_fleet.proof.allocator.outcome import Failure, Stop
+from dra_fleet.proof.allocator import constraints
+from dra_fleet.proof.allocator.inventory import Failure, Stop
 from dra_fleet.proof.allocator.requests import Demand, Request, Selector, Slot, amounts
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, InUse
     from dra_fleet.proof.allocator.pools import DevicePool
-    from dra_fleet.proof.allocator.selection import Selection
+    from dra_fleet.proof.allocator.requests import Selection
 
 Object = Mapping[str, Any]
 
@@ -146,14 +146,14 @@ class Preparation:
         if not self.features.consumable_capacity:
             return True
         if self.features.aborts_on_wrong_amounts:
-            problem = capacity.wrong_amount(device, request.capacity)
+            problem = constraints.wrong_amount(device, request.capacity)
             if problem:
                 where = f"claim {claim}, request {request.own}"
                 raise Stop(Failure(f"{where}: checking capacity for device {device.id.device}: {problem}"))
         in_use: Mapping[str, Amount] = {}
         if self.features.all_skips_full_devices:
             in_use = self.in_use.capacity.get(device.id, {})
-        return capacity.fits(device, request.capacity, in_use, {})
+        return constraints.fits(device, request.capacity, in_use, {})
 
 
 def _full_name(claim: Object) -> str:

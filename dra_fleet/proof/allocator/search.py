@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from dra_fleet.proof.allocator import capacity
+from dra_fleet.proof.allocator import constraints
 from dra_fleet.proof.allocator.constraints import DistinctPerRequest
 from dra_fleet.proof.allocator.counters import CounterLedger
-from dra_fleet.proof.allocator.outcome import Allocated, Failure, Stop, TimedOut
+from dra_fleet.proof.allocator.inventory import Allocated, Failure, Stop, TimedOut
 from dra_fleet.proof.allocator.prepare import MOST_DEVICES, ClaimDemand
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, DeviceId, InUse
     from dra_fleet.proof.allocator.pools import DevicePool
-    from dra_fleet.proof.allocator.requests import Demand, Request
-    from dra_fleet.proof.allocator.selection import Selection
+    from dra_fleet.proof.allocator.requests import Demand, Request, Selection
 
 
 Undo = Callable[[], None]
@@ -59,13 +58,13 @@ class Trial:
             Stop: The minor gives up on the pod for what is asked for.
         """
         if self._features.aborts_on_wrong_amounts:
-            problem = capacity.wrong_amount(device, request.capacity)
+            problem = constraints.wrong_amount(device, request.capacity)
             if problem:
                 where = f"claim {self._claims[request.claim].name}, request {request.own}"
                 raise Stop(Failure(f"{where}: checking capacity for device {'/'.join(device.id)}: {problem}"))
         in_use = self._in_use.capacity.get(device.id, {})
         tried = self._shares.get(device.id, {})
-        return capacity.fits(device, request.capacity, in_use, tried)
+        return constraints.fits(device, request.capacity, in_use, tried)
 
     def add(
         self, request: Request, pool: DevicePool, device: AllocatableDevice, *, must: bool
@@ -137,7 +136,7 @@ class Trial:
     def _record(self, request: Request, device: AllocatableDevice, steps: list[Undo]) -> None:
         consumed: dict[str, Amount] = {}
         if self._is_shareable(device):
-            consumed = capacity.consumed_by(device, request.capacity)
+            consumed = constraints.consumed_by(device, request.capacity)
             self._share(device.id, consumed, steps)
         else:
             self._holders[device.id].add(request.claim)

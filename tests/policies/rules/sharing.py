@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet.drivers.nvidia.labels import MIG_CONFIG as LABEL
+from dra_fleet.drivers.nvidia.facts import MIG_CONFIG as LABEL
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 MIG_CAPABLE_GPU_ALLOWED = "partitions of GPUs that have MIG"

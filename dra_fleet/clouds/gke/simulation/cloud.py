@@ -21,8 +21,7 @@ from dra_fleet.clouds.gke.simulation.account import (
 )
 from dra_fleet.clouds.gke.simulation.clusters import CLUSTER, POOL, GkeClusters
 from dra_fleet.clouds.gke.simulation.node_pools import NodePools
-from dra_fleet.clouds.gke.simulation.pool_nodes import known_names
-from dra_fleet.clouds.gke.simulation.pool_rules import in_use
+from dra_fleet.clouds.gke.simulation.pool_nodes import in_use, known_names
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CheckedInputs, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand, answer

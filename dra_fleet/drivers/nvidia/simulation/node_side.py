@@ -17,7 +17,7 @@ from typing_extensions import override
 from dra_fleet.drivers.nvidia.devices import GRACE, place
 from dra_fleet.drivers.nvidia.simulation import machine
 from dra_fleet.drivers.nvidia.simulation.compute_domain import ComputeDomainPlugin
-from dra_fleet.drivers.nvidia.simulation.compute_domains.parts import ComputeDomainParts, crash_of
+from dra_fleet.drivers.nvidia.simulation.compute_domains import ComputeDomainParts, crash_of
 from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaNode, parts_of
 from dra_fleet.drivers.nvidia.simulation.machine import installer_problem, is_installer
 from dra_fleet.drivers.nvidia.simulation.operator.daemons import Daemons

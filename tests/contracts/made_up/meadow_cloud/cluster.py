@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     # The type checker reads the folders of a checkout where they stand.
-    from components.clouds.kubeconfig import kubeconfig_with
-    from components.clouds.logins import Logins
+    from components.clouds.logins import Logins, kubeconfig_with
     from components.clouds.platform import ClusterArgs, Declaration, Platform, SecretReader
     from components.core.identity import logical
     from dra_fleet.model.plan import PoolPlan
