@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, UNKNOWN, Break, Declared, RuleCase, said
+from tests.policies.rules._building import breaking, passes
 
 NVIDIA = "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
 TPU = "oci://registry.k8s.io/dra-driver-google/charts/dra-driver-google-tpu"
@@ -16,24 +17,20 @@ def chart_removed_apis(name: str, version: str) -> Declared:
 
 
 AVOID_REMOVED_APIS = (
-    RuleCase(
-        passing=(chart_removed_apis(NVIDIA, "0.2.0"),),
-        breaks=(
-            Break(
-                resource="c",
-                path=("chart",),
-                value=TPU,
-                messages=(
-                    said(
-                        chart_removed_apis(TPU, "0.2.0"),
-                        "chart 0.2.0 needs resource.k8s.io/v1beta1, which Kubernetes 1.38 (planned for "
-                        "2026-12-16) removes",
-                        "a version that needs resource.k8s.io/v1 only",
-                        "use a version of the driver that needs resource.k8s.io/v1 only, or stay on 1.37",
-                    ),
-                ),
-                unknown="chart",
+    passes(
+        (chart_removed_apis(NVIDIA, "0.2.0"),),
+        breaking(
+            "c",
+            ("chart",),
+            TPU,
+            said(
+                chart_removed_apis(TPU, "0.2.0"),
+                "chart 0.2.0 needs resource.k8s.io/v1beta1, which Kubernetes 1.38 (planned for "
+                "2026-12-16) removes",
+                "a version that needs resource.k8s.io/v1 only",
+                "use a version of the driver that needs resource.k8s.io/v1 only, or stay on 1.37",
             ),
+            unknown="chart",
         ),
     ),
 )
@@ -43,11 +40,7 @@ def driver(version: str, **gates: bool) -> Declared:
     return Declared(
         type="kubernetes:helm.sh/v3:Release",
         name="driver",
-        properties={
-            "chart": "nvidia-dra-driver-gpu",
-            "version": version,
-            "values": {"featureGates": gates},
-        },
+        properties={"chart": "nvidia-dra-driver-gpu", "version": version, "values": {"featureGates": gates}},
     )
 
 
@@ -76,40 +69,29 @@ NEEDED = said(
 GATES = ("values", "featureGates")
 
 FORBID_GATE_CONFLICTS = (
-    RuleCase(
-        passing=(DYNAMIC,),
-        breaks=(
-            Break(
-                resource="driver",
-                path=(*GATES, "MPSSupport"),
-                value=True,
-                messages=(excluded(DYNAMIC, "MPSSupport"),),
-                unknown="values.featureGates.MPSSupport",
-            ),
+    passes(
+        (DYNAMIC,),
+        breaking(
+            "driver",
+            (*GATES, "MPSSupport"),
+            True,
+            excluded(DYNAMIC, "MPSSupport"),
+            unknown="values.featureGates.MPSSupport",
         ),
     ),
-    RuleCase(
-        passing=(CLIQUES,),
-        breaks=(
-            Break(
-                resource="driver",
-                path=(*GATES, "IMEXDaemonsWithDNSNames"),
-                value=False,
-                messages=(NEEDED,),
-                unknown="values.featureGates.IMEXDaemonsWithDNSNames",
-            ),
+    passes(
+        (CLIQUES,),
+        breaking(
+            "driver",
+            (*GATES, "IMEXDaemonsWithDNSNames"),
+            False,
+            NEEDED,
+            unknown="values.featureGates.IMEXDaemonsWithDNSNames",
         ),
     ),
-    RuleCase(
-        passing=(FUTURE,),
-        breaks=(
-            Break(
-                resource="driver",
-                path=(*GATES, "PassthroughSupport"),
-                value=True,
-                messages=(excluded(FUTURE, "PassthroughSupport"),),
-            ),
-        ),
+    passes(
+        (FUTURE,),
+        breaking("driver", (*GATES, "PassthroughSupport"), True, excluded(FUTURE, "PassthroughSupport")),
     ),
 )
 
@@ -157,75 +139,70 @@ UNHEARD = Declared(
 def wrong(declared: Declared, key: str, value: object, output: tuple[str, str, str], *, known: bool) -> Break:
     place = f"values.{key}"
     problem, allowed, fix = output
-    return Break(
-        resource=declared.name,
-        path=("values", *key.split(".")),
-        value=value,
-        messages=(said(declared, f"{place} {problem}", allowed, fix),),
+    return breaking(
+        declared.name,
+        ("values", *key.split(".")),
+        value,
+        said(declared, f"{place} {problem}", allowed, fix),
         unknown=place if known else None,
     )
 
 
 FORBID_UNKNOWN_VALUES = (
-    RuleCase(
-        passing=(DRIVER, UNKNOWN_VALUES_OPERATOR, UNHEARD),
-        breaks=(
-            wrong(
+    passes(
+        (DRIVER, UNKNOWN_VALUES_OPERATOR, UNHEARD),
+        wrong(
+            DRIVER,
+            "nvidiaDriverRoot",
+            5,
+            ("is 5 and must be a string", "a string", "write a string"),
+            known=True,
+        ),
+        wrong(
+            DRIVER,
+            "resources.computeDomains",
+            "off",
+            ("is 'off' and must be a mapping", "a mapping", "write a mapping"),
+            known=True,
+        ),
+        wrong(
+            DRIVER,
+            "resources-computeDomains",
+            {"enabled": False},
+            (
+                "is not a value of chart 25.12.0; Helm would ignore it silently",
+                f"{SECTION}, {SECTION}.enabled, resources.gpus; 92 are known",
+                "did you mean resources.computeDomains?",
+            ),
+            known=False,
+        ),
+        wrong(
+            DRIVER,
+            "featureGates.TimeSlicingSettings",
+            "yes",
+            ("is 'yes' and must be true or false", "true or false", "write true or false"),
+            known=True,
+        ),
+        wrong(
+            UNKNOWN_VALUES_OPERATOR,
+            "driver.enable",
+            False,
+            (
+                "is not a value of chart v25.10.0; Helm would ignore it silently",
+                "driver.enabled, driver.rdma.enabled, driver.env; 281 are known",
+                "did you mean driver.enabled?",
+            ),
+            known=False,
+        ),
+        breaking(
+            "driver",
+            ("values", "resources.gpus.enabled"),
+            True,
+            said(
                 DRIVER,
-                "nvidiaDriverRoot",
-                5,
-                ("is 5 and must be a string", "a string", "write a string"),
-                known=True,
-            ),
-            wrong(
-                DRIVER,
-                "resources.computeDomains",
-                "off",
-                ("is 'off' and must be a mapping", "a mapping", "write a mapping"),
-                known=True,
-            ),
-            wrong(
-                DRIVER,
-                "resources-computeDomains",
-                {"enabled": False},
-                (
-                    "is not a value of chart 25.12.0; Helm would ignore it silently",
-                    f"{SECTION}, {SECTION}.enabled, resources.gpus; 92 are known",
-                    "did you mean resources.computeDomains?",
-                ),
-                known=False,
-            ),
-            wrong(
-                DRIVER,
-                "featureGates.TimeSlicingSettings",
-                "yes",
-                ("is 'yes' and must be true or false", "true or false", "write true or false"),
-                known=True,
-            ),
-            wrong(
-                UNKNOWN_VALUES_OPERATOR,
-                "driver.enable",
-                False,
-                (
-                    "is not a value of chart v25.10.0; Helm would ignore it silently",
-                    "driver.enabled, driver.rdma.enabled, driver.env; 281 are known",
-                    "did you mean driver.enabled?",
-                ),
-                known=False,
-            ),
-            Break(
-                resource="driver",
-                path=("values", "resources.gpus.enabled"),
-                value=True,
-                messages=(
-                    said(
-                        DRIVER,
-                        "values.resources.gpus.enabled is one key with dots in it, which Helm ignores "
-                        "silently",
-                        "one key below the other",
-                        "write resources: {gpus: {enabled: …}}",
-                    ),
-                ),
+                "values.resources.gpus.enabled is one key with dots in it, which Helm ignores silently",
+                "one key below the other",
+                "write resources: {gpus: {enabled: …}}",
             ),
         ),
     ),
@@ -247,26 +224,15 @@ def unpinned(declared: Declared, shown: str, example: str) -> str:
 
 def case(declared: Declared, example: str) -> RuleCase:
     wrong = ("0.5", "latest", "", "^0.5.0", "~0.5", ">=0.4.0 <1", "0.5.x", "*")
-    return RuleCase(
-        passing=(declared,),
-        breaks=(
-            *(
-                Break(
-                    resource="c",
-                    path=("version",),
-                    value=version,
-                    messages=(unpinned(declared, repr(version), example),),
-                    unknown="version",
-                )
-                for version in wrong
-            ),
-            Break(
-                resource="c",
-                path=("version",),
-                value=REMOVED,
-                messages=(unpinned(declared, "absent", example),),
-            ),
+    return passes(
+        (declared,),
+        *(
+            breaking(
+                "c", ("version",), version, unpinned(declared, repr(version), example), unknown="version"
+            )
+            for version in wrong
         ),
+        breaking("c", ("version",), REMOVED, unpinned(declared, "absent", example)),
     )
 
 
@@ -287,20 +253,18 @@ PIN_VERSION = (
     case(chart_version(NVIDIA, version="0.5.0"), '"0.5.1"'),
     case(chart_version("nvidia-dra-driver-gpu", version="25.12.0-rc.1+build"), '"25.12.0"'),
     case(chart_version("nvidia/gpu-operator", version="v26.7.0"), '"v26.7.2"'),
-    RuleCase(
-        passing=(chart_version(f"{NVIDIA}:0.5.0"),),
-        breaks=(
-            Break(
-                resource="c",
-                path=("chart",),
-                value=f"{NVIDIA}:latest",
-                messages=(unpinned(chart_version(NVIDIA), "absent", '"0.5.1"'),),
-                unknown="chart",
-            ),
+    passes(
+        (chart_version(f"{NVIDIA}:0.5.0"),),
+        breaking(
+            "c",
+            ("chart",),
+            f"{NVIDIA}:latest",
+            unpinned(chart_version(NVIDIA), "absent", '"0.5.1"'),
+            unknown="chart",
         ),
     ),
     case(chart_version("nvidia-device-plugin", version="0.18.0"), "the one that you have tested"),
-    *(RuleCase(passing=(declared,), breaks=()) for declared in PASSING),
+    *(passes((declared,)) for declared in PASSING),
 )
 
 
@@ -323,77 +287,65 @@ RANGES = ("0.5", "latest", ">=0.4.0 <1")
 """chart-pin-version checks these."""
 
 REQUIRE_KNOWN_VERSION = (
-    RuleCase(
-        passing=(chart_known_version(NVIDIA, version="0.5.0"),),
-        breaks=(
-            Break(
-                resource="c",
-                path=("version",),
-                value="99.1.0",
-                messages=(
-                    unheard(
-                        chart_known_version(NVIDIA),
-                        "version is '99.1.0', which is not in the catalogue",
-                        GPU,
-                        "0.5.1",
-                    ),
-                ),
-                unknown="version",
+    passes(
+        (chart_known_version(NVIDIA, version="0.5.0"),),
+        breaking(
+            "c",
+            ("version",),
+            "99.1.0",
+            unheard(
+                chart_known_version(NVIDIA),
+                "version is '99.1.0', which is not in the catalogue",
+                GPU,
+                "0.5.1",
             ),
-            *(Break(resource="c", path=("version",), value=value, messages=()) for value in RANGES),
-            Break(resource="c", path=("version",), value=REMOVED, messages=()),
+            unknown="version",
         ),
+        *(breaking("c", ("version",), value) for value in RANGES),
+        breaking("c", ("version",), REMOVED),
     ),
-    RuleCase(
-        passing=(chart_known_version("nvidia/gpu-operator", version="26.7.0"),),
-        breaks=(
-            Break(
-                resource="c",
-                path=("version",),
-                value="v1.11.0",
-                messages=(
-                    unheard(
-                        chart_known_version(""),
-                        "version is 'v1.11.0', which is not in the catalogue",
-                        KNOWN_VERSION_OPERATOR,
-                        "v25.10.0",
-                    ),
-                ),
+    passes(
+        (chart_known_version("nvidia/gpu-operator", version="26.7.0"),),
+        breaking(
+            "c",
+            ("version",),
+            "v1.11.0",
+            unheard(
+                chart_known_version(""),
+                "version is 'v1.11.0', which is not in the catalogue",
+                KNOWN_VERSION_OPERATOR,
+                "v25.10.0",
             ),
         ),
     ),
-    RuleCase(
-        passing=(chart_known_version(f"{NVIDIA}:0.4.1"),),
-        breaks=(
-            Break(
-                resource="c",
-                path=("chart",),
-                value=f"{NVIDIA}:0.9.9",
-                messages=(
-                    unheard(
-                        chart_known_version(""),
-                        f"chart is '{NVIDIA}:0.9.9', which is not in the catalogue",
-                        GPU,
-                        "0.5.1",
-                    ),
-                ),
-                unknown="chart",
+    passes(
+        (chart_known_version(f"{NVIDIA}:0.4.1"),),
+        breaking(
+            "c",
+            ("chart",),
+            f"{NVIDIA}:0.9.9",
+            unheard(
+                chart_known_version(""),
+                f"chart is '{NVIDIA}:0.9.9', which is not in the catalogue",
+                GPU,
+                "0.5.1",
             ),
-            Break(
-                resource="c",
-                path=("chart",),
-                value=f"{NVIDIA}@sha256:{'0' * 64}",
-                messages=(unheard(chart_known_version(""), "version is absent", GPU, "0.5.1"),),
-            ),
-            Break(
-                resource="c",
-                path=("chart",),
-                value="./charts/dra-driver-nvidia-gpu",
-                messages=(unheard(chart_known_version(""), "version is absent", GPU, "0.5.1"),),
-            ),
+            unknown="chart",
+        ),
+        breaking(
+            "c",
+            ("chart",),
+            f"{NVIDIA}@sha256:{'0' * 64}",
+            unheard(chart_known_version(""), "version is absent", GPU, "0.5.1"),
+        ),
+        breaking(
+            "c",
+            ("chart",),
+            "./charts/dra-driver-nvidia-gpu",
+            unheard(chart_known_version(""), "version is absent", GPU, "0.5.1"),
         ),
     ),
-    RuleCase(passing=(chart_known_version("grafana", version="1.2.3"),), breaks=()),
+    passes((chart_known_version("grafana", version="1.2.3"),)),
 )
 
 CASES = {

@@ -6,6 +6,7 @@ from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, UNKNOWN, Break, Declared, RuleCase, said
 from policies.rules.claim import LABEL
+from tests.policies.rules._building import breaking, passes
 
 DROPPED_FIELDS_GROUP = "kubernetes:resource.k8s.io/v1"
 DROPPED_FIELDS_FIX = "run the cluster at 1.36 or newer, or leave the field out"
@@ -40,63 +41,52 @@ def dropped(minor: str, fields: Declared, place: str, gate: str) -> str:
     return said(fields, problem, "a cluster of 1.36 or newer", DROPPED_FIELDS_FIX)
 
 
-NAMED = Break(
-    resource="large",
-    path=("spec", "extendedResourceName"),
-    value="nvidia.com/gpu",
-    messages=(dropped("1.35", DROPPED_FIELDS_CLASS, "spec.extendedResourceName", "DRAExtendedResource"),),
+NAMED = breaking(
+    "large",
+    ("spec", "extendedResourceName"),
+    "nvidia.com/gpu",
+    dropped("1.35", DROPPED_FIELDS_CLASS, "spec.extendedResourceName", "DRAExtendedResource"),
     unknown="spec.extendedResourceName",
 )
 TOLERANT = claim_dropped_fields(tolerations=TOLERATED)
 
 FORBID_DROPPED_FIELDS = (
-    RuleCase(
-        passing=(cluster("1.34"), PLAIN),
-        breaks=(
-            Break(
-                resource="one",
-                path=DROPPED_FIELDS_PATH,
-                value=TOLERATED,
-                messages=(dropped("1.34", PLAIN, DROPPED_FIELDS_PLACE, "DRADeviceTaints"),),
-                unknown=DROPPED_FIELDS_PLACE,
-            ),
+    passes(
+        (cluster("1.34"), PLAIN),
+        breaking(
+            "one",
+            DROPPED_FIELDS_PATH,
+            TOLERATED,
+            dropped("1.34", PLAIN, DROPPED_FIELDS_PLACE, "DRADeviceTaints"),
+            unknown=DROPPED_FIELDS_PLACE,
         ),
     ),
-    RuleCase(passing=(cluster("1.35"), DROPPED_FIELDS_CLASS), breaks=(NAMED,)),
-    RuleCase(
-        passing=(cluster("1.36"), TOLERANT),
-        breaks=(
-            Break(
-                resource="lab",
-                path=("kubernetes",),
-                value="1.35",
-                messages=(dropped("1.35", TOLERANT, DROPPED_FIELDS_PLACE, "DRADeviceTaints"),),
-            ),
+    passes((cluster("1.35"), DROPPED_FIELDS_CLASS), NAMED),
+    passes(
+        (cluster("1.36"), TOLERANT),
+        breaking(
+            "lab", ("kubernetes",), "1.35", dropped("1.35", TOLERANT, DROPPED_FIELDS_PLACE, "DRADeviceTaints")
         ),
     ),
-    RuleCase(passing=(cluster("1.99"), TOLERANT), breaks=()),
-    RuleCase(passing=(cluster(UNKNOWN), PLAIN), breaks=()),
-    RuleCase(
-        passing=(PLAIN,),
-        breaks=(
-            Break(
-                resource="one",
-                path=DROPPED_FIELDS_PATH,
-                value=TOLERATED,
-                messages=(
-                    said(
-                        PLAIN,
-                        f"{DROPPED_FIELDS_PLACE} needs the feature gate DRADeviceTaints, "
-                        "and the program does not say which Kubernetes stores it",
-                        "a cluster of 1.36 or newer",
-                        "set kubernetes of claim-forbid-dropped-fields to the cluster's minor",
-                    ),
-                ),
-                unknown=DROPPED_FIELDS_PLACE,
+    passes((cluster("1.99"), TOLERANT)),
+    passes((cluster(UNKNOWN), PLAIN)),
+    passes(
+        (PLAIN,),
+        breaking(
+            "one",
+            DROPPED_FIELDS_PATH,
+            TOLERATED,
+            said(
+                PLAIN,
+                f"{DROPPED_FIELDS_PLACE} needs the feature gate DRADeviceTaints, "
+                "and the program does not say which Kubernetes stores it",
+                "a cluster of 1.36 or newer",
+                "set kubernetes of claim-forbid-dropped-fields to the cluster's minor",
             ),
+            unknown=DROPPED_FIELDS_PLACE,
         ),
     ),
-    RuleCase(settings={"kubernetes": "1.36"}, passing=(TOLERANT,), breaks=()),
+    passes((TOLERANT,), settings={"kubernetes": "1.36"}),
 )
 
 
@@ -123,71 +113,54 @@ DIAGNOSIS = claim_health_taints("repair", {"operator": "Exists"})
 BROKEN = "tolerates 'gpu.nvidia.com/gpu-lost', a taint of broken devices"
 
 FORBID_HEALTH_TAINTS = (
-    RuleCase(
-        passing=(RESERVED,),
-        breaks=(
-            Break(
-                resource="one",
-                path=(*HEALTH_TAINTS_PATH, 0, "key"),
-                value="gpu.nvidia.com/gpu-lost",
-                messages=(
-                    said(
-                        RESERVED,
-                        f"{HEALTH_TAINTS_PLACE}[0] {BROKEN}",
-                        HEALTH_TAINTS_ALLOWED,
-                        HEALTH_TAINTS_FIX,
-                    ),
-                ),
-                unknown=f"{HEALTH_TAINTS_PLACE}[0].key",
+    passes(
+        (RESERVED,),
+        breaking(
+            "one",
+            (*HEALTH_TAINTS_PATH, 0, "key"),
+            "gpu.nvidia.com/gpu-lost",
+            said(RESERVED, f"{HEALTH_TAINTS_PLACE}[0] {BROKEN}", HEALTH_TAINTS_ALLOWED, HEALTH_TAINTS_FIX),
+            unknown=f"{HEALTH_TAINTS_PLACE}[0].key",
+        ),
+        breaking(
+            "one",
+            (*HEALTH_TAINTS_PATH, 0, "key"),
+            REMOVED,
+            said(
+                RESERVED,
+                f"{HEALTH_TAINTS_PLACE}[0] tolerates every taint",
+                HEALTH_TAINTS_ALLOWED,
+                HEALTH_TAINTS_FIX,
             ),
-            Break(
-                resource="one",
-                path=(*HEALTH_TAINTS_PATH, 0, "key"),
-                value=REMOVED,
-                messages=(
-                    said(
-                        RESERVED,
-                        f"{HEALTH_TAINTS_PLACE}[0] tolerates every taint",
-                        HEALTH_TAINTS_ALLOWED,
-                        HEALTH_TAINTS_FIX,
-                    ),
-                ),
+        ),
+        breaking(
+            "one",
+            HEALTH_TAINTS_PATH,
+            [{"key": "", "operator": "Exists"}],
+            said(
+                RESERVED,
+                f"{HEALTH_TAINTS_PLACE}[0] tolerates every taint",
+                HEALTH_TAINTS_ALLOWED,
+                HEALTH_TAINTS_FIX,
             ),
-            Break(
-                resource="one",
-                path=HEALTH_TAINTS_PATH,
-                value=[{"key": "", "operator": "Exists"}],
-                messages=(
-                    said(
-                        RESERVED,
-                        f"{HEALTH_TAINTS_PLACE}[0] tolerates every taint",
-                        HEALTH_TAINTS_ALLOWED,
-                        HEALTH_TAINTS_FIX,
-                    ),
-                ),
-                unknown=HEALTH_TAINTS_PLACE,
-            ),
+            unknown=HEALTH_TAINTS_PLACE,
         ),
     ),
-    RuleCase(
-        settings={"namespaces": ["repair"]},
-        passing=(DIAGNOSIS,),
-        breaks=(
-            Break(
-                resource="one",
-                path=("metadata", "namespace"),
-                value="team",
-                messages=(
-                    said(
-                        DIAGNOSIS,
-                        f"{HEALTH_TAINTS_PLACE}[0] tolerates every taint",
-                        HEALTH_TAINTS_ALLOWED,
-                        HEALTH_TAINTS_FIX,
-                    ),
-                ),
-                unknown="metadata.namespace",
+    passes(
+        (DIAGNOSIS,),
+        breaking(
+            "one",
+            ("metadata", "namespace"),
+            "team",
+            said(
+                DIAGNOSIS,
+                f"{HEALTH_TAINTS_PLACE}[0] tolerates every taint",
+                HEALTH_TAINTS_ALLOWED,
+                HEALTH_TAINTS_FIX,
             ),
+            unknown="metadata.namespace",
         ),
+        settings={"namespaces": ["repair"]},
     ),
 )
 
@@ -213,32 +186,26 @@ TENANT = template_admin_access("team", admin=False)
 ADMIN_ACCESS_MONITORING = template_admin_access("monitoring", admin=True)
 
 LIMIT_ADMIN_ACCESS = (
-    RuleCase(
-        passing=(TENANT,),
-        breaks=(
-            Break(
-                resource="monitor",
-                path=("spec", "spec", "devices", "requests", 0, "exactly", "adminAccess"),
-                value=True,
-                messages=(said(TENANT, PROBLEM, "adminAccess in no namespace", ADMIN_ACCESS_FIX),),
-                unknown=ADMIN_ACCESS_PLACE,
-            ),
+    passes(
+        (TENANT,),
+        breaking(
+            "monitor",
+            ("spec", "spec", "devices", "requests", 0, "exactly", "adminAccess"),
+            True,
+            said(TENANT, PROBLEM, "adminAccess in no namespace", ADMIN_ACCESS_FIX),
+            unknown=ADMIN_ACCESS_PLACE,
         ),
     ),
-    RuleCase(
-        settings={"namespaces": ["monitoring"]},
-        passing=(ADMIN_ACCESS_MONITORING,),
-        breaks=(
-            Break(
-                resource="monitor",
-                path=("metadata", "namespace"),
-                value="team",
-                messages=(
-                    said(ADMIN_ACCESS_MONITORING, PROBLEM, "adminAccess in monitoring", ADMIN_ACCESS_FIX),
-                ),
-                unknown="metadata.namespace",
-            ),
+    passes(
+        (ADMIN_ACCESS_MONITORING,),
+        breaking(
+            "monitor",
+            ("metadata", "namespace"),
+            "team",
+            said(ADMIN_ACCESS_MONITORING, PROBLEM, "adminAccess in monitoring", ADMIN_ACCESS_FIX),
+            unknown="metadata.namespace",
         ),
+        settings={"namespaces": ["monitoring"]},
     ),
 )
 
@@ -292,59 +259,48 @@ def requests(*counts: tuple[str, int]) -> Declared:
 SEVERAL = requests(("gpu.nvidia.com", 8), ("mig.nvidia.com", 8), ("dra.net", 16))
 
 LIMIT_COUNT = (
-    RuleCase(
-        passing=(MOST,),
-        breaks=(
-            Break(
-                resource="pair",
-                path=COUNT_PATH,
-                value=17,
-                messages=(said(MOST, f"{COUNT_PLACE} is 17", "at most 16", COUNT_FIX),),
-                unknown=COUNT_PLACE,
-            ),
+    passes(
+        (MOST,),
+        breaking(
+            "pair",
+            COUNT_PATH,
+            17,
+            said(MOST, f"{COUNT_PLACE} is 17", "at most 16", COUNT_FIX),
+            unknown=COUNT_PLACE,
         ),
     ),
-    RuleCase(
+    passes(
+        (TWO,),
+        breaking(
+            "pair",
+            COUNT_PATH,
+            3.0,
+            said(TWO, f"{COUNT_PLACE} is 3.0", "at most 2", COUNT_FIX),
+            unknown=COUNT_PLACE,
+        ),
         settings={"most": 2},
-        passing=(TWO,),
-        breaks=(
-            Break(
-                resource="pair",
-                path=COUNT_PATH,
-                value=3.0,
-                messages=(said(TWO, f"{COUNT_PLACE} is 3.0", "at most 2", COUNT_FIX),),
-                unknown=COUNT_PLACE,
-            ),
+    ),
+    passes(
+        (ALTERNATIVES,),
+        breaking(
+            "either",
+            ("spec", "devices", "requests", 0, "firstAvailable", 1, "count"),
+            32,
+            said(ALTERNATIVES, f"{SECOND} is 32", "at most 16", COUNT_FIX),
+            unknown=SECOND,
         ),
     ),
-    RuleCase(
-        passing=(ALTERNATIVES,),
-        breaks=(
-            Break(
-                resource="either",
-                path=("spec", "devices", "requests", 0, "firstAvailable", 1, "count"),
-                value=32,
-                messages=(said(ALTERNATIVES, f"{SECOND} is 32", "at most 16", COUNT_FIX),),
-                unknown=SECOND,
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(SEVERAL,),
-        breaks=(
-            Break(
-                resource="sum",
-                path=("spec", "devices", "requests", 1, "exactly", "count"),
-                value=9,
-                messages=(
-                    said(
-                        SEVERAL,
-                        "spec.devices.requests ask for 17 devices of gpu.nvidia.com together, "
-                        "all of one node",
-                        "at most 16",
-                        COUNT_FIX,
-                    ),
-                ),
+    passes(
+        (SEVERAL,),
+        breaking(
+            "sum",
+            ("spec", "devices", "requests", 1, "exactly", "count"),
+            9,
+            said(
+                SEVERAL,
+                "spec.devices.requests ask for 17 devices of gpu.nvidia.com together, all of one node",
+                "at most 16",
+                COUNT_FIX,
             ),
         ),
     ),
@@ -379,22 +335,16 @@ def claim_known_class(name: str) -> Declared:
 def wrong(name: str, known: str) -> Break:
     problem = f"{KNOWN_CLASS_PLACE} is {name!r}, which neither this program nor a chart of it provides"
     message = said(claim_known_class(name), problem, known, KNOWN_CLASS_FIX)
-    return Break(
-        resource="one", path=KNOWN_CLASS_PATH, value=name, messages=(message,), unknown=KNOWN_CLASS_PLACE
-    )
+    return breaking("one", KNOWN_CLASS_PATH, name, message, unknown=KNOWN_CLASS_PLACE)
 
 
 REQUIRE_KNOWN_CLASS = (
-    RuleCase(passing=(KNOWN_CLASS_CLASS, claim_known_class("large")), breaks=(wrong("larg", "large"),)),
-    RuleCase(
-        passing=(KNOWN_CLASS_CLASS, CHART, claim_known_class("gpu.example.com")),
-        breaks=(wrong("gpu.nvidia.com", "gpu.example.com, large"),),
+    passes((KNOWN_CLASS_CLASS, claim_known_class("large")), wrong("larg", "large")),
+    passes(
+        (KNOWN_CLASS_CLASS, CHART, claim_known_class("gpu.example.com")),
+        wrong("gpu.nvidia.com", "gpu.example.com, large"),
     ),
-    RuleCase(
-        settings={"elsewhere": ["shared"]},
-        passing=(claim_known_class("shared"),),
-        breaks=(wrong("large", "shared"),),
-    ),
+    passes((claim_known_class("shared"),), wrong("large", "shared"), settings={"elsewhere": ["shared"]}),
 )
 
 
@@ -406,10 +356,7 @@ def case(kind: str) -> RuleCase:
     good = Declared(
         type=f"{STABLE_API_GROUP}/v1:{kind}", name="one", properties={"metadata": {"name": "one"}}
     )
-    return RuleCase(
-        passing=(good,),
-        breaks=tuple(broken(kind, version) for version in ("v1beta1", "v1beta2", "v1alpha3")),
-    )
+    return passes((good,), *tuple(broken(kind, version) for version in ("v1beta1", "v1beta2", "v1alpha3")))
 
 
 def broken(kind: str, version: str) -> Break:
@@ -426,10 +373,7 @@ def broken(kind: str, version: str) -> Break:
 TAINT = Declared(type=f"{STABLE_API_GROUP}/v1alpha3:DeviceTaintRule", name="drain")
 SLICE = Declared(type=f"{STABLE_API_GROUP}/v1:ResourceSlice", name="slice")
 
-REQUIRE_STABLE_API = (
-    *(case(kind) for kind in KINDS),
-    RuleCase(passing=(TAINT, SLICE), breaks=()),
-)
+REQUIRE_STABLE_API = (*(case(kind) for kind in KINDS), passes((TAINT, SLICE)))
 
 
 NAMESPACE_ADMIN_ACCESS_PATH = ("metadata", "labels", LABEL)
@@ -451,44 +395,36 @@ TEAM = namespace("team", "false")
 NAMESPACE_ADMIN_ACCESS_MONITORING = namespace("monitoring", "true")
 
 NAMESPACE_LIMIT_ADMIN_ACCESS = (
-    RuleCase(
-        passing=(TEAM,),
-        breaks=(
-            Break(
-                resource="n",
-                path=NAMESPACE_ADMIN_ACCESS_PATH,
-                value="true",
-                messages=(
-                    said(
-                        TEAM,
-                        f"{NAMESPACE_ADMIN_ACCESS_PLACE} is 'true'",
-                        "the label on no namespace",
-                        NAMESPACE_ADMIN_ACCESS_FIX,
-                    ),
-                ),
-                unknown=NAMESPACE_ADMIN_ACCESS_PLACE,
+    passes(
+        (TEAM,),
+        breaking(
+            "n",
+            NAMESPACE_ADMIN_ACCESS_PATH,
+            "true",
+            said(
+                TEAM,
+                f"{NAMESPACE_ADMIN_ACCESS_PLACE} is 'true'",
+                "the label on no namespace",
+                NAMESPACE_ADMIN_ACCESS_FIX,
             ),
+            unknown=NAMESPACE_ADMIN_ACCESS_PLACE,
         ),
     ),
-    RuleCase(
-        settings={"namespaces": ["monitoring", "repair"]},
-        passing=(NAMESPACE_ADMIN_ACCESS_MONITORING,),
-        breaks=(
-            Break(
-                resource="n",
-                path=("metadata", "name"),
-                value="team",
-                messages=(
-                    said(
-                        NAMESPACE_ADMIN_ACCESS_MONITORING,
-                        f"{NAMESPACE_ADMIN_ACCESS_PLACE} is 'true'",
-                        "the label on monitoring, repair",
-                        NAMESPACE_ADMIN_ACCESS_FIX,
-                    ),
-                ),
-                unknown="metadata.name",
+    passes(
+        (NAMESPACE_ADMIN_ACCESS_MONITORING,),
+        breaking(
+            "n",
+            ("metadata", "name"),
+            "team",
+            said(
+                NAMESPACE_ADMIN_ACCESS_MONITORING,
+                f"{NAMESPACE_ADMIN_ACCESS_PLACE} is 'true'",
+                "the label on monitoring, repair",
+                NAMESPACE_ADMIN_ACCESS_FIX,
             ),
+            unknown="metadata.name",
         ),
+        settings={"namespaces": ["monitoring", "repair"]},
     ),
 )
 
@@ -527,30 +463,12 @@ DELETED = template_template_safe_replacement("one", first=True)
 AUTOMATIC = Declared(type=TOKEN, name="t", properties={"metadata": {}})
 
 TEMPLATE_REQUIRE_SAFE_REPLACEMENT = (
-    RuleCase(
-        passing=(HASHED,),
-        breaks=(
-            Break(
-                resource="t",
-                path=("metadata", "name"),
-                value="one",
-                messages=(fixed("one"),),
-                unknown="metadata.name",
-            ),
-        ),
+    passes((HASHED,), breaking("t", ("metadata", "name"), "one", fixed("one"), unknown="metadata.name")),
+    passes((NUMBERED,), breaking("t", ("metadata", "name"), "one-v", fixed("one-v"))),
+    passes(
+        (DELETED,), Break(resource="t", options={"delete_before_replace": False}, messages=(fixed("one"),))
     ),
-    RuleCase(
-        passing=(NUMBERED,),
-        breaks=(Break(resource="t", path=("metadata", "name"), value="one-v", messages=(fixed("one-v"),)),),
-    ),
-    RuleCase(
-        passing=(DELETED,),
-        breaks=(Break(resource="t", options={"delete_before_replace": False}, messages=(fixed("one"),)),),
-    ),
-    RuleCase(
-        passing=(AUTOMATIC,),
-        breaks=(Break(resource="t", path=("metadata", "name"), value="two", messages=(fixed("two"),)),),
-    ),
+    passes((AUTOMATIC,), breaking("t", ("metadata", "name"), "two", fixed("two"))),
 )
 
 CASES = {

@@ -6,11 +6,10 @@ from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 from policies.rules.cluster import FACTS
+from tests.policies.rules._building import breaking, passes
 
 LOCAL_ACCOUNTS_AKS = Declared(
-    type="azure-native:containerservice:ManagedCluster",
-    name="c",
-    properties={"disableLocalAccounts": True},
+    type="azure-native:containerservice:ManagedCluster", name="c", properties={"disableLocalAccounts": True}
 )
 LOCAL_ACCOUNTS_GKE = Declared(
     type="gcp:container/cluster:Cluster", name="c", properties={"enableLegacyAbac": False}
@@ -35,34 +34,19 @@ def ungoverned(*path: str) -> Break:
         "false",
         f"remove {path[0]}, and grant rights by IAM and RBAC",
     )
-    return Break(resource="c", path=path, value=True, messages=(message,), unknown=place)
+    return breaking("c", path, True, message, unknown=place)
 
 
 FORBID_LOCAL_ACCOUNTS = (
-    RuleCase(
-        passing=(LOCAL_ACCOUNTS_AKS,),
-        breaks=(
-            Break(
-                resource="c",
-                path=("disableLocalAccounts",),
-                value=False,
-                messages=(listed("False"),),
-                unknown="disableLocalAccounts",
-            ),
-            Break(
-                resource="c",
-                path=("disableLocalAccounts",),
-                value=REMOVED,
-                messages=(listed("absent"),),
-            ),
-        ),
+    passes(
+        (LOCAL_ACCOUNTS_AKS,),
+        breaking("c", ("disableLocalAccounts",), False, listed("False"), unknown="disableLocalAccounts"),
+        breaking("c", ("disableLocalAccounts",), REMOVED, listed("absent")),
     ),
-    RuleCase(
-        passing=(LOCAL_ACCOUNTS_GKE,),
-        breaks=(
-            ungoverned("enableLegacyAbac"),
-            ungoverned("masterAuth", "clientCertificateConfig", "issueClientCertificate"),
-        ),
+    passes(
+        (LOCAL_ACCOUNTS_GKE,),
+        ungoverned("enableLegacyAbac"),
+        ungoverned("masterAuth", "clientCertificateConfig", "issueClientCertificate"),
     ),
 )
 
@@ -125,8 +109,8 @@ def case_public_api_server(
     output = shown or ("absent" if value is REMOVED else repr(value))
     message = opened(declared.type, dotted(at or path), output)
     unknown = dotted(path)
-    broken = Break(resource="c", path=path, value=value, messages=(message,), unknown=unknown)
-    return RuleCase(passing=(declared,), breaks=(broken,))
+    broken = breaking("c", path, value, message, unknown=unknown)
+    return passes((declared,), broken)
 
 
 LISTED_AKS = cluster(PUBLIC_API_SERVER_AKS, apiServerAccessProfile={"authorizedIPRanges": RANGES})
@@ -166,32 +150,26 @@ FORBID_PUBLIC_API_SERVER = (
         case_public_api_server(LISTED_GKE, *BLOCK, value=everybody)
         for everybody in ("::/0", "2000::/3", "10.0.0.0/0", "0.0.0.0/1")
     ),
-    RuleCase(
-        passing=(LISTED_GKE,),
-        breaks=(
-            Break(
-                resource="c", path=BLOCK, value="all", messages=(unread(LISTED_GKE, dotted(BLOCK), "'all'"),)
-            ),
-            Break(
-                resource="c",
-                path=BLOCK[:2],
-                value=[{"cidrBlock": each} for each in HALVES],
-                messages=(together(LISTED_GKE, dotted(BLOCK), HALVES[0]),),
-                unknown=dotted(BLOCK[:2]),
-            ),
+    passes(
+        (LISTED_GKE,),
+        breaking("c", BLOCK, "all", unread(LISTED_GKE, dotted(BLOCK), "'all'")),
+        breaking(
+            "c",
+            BLOCK[:2],
+            [{"cidrBlock": each} for each in HALVES],
+            together(LISTED_GKE, dotted(BLOCK), HALVES[0]),
+            unknown=dotted(BLOCK[:2]),
         ),
     ),
-    RuleCase(passing=(cluster(PUBLIC_API_SERVER_GKE, masterAuthorizedNetworksConfig={}),), breaks=()),
-    RuleCase(
-        passing=(LISTED_EKS,),
-        breaks=(
-            Break(
-                resource="c",
-                path=("vpcConfig", "publicAccessCidrs"),
-                value=["203.0.113.7", *HALVES],
-                messages=(together(LISTED_EKS, "vpcConfig.publicAccessCidrs[1]", HALVES[0]),),
-                unknown="vpcConfig.publicAccessCidrs",
-            ),
+    passes((cluster(PUBLIC_API_SERVER_GKE, masterAuthorizedNetworksConfig={}),)),
+    passes(
+        (LISTED_EKS,),
+        breaking(
+            "c",
+            ("vpcConfig", "publicAccessCidrs"),
+            ["203.0.113.7", *HALVES],
+            together(LISTED_EKS, "vpcConfig.publicAccessCidrs[1]", HALVES[0]),
+            unknown="vpcConfig.publicAccessCidrs",
         ),
     ),
     case_public_api_server(
@@ -221,7 +199,7 @@ FORBID_PUBLIC_API_SERVER = (
         shown="absent",
     ),
     case_public_api_server(PRIVATE_ACK, "slbInternetEnabled", value=True),
-    RuleCase(passing=(NATIVE_EKS,), breaks=()),
+    passes((NATIVE_EKS,)),
 )
 
 
@@ -238,8 +216,8 @@ def ended(
         f"a minor that is supported on {day}",
         f"upgrade, one minor at a time, to {newer} or newer",
     )
-    broken = Break(resource="c", path=(field,), value="1.34", messages=(message,), unknown=field)
-    return RuleCase(settings={"today": day}, passing=(cluster,), breaks=(broken,))
+    broken = breaking("c", (field,), "1.34", message, unknown=field)
+    return passes((cluster,), broken, settings={"today": day})
 
 
 LONG_TERM = Declared(
@@ -261,44 +239,36 @@ LIMIT_END_OF_LIFE = (
         "1.35",
         upgradePolicy={"supportType": "STANDARD"},
     ),
-    RuleCase(
+    passes(
+        (LONG_TERM,),
+        breaking(
+            "c",
+            ("supportPlan",),
+            "KubernetesOfficial",
+            said(
+                LONG_TERM,
+                "kubernetesVersion is '1.34', whose support ended on 2026-11-30",
+                "a minor that is supported on 2026-12-01",
+                "upgrade, one minor at a time, to 1.35 or newer",
+            ),
+        ),
         settings={"today": "2026-12-01"},
-        passing=(LONG_TERM,),
-        breaks=(
-            Break(
-                resource="c",
-                path=("supportPlan",),
-                value="KubernetesOfficial",
-                messages=(
-                    said(
-                        LONG_TERM,
-                        "kubernetesVersion is '1.34', whose support ended on 2026-11-30",
-                        "a minor that is supported on 2026-12-01",
-                        "upgrade, one minor at a time, to 1.35 or newer",
-                    ),
-                ),
-            ),
-        ),
     ),
-    RuleCase(
-        settings={"today": "2027-01-01", "daysLeft": 100},
-        passing=(SOON,),
-        breaks=(
-            Break(
-                resource="c",
-                path=("kubernetes",),
-                value="1.35",
-                messages=(
-                    said(
-                        SOON,
-                        "kubernetes is '1.35', whose support ends on 2027-02-28",
-                        "a minor that is supported on 2027-04-11",
-                        "upgrade, one minor at a time, to 1.36 or newer",
-                    ),
-                ),
-                unknown="kubernetes",
+    passes(
+        (SOON,),
+        breaking(
+            "c",
+            ("kubernetes",),
+            "1.35",
+            said(
+                SOON,
+                "kubernetes is '1.35', whose support ends on 2027-02-28",
+                "a minor that is supported on 2027-04-11",
+                "upgrade, one minor at a time, to 1.36 or newer",
             ),
+            unknown="kubernetes",
         ),
+        settings={"today": "2027-01-01", "daysLeft": 100},
     ),
 )
 
@@ -338,28 +308,24 @@ def sample(token: str, properties: dict[str, Any]) -> RuleCase:
     cluster = Declared(type=token, name="c", properties=properties)
     field = next(key for key in properties if "ersion" in key or key == "kubernetes")
     too_old = [
-        Break(
-            resource="c",
-            path=(field,),
-            value=version,
-            messages=(said(cluster, f"{field} is {version!r}", ALLOWED, UPGRADE),),
-            unknown=field,
+        breaking(
+            "c", (field,), version, said(cluster, f"{field} is {version!r}", ALLOWED, UPGRADE), unknown=field
         )
         for version in OLD
     ]
     unreadable = said(
         cluster, f"{field} is 1.34, no Kubernetes version", ALLOWED, 'write it as text, such as "1.34"'
     )
-    number = Break(resource="c", path=(field,), value=1.34, messages=(unreadable,), unknown=field)
-    return RuleCase(passing=(cluster,), breaks=(*too_old, number))
+    number = breaking("c", (field,), 1.34, unreadable, unknown=field)
+    return passes((cluster,), *too_old, number)
 
 
 def nested(token: str, properties: dict[str, Any], *path: str | int) -> RuleCase:
     cluster = Declared(type=token, name="c", properties=properties)
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     message = said(cluster, f"{place} is '1.33'", ALLOWED, UPGRADE)
-    broken = Break(resource="c", path=path, value="1.33", messages=(message,), unknown=place)
-    return RuleCase(passing=(cluster,), breaks=(broken,))
+    broken = breaking("c", path, "1.33", message, unknown=place)
+    return passes((cluster,), broken)
 
 
 MINIMUM_KUBERNETES_GKE = Declared(
@@ -402,7 +368,7 @@ NATIVE_TEMPLATE = Declared(
 POOL = Declared(type="dra-fleet:clouds:GpuNodePool", name="pool", properties={"machine": "hgx-h100-8"})
 REQUIRE_MINIMUM_KUBERNETES = (
     *(sample(*each) for each in SAMPLES),
-    RuleCase(passing=(POOL,), breaks=()),
+    passes((POOL,)),
     nested(
         "azure-native:resources:Resource",
         {"resourceType": "agentPools", "properties": {"orchestratorVersion": "1.34"}},
@@ -422,93 +388,71 @@ REQUIRE_MINIMUM_KUBERNETES = (
         0,
         "version",
     ),
-    RuleCase(
-        passing=(MINIMUM_KUBERNETES_GKE,),
-        breaks=(
-            Break(
-                resource="c",
-                path=("minMasterVersion",),
-                value=REMOVED,
-                messages=(
-                    said(
-                        MINIMUM_KUBERNETES_GKE,
-                        ABSENT,
-                        ALLOWED,
-                        'set it, for example "1.34"',
-                    ),
-                ),
-                unknown="minMasterVersion",
-            ),
-            Break(
-                resource="c",
-                path=("nodeVersion",),
-                value="1.33",
-                messages=(said(MINIMUM_KUBERNETES_GKE, "nodeVersion is '1.33'", ALLOWED, UPGRADE),),
-                unknown="nodeVersion",
-            ),
+    passes(
+        (MINIMUM_KUBERNETES_GKE,),
+        breaking(
+            "c",
+            ("minMasterVersion",),
+            REMOVED,
+            said(MINIMUM_KUBERNETES_GKE, ABSENT, ALLOWED, 'set it, for example "1.34"'),
+            unknown="minMasterVersion",
+        ),
+        breaking(
+            "c",
+            ("nodeVersion",),
+            "1.33",
+            said(MINIMUM_KUBERNETES_GKE, "nodeVersion is '1.33'", ALLOWED, UPGRADE),
+            unknown="nodeVersion",
         ),
     ),
-    RuleCase(
-        passing=(POOLS,),
-        breaks=(
-            Break(
-                resource="c",
-                path=("agentPoolProfiles", 2, "orchestratorVersion"),
-                value="1.33",
-                messages=(said(POOLS, f"{LAST} is '1.33'", ALLOWED, UPGRADE),),
-                unknown=LAST,
-            ),
-            Break(
-                resource="c",
-                path=("agentPoolProfiles",),
-                value=[{"orchestratorVersion": "1.30"}],
-                messages=(
-                    said(POOLS, "agentPoolProfiles[0].orchestratorVersion is '1.30'", ALLOWED, UPGRADE),
-                ),
-                unknown="agentPoolProfiles",
-            ),
+    passes(
+        (POOLS,),
+        breaking(
+            "c",
+            ("agentPoolProfiles", 2, "orchestratorVersion"),
+            "1.33",
+            said(POOLS, f"{LAST} is '1.33'", ALLOWED, UPGRADE),
+            unknown=LAST,
+        ),
+        breaking(
+            "c",
+            ("agentPoolProfiles",),
+            [{"orchestratorVersion": "1.30"}],
+            said(POOLS, "agentPoolProfiles[0].orchestratorVersion is '1.30'", ALLOWED, UPGRADE),
+            unknown="agentPoolProfiles",
         ),
     ),
-    RuleCase(
-        passing=(ROCKS,),
-        breaks=(
-            Break(
-                resource="c",
-                path=("releaseVersion",),
-                value="1.33.5-20251112",
-                messages=(said(ROCKS, "releaseVersion is '1.33.5-20251112'", ALLOWED, UPGRADE),),
-                unknown="releaseVersion",
-            ),
+    passes(
+        (ROCKS,),
+        breaking(
+            "c",
+            ("releaseVersion",),
+            "1.33.5-20251112",
+            said(ROCKS, "releaseVersion is '1.33.5-20251112'", ALLOWED, UPGRADE),
+            unknown="releaseVersion",
         ),
     ),
-    RuleCase(
-        passing=(CLASSIC,),
-        breaks=(
-            Break(
-                resource="c",
-                path=("defaultNodePool", "orchestratorVersion"),
-                value="1.33",
-                messages=(said(CLASSIC, "defaultNodePool.orchestratorVersion is '1.33'", ALLOWED, UPGRADE),),
-                unknown="defaultNodePool.orchestratorVersion",
-            ),
+    passes(
+        (CLASSIC,),
+        breaking(
+            "c",
+            ("defaultNodePool", "orchestratorVersion"),
+            "1.33",
+            said(CLASSIC, "defaultNodePool.orchestratorVersion is '1.33'", ALLOWED, UPGRADE),
+            unknown="defaultNodePool.orchestratorVersion",
         ),
     ),
     *(
-        RuleCase(
-            passing=(template,),
-            breaks=(
-                Break(
-                    resource="c",
-                    path=path,
-                    value=IMAGE.format("1.33"),
-                    messages=(said(template, f"{'.'.join(path)} is '1.33'", ALLOWED, UPGRADE),),
-                ),
+        passes(
+            (template,),
+            breaking(
+                "c",
+                path,
+                IMAGE.format("1.33"),
+                said(template, f"{'.'.join(path)} is '1.33'", ALLOWED, UPGRADE),
             ),
         )
-        for template, path in (
-            (TEMPLATE, ("imageId",)),
-            (NATIVE_TEMPLATE, ("launchTemplateData", "imageId")),
-        )
+        for template, path in ((TEMPLATE, ("imageId",)), (NATIVE_TEMPLATE, ("launchTemplateData", "imageId")))
     ),
 )
 
@@ -530,10 +474,7 @@ def case_protection(token: str) -> RuleCase:
         "protect=True",
         "pass opts=pulumi.ResourceOptions(protect=True) to the cluster or to the component that holds it",
     )
-    return RuleCase(
-        passing=(cluster,),
-        breaks=(Break(resource="c", options={"protect": False}, messages=(message,)),),
-    )
+    return passes((cluster,), Break(resource="c", options={"protect": False}, messages=(message,)))
 
 
 REQUIRE_PROTECTION = tuple(case_protection(token) for token in TYPES)
@@ -557,21 +498,16 @@ def too_old(declared: Declared, field: str, version: str, minor: str) -> Break:
         f"{facts.patch_floor} or newer in {minor} ({facts.patch_reason})",
         f"upgrade to {facts.patch_floor} or newer",
     )
-    return Break(resource="c", path=(field,), value=version, messages=(message,), unknown=field)
+    return breaking("c", (field,), version, message, unknown=field)
 
 
 REQUIRE_SAFE_PATCH = (
-    RuleCase(
-        passing=(SAFE_PATCH_GKE,),
-        breaks=(
-            too_old(SAFE_PATCH_GKE, "minMasterVersion", "1.35.5-gke.1", "1.35"),
-            too_old(SAFE_PATCH_GKE, "minMasterVersion", "1.34.3-gke.99", "1.34"),
-        ),
+    passes(
+        (SAFE_PATCH_GKE,),
+        too_old(SAFE_PATCH_GKE, "minMasterVersion", "1.35.5-gke.1", "1.35"),
+        too_old(SAFE_PATCH_GKE, "minMasterVersion", "1.34.3-gke.99", "1.34"),
     ),
-    RuleCase(
-        passing=(MINOR_ONLY, NODE_IMAGE),
-        breaks=(too_old(MINOR_ONLY, "version", "v1.36.1", "1.36"),),
-    ),
+    passes((MINOR_ONLY, NODE_IMAGE), too_old(MINOR_ONLY, "version", "v1.36.1", "1.36")),
 )
 
 CASES = {

@@ -6,9 +6,10 @@ import base64
 from typing import Any
 
 from dra_fleet.core.declared.values import Secret
-from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, said
 from policies.rules.credentials import FIX
 from policies.rules.credentials import PROVIDER_EXEC_CREDENTIALS_ALLOWED as ALLOWED
+from tests.policies.rules._building import breaking, passes
 
 OUTPUT_CREDENTIALS_ALLOWED = "credentials marked secret, or none at all"
 CLEAR = "users:\n- name: admin\n  user:\n    token: s3cr3t-canary\n"
@@ -78,38 +79,36 @@ ACCOUNT = "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=c3IzY3IzdGNhb
 VARIABLE = "exec: {command: a, env: [{name: AWS_SECRET_ACCESS_KEY, value: s3cr3tcanarys3cr3tcanary}]}"
 
 OUTPUT_FORBID_CREDENTIALS = (
-    RuleCase(
-        passing=(ROOT,),
-        breaks=(
-            exported("kubeconfig", CLEAR, holds("token")),
-            exported("kubeconfig", base64.b64encode(CLEAR.encode()).decode(), holds("token")),
-            exported("kubeconfig", with_users("exec: {args: [--token, s3cr3t-canary]}"), holds("token")),
-            exported("kubeconfig", with_users("exec: {args: [--token=s3cr3t-canary]}"), holds("token")),
-            exported("kubeconfig", with_users(VARIABLE), holds("AWS_SECRET_ACCESS_KEY")),
-            exported("adminPassword", UNKNOWN, NAMED),
-            exported("adminPassword", "s3cr3t-canary", holds("adminPassword")),
-            exported(
-                "apiTokens",
-                {"one": Secret("a"), "two": "s3cr3t-canary"},
-                holds("apiTokens"),
-                place="apiTokens.two",
-            ),
-            exported("config", CLEAR, holds("token")),
-            exported("config", JSON, holds("token")),
-            exported(
-                "config",
-                {"users": ["-----BEGIN RSA PRIVATE KEY-----"]},
-                holds("a private key"),
-                "config.users[0]",
-            ),
-            exported("ci", "ghp_" + "s3cr3tcanary" * 3, holds("a GitHub token")),
-            exported("ci", "github_pat_" + "s3cr3tcanary" * 3, holds("a GitHub token")),
-            exported("uploader", "AKIAIOSFODNN7EXAMPLE", holds("an AWS access key")),
-            exported("models", SIGNED, holds("a signed URL or a token in one")),
-            exported("storage", ACCOUNT, holds("an Azure account key")),
-            exported("database", "postgres://app:s3cr3t-canary@db/app", holds("a password in a URL")),
-            exported("login", "kubectl --token s3cr3t-canary get pods", holds("token")),
+    passes(
+        (ROOT,),
+        exported("kubeconfig", CLEAR, holds("token")),
+        exported("kubeconfig", base64.b64encode(CLEAR.encode()).decode(), holds("token")),
+        exported("kubeconfig", with_users("exec: {args: [--token, s3cr3t-canary]}"), holds("token")),
+        exported("kubeconfig", with_users("exec: {args: [--token=s3cr3t-canary]}"), holds("token")),
+        exported("kubeconfig", with_users(VARIABLE), holds("AWS_SECRET_ACCESS_KEY")),
+        exported("adminPassword", UNKNOWN, NAMED),
+        exported("adminPassword", "s3cr3t-canary", holds("adminPassword")),
+        exported(
+            "apiTokens",
+            {"one": Secret("a"), "two": "s3cr3t-canary"},
+            holds("apiTokens"),
+            place="apiTokens.two",
         ),
+        exported("config", CLEAR, holds("token")),
+        exported("config", JSON, holds("token")),
+        exported(
+            "config",
+            {"users": ["-----BEGIN RSA PRIVATE KEY-----"]},
+            holds("a private key"),
+            "config.users[0]",
+        ),
+        exported("ci", "ghp_" + "s3cr3tcanary" * 3, holds("a GitHub token")),
+        exported("ci", "github_pat_" + "s3cr3tcanary" * 3, holds("a GitHub token")),
+        exported("uploader", "AKIAIOSFODNN7EXAMPLE", holds("an AWS access key")),
+        exported("models", SIGNED, holds("a signed URL or a token in one")),
+        exported("storage", ACCOUNT, holds("an Azure account key")),
+        exported("database", "postgres://app:s3cr3t-canary@db/app", holds("a password in a URL")),
+        exported("login", "kubectl --token s3cr3t-canary get pods", holds("token")),
     ),
 )
 
@@ -130,40 +129,30 @@ PLACES = Declared(
 
 def refused(text: str, problem: str) -> Break:
     # Unknown is listed only: nearly every kubeconfig is an output of a cluster of the same program.
-    return Break(
-        resource="p",
-        path=("kubeconfig",),
-        value=text,
-        messages=(said(PROVIDER, f"kubeconfig {problem}", ALLOWED, FIX),),
-    )
+    return breaking("p", ("kubeconfig",), text, said(PROVIDER, f"kubeconfig {problem}", ALLOWED, FIX))
 
 
 PROVIDER_REQUIRE_EXEC_CREDENTIALS = (
-    RuleCase(
-        passing=(PROVIDER,),
-        breaks=(
-            refused(
-                "users:\n- name: me\n  user: {token: s3cr3t-canary}\n",
-                "holds a credential (token)",
-            ),
-            refused(
-                '{"users": [{"user": {"client-key-data": "czNjcjN0", "password": "s3cr3t-canary"}}]}',
-                "holds a credential (client-key-data, password)",
-            ),
-            refused("users: [{user: {token: s3cr3t-canary}}]", "holds a credential (token)"),
-            refused(
-                "users:\n- name: me\n  user:\n    exec: {command: a, args: [--password, s3cr3t-canary]}\n",
-                "holds a credential (password)",
-            ),
-            refused(
-                "users: [{user: {exec: {command: a, env: [{name: API_TOKEN, value: s3cr3t-canary}]}}}]",
-                "holds a credential (API_TOKEN)",
-            ),
-            refused("users: [\n- [\n", "is not a readable kubeconfig"),
+    passes(
+        (PROVIDER,),
+        refused("users:\n- name: me\n  user: {token: s3cr3t-canary}\n", "holds a credential (token)"),
+        refused(
+            '{"users": [{"user": {"client-key-data": "czNjcjN0", "password": "s3cr3t-canary"}}]}',
+            "holds a credential (client-key-data, password)",
         ),
+        refused("users: [{user: {token: s3cr3t-canary}}]", "holds a credential (token)"),
+        refused(
+            "users:\n- name: me\n  user:\n    exec: {command: a, args: [--password, s3cr3t-canary]}\n",
+            "holds a credential (password)",
+        ),
+        refused(
+            "users: [{user: {exec: {command: a, env: [{name: API_TOKEN, value: s3cr3t-canary}]}}}]",
+            "holds a credential (API_TOKEN)",
+        ),
+        refused("users: [\n- [\n", "is not a readable kubeconfig"),
     ),
-    RuleCase(passing=(FILE,), breaks=()),
-    RuleCase(passing=(PLACES,), breaks=()),
+    passes((FILE,)),
+    passes((PLACES,)),
 )
 
 CASES = {

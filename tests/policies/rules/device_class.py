@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dra_fleet.drivers.divided_devices import DeviceSelection, dividable
-from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, said
+from tests.policies.rules._building import breaking, passes
 
 CHART_NAMES_FIX = (
     "choose another name, or list it in own of class-forbid-chart-names where no chart is installed"
@@ -25,28 +26,26 @@ OWN = device_class_chart_names("gpu.nvidia.com")
 
 def renamed(declared: Declared, name: str, chart: str) -> Break:
     problem = f"metadata.name is {name!r}, which the chart {chart} installs"
-    return Break(
-        resource="c",
-        path=("metadata", "name"),
-        value=name,
-        messages=(said(declared, problem, CHART_NAMES_ALLOWED, CHART_NAMES_FIX),),
+    return breaking(
+        "c",
+        ("metadata", "name"),
+        name,
+        said(declared, problem, CHART_NAMES_ALLOWED, CHART_NAMES_FIX),
         unknown="metadata.name",
     )
 
 
 FORBID_CHART_NAMES = (
-    RuleCase(
-        passing=(CHART_NAMES_LARGE,),
-        breaks=(
-            renamed(CHART_NAMES_LARGE, "mig.nvidia.com", "dra-driver-nvidia-gpu"),
-            renamed(CHART_NAMES_LARGE, "tpu.google.com", "dra-driver-google-tpu"),
-            renamed(CHART_NAMES_LARGE, "gpu.example.com", "dra-example-driver"),
-        ),
+    passes(
+        (CHART_NAMES_LARGE,),
+        renamed(CHART_NAMES_LARGE, "mig.nvidia.com", "dra-driver-nvidia-gpu"),
+        renamed(CHART_NAMES_LARGE, "tpu.google.com", "dra-driver-google-tpu"),
+        renamed(CHART_NAMES_LARGE, "gpu.example.com", "dra-example-driver"),
     ),
-    RuleCase(
+    passes(
+        (OWN,),
+        renamed(OWN, "vfio.gpu.nvidia.com", "dra-driver-nvidia-gpu"),
         settings={"own": ["gpu.nvidia.com"]},
-        passing=(OWN,),
-        breaks=(renamed(OWN, "vfio.gpu.nvidia.com", "dra-driver-nvidia-gpu"),),
     ),
 )
 
@@ -86,24 +85,15 @@ def twice(name: str, owner: str) -> Break:
         SHARED_EXTENDED_NAME_ALLOWED,
         SHARED_EXTENDED_NAME_FIX,
     )
-    return Break(
-        resource="small",
-        path=SHARED_EXTENDED_NAME_PATH,
-        value=name,
-        messages=(message,),
-        unknown=SHARED_EXTENDED_NAME_PLACE,
-    )
+    return breaking("small", SHARED_EXTENDED_NAME_PATH, name, message, unknown=SHARED_EXTENDED_NAME_PLACE)
 
 
 FORBID_SHARED_EXTENDED_NAME = (
-    RuleCase(
-        passing=(SHARED_EXTENDED_NAME_LARGE, SHARED_EXTENDED_NAME_PATCH, SMALL),
-        breaks=(twice("example.com/large", "class large"),),
+    passes(
+        (SHARED_EXTENDED_NAME_LARGE, SHARED_EXTENDED_NAME_PATCH, SMALL),
+        twice("example.com/large", "class large"),
     ),
-    RuleCase(
-        passing=(CHART, SMALL),
-        breaks=(twice("nvidia.com/gpu", "class gpu.nvidia.com of the chart driver"),),
-    ),
+    passes((CHART, SMALL), twice("nvidia.com/gpu", "class gpu.nvidia.com of the chart driver")),
 )
 
 
@@ -139,11 +129,11 @@ def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break
         "partitions only, because it is meant for MIG",
         "add device.attributes['gpu.nvidia.com'].type == 'mig' to the selector",
     )
-    return Break(
-        resource=declared.name,
-        path=WHOLE_GPUS_PATH,
-        value=expression,
-        messages=(message,),
+    return breaking(
+        declared.name,
+        WHOLE_GPUS_PATH,
+        expression,
+        message,
         unknown="spec.selectors[0].cel.expression" if unknown else None,
     )
 
@@ -183,63 +173,50 @@ DEEP = "(" * 40 + "device.attributes['gpu.nvidia.com'].type == 'mig'" + ")" * 40
 WHOLE_GPUS_LARGE = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) > 0"
 
 FORBID_WHOLE_GPUS = (
-    RuleCase(
-        passing=(NAMED, CUT),
-        breaks=(
-            wide(NAMED, "device.driver == 'gpu.nvidia.com'", unknown=True),
-            wide(NAMED, 'device.driver == "gpu.nvidia.com"'),
-            wide(NAMED, "device.driver == 'gpu.' + 'nvidia.com'"),
-            wide(NAMED, "device.attributes['gpu.nvidia.com'].architecture == 'Ampere'"),
-            wide(NAMED, "device.attributes['resource.kubernetes.io'].pcieRoot != 'pci0000:00'"),
-            Break(
-                resource=NAMED.name,
-                path=WHOLE_GPUS_PATH,
-                value=DEEP,
-                messages=(
-                    said(
-                        NAMED,
-                        "spec.selectors cannot be checked: the expression is nested deeper than 32 levels; "
-                        "a server allows 250",
-                        "selectors that can be evaluated here, because they may select whole GPUs",
-                        "write them in another way, or list the class in the parameter mixed",
-                    ),
-                ),
+    passes(
+        (NAMED, CUT),
+        wide(NAMED, "device.driver == 'gpu.nvidia.com'", unknown=True),
+        wide(NAMED, 'device.driver == "gpu.nvidia.com"'),
+        wide(NAMED, "device.driver == 'gpu.' + 'nvidia.com'"),
+        wide(NAMED, "device.attributes['gpu.nvidia.com'].architecture == 'Ampere'"),
+        wide(NAMED, "device.attributes['resource.kubernetes.io'].pcieRoot != 'pci0000:00'"),
+        breaking(
+            NAMED.name,
+            WHOLE_GPUS_PATH,
+            DEEP,
+            said(
+                NAMED,
+                "spec.selectors cannot be checked: the expression is nested deeper than 32 levels; "
+                "a server allows 250",
+                "selectors that can be evaluated here, because they may select whole GPUs",
+                "write them in another way, or list the class in the parameter mixed",
             ),
         ),
     ),
-    RuleCase(
-        passing=(PLAIN,),
-        breaks=(
-            wide(PLAIN, f"{MIG} || {WHOLE_GPUS_LARGE}"),
-            wide(PLAIN, f'device.attributes["gpu.nvidia.com"].type == \'m\' + "ig" || {WHOLE_GPUS_LARGE}'),
-            wide(PLAIN, f"device.attributes['gpu.nvidia.com'].type != 'gpu' || {WHOLE_GPUS_LARGE}"),
-            wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile == '1g.5gb' || {WHOLE_GPUS_LARGE}"),
-            wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile.startsWith('1') || {WHOLE_GPUS_LARGE}"),
-        ),
+    passes(
+        (PLAIN,),
+        wide(PLAIN, f"{MIG} || {WHOLE_GPUS_LARGE}"),
+        wide(PLAIN, f'device.attributes["gpu.nvidia.com"].type == \'m\' + "ig" || {WHOLE_GPUS_LARGE}'),
+        wide(PLAIN, f"device.attributes['gpu.nvidia.com'].type != 'gpu' || {WHOLE_GPUS_LARGE}"),
+        wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile == '1g.5gb' || {WHOLE_GPUS_LARGE}"),
+        wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile.startsWith('1') || {WHOLE_GPUS_LARGE}"),
     ),
-    RuleCase(passing=(DYNAMIC, PLAIN), breaks=(wide(PLAIN, "device.driver == 'gpu.nvidia.com'"),)),
-    RuleCase(
-        passing=(class_of("no-mig", "device.attributes['gpu.nvidia.com'].type == 'gpu'"), CUT),
-        breaks=(),
-    ),
-    RuleCase(passing=(NAMED, UNCUT), breaks=(wide(NAMED, "device.driver == 'gpu.nvidia.com'"),)),
-    RuleCase(passing=(class_of("all-gpus", "device.driver == 'gpu.nvidia.com'"), UNCUT), breaks=()),
-    RuleCase(
-        passing=(ONE_SEVENTH, UNCUT),
-        breaks=(
-            Break(
-                resource=ONE_SEVENTH.name,
-                path=CLASS_PATH,
-                value="gpu.nvidia.com",
-                messages=(
-                    said(
-                        ONE_SEVENTH,
-                        f"spec.spec.devices.requests[0].exactly.deviceClassName selects whole GPUs: "
-                        f"{FIRST_GPUS} and others",
-                        "partitions only, because its claim is named for them",
-                        "use mig.nvidia.com, and have a pool's GPUs divided (mig.strategy divides none)",
-                    ),
-                ),
+    passes((DYNAMIC, PLAIN), wide(PLAIN, "device.driver == 'gpu.nvidia.com'")),
+    passes((class_of("no-mig", "device.attributes['gpu.nvidia.com'].type == 'gpu'"), CUT)),
+    passes((NAMED, UNCUT), wide(NAMED, "device.driver == 'gpu.nvidia.com'")),
+    passes((class_of("all-gpus", "device.driver == 'gpu.nvidia.com'"), UNCUT)),
+    passes(
+        (ONE_SEVENTH, UNCUT),
+        breaking(
+            ONE_SEVENTH.name,
+            CLASS_PATH,
+            "gpu.nvidia.com",
+            said(
+                ONE_SEVENTH,
+                f"spec.spec.devices.requests[0].exactly.deviceClassName selects whole GPUs: "
+                f"{FIRST_GPUS} and others",
+                "partitions only, because its claim is named for them",
+                "use mig.nvidia.com, and have a pool's GPUs divided (mig.strategy divides none)",
             ),
         ),
     ),
@@ -275,22 +252,12 @@ SEVERAL = said(
 EXPRESSION = ("spec", "selectors", 0, "cel", "expression")
 
 REQUIRE_SELECTOR = (
-    RuleCase(
-        passing=(SELECTOR_GOOD, SELECTOR_PATCH),
-        breaks=(
-            Break(
-                resource="large",
-                path=("spec", "selectors"),
-                value=[],
-                messages=(MESSAGE,),
-                unknown=SELECTOR_PLACE,
-            ),
-            Break(
-                resource="large", path=EXPRESSION, value="1 == 1 || device.driver == ''", messages=(SEVERAL,)
-            ),
-            Break(resource="large", path=("spec", "selectors"), value=REMOVED, messages=(MESSAGE,)),
-            Break(resource="large", path=("spec",), value=REMOVED, messages=(MESSAGE,), unknown="spec"),
-        ),
+    passes(
+        (SELECTOR_GOOD, SELECTOR_PATCH),
+        breaking("large", ("spec", "selectors"), [], MESSAGE, unknown=SELECTOR_PLACE),
+        breaking("large", EXPRESSION, "1 == 1 || device.driver == ''", SEVERAL),
+        breaking("large", ("spec", "selectors"), REMOVED, MESSAGE),
+        breaking("large", ("spec",), REMOVED, MESSAGE, unknown="spec"),
     ),
 )
 
@@ -319,11 +286,11 @@ def refused(declared: Declared, minor: str, reason: str) -> str:
 
 
 def wrong(expression: str, reason: str) -> Break:
-    return Break(
-        resource="large",
-        path=SELECTOR_VALID_CEL_PATH,
-        value=expression,
-        messages=(refused(device_class_selector_valid_cel(expression), "1.37", reason),),
+    return breaking(
+        "large",
+        SELECTOR_VALID_CEL_PATH,
+        expression,
+        refused(device_class_selector_valid_cel(expression), "1.37", reason),
         unknown=SELECTOR_VALID_CEL_PLACE,
     )
 
@@ -337,9 +304,7 @@ TEMPLATE = Declared(
         "spec": {
             "spec": {
                 "devices": {
-                    "requests": [
-                        {"firstAvailable": [{}, {"selectors": [{"cel": {"expression": "true"}}]}]},
-                    ]
+                    "requests": [{"firstAvailable": [{}, {"selectors": [{"cel": {"expression": "true"}}]}]}]
                 }
             }
         }
@@ -348,50 +313,39 @@ TEMPLATE = Declared(
 INNER = "spec.spec.devices.requests[0].firstAvailable[1].selectors[0].cel.expression"
 
 SELECTOR_REQUIRE_VALID_CEL = (
-    RuleCase(
-        passing=(device_class_selector_valid_cel(SELECTOR_VALID_CEL_GOOD),),
-        breaks=(
-            wrong("device.drivr == 'x'", UNDEFINED.format("drivr")),
-            wrong("device.driver", "must evaluate to bool or the unknown type, not string"),
-            wrong(
-                "1 == '1'",
-                "compilation failed: ERROR: <input>:1:3: found no matching overload for '_==_' applied to "
-                "'(int, string)'",
-            ),
+    passes(
+        (device_class_selector_valid_cel(SELECTOR_VALID_CEL_GOOD),),
+        wrong("device.drivr == 'x'", UNDEFINED.format("drivr")),
+        wrong("device.driver", "must evaluate to bool or the unknown type, not string"),
+        wrong(
+            "1 == '1'",
+            "compilation failed: ERROR: <input>:1:3: found no matching overload for '_==_' applied to "
+            "'(int, string)'",
         ),
     ),
-    RuleCase(
-        passing=(LAB, NEW),
-        breaks=(
-            Break(
-                resource="lab",
-                path=("kubernetes",),
-                value="1.35",
-                messages=(refused(NEW, "1.35", UNDEFINED.format("allowMultipleAllocations")),),
-            ),
+    passes(
+        (LAB, NEW),
+        breaking(
+            "lab", ("kubernetes",), "1.35", refused(NEW, "1.35", UNDEFINED.format("allowMultipleAllocations"))
         ),
     ),
-    RuleCase(
-        passing=(TEMPLATE,),
-        breaks=(
-            Break(
-                resource="either",
-                path=(
-                    *("spec", "spec", "devices", "requests", 0, "firstAvailable", 1),
-                    *("selectors", 0, "cel", "expression"),
-                ),
-                value="devic",
-                messages=(
-                    said(
-                        TEMPLATE,
-                        f"{INNER} is rejected by Kubernetes 1.37: compilation failed: ERROR: <input>:1:1: "
-                        "undeclared reference to 'devic' (in container '')",
-                        "an expression that compiles to true or false there",
-                        "correct the expression",
-                    ),
-                ),
-                unknown=INNER,
+    passes(
+        (TEMPLATE,),
+        breaking(
+            "either",
+            (
+                *("spec", "spec", "devices", "requests", 0, "firstAvailable", 1),
+                *("selectors", 0, "cel", "expression"),
             ),
+            "devic",
+            said(
+                TEMPLATE,
+                f"{INNER} is rejected by Kubernetes 1.37: compilation failed: ERROR: <input>:1:1: "
+                "undeclared reference to 'devic' (in container '')",
+                "an expression that compiles to true or false there",
+                "correct the expression",
+            ),
+            unknown=INNER,
         ),
     ),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, said
+from tests.policies.rules._building import breaking, passes
 
 DEFAULT_NAMESPACE_ALLOWED = "a namespace of the driver's own"
 KUBERNETES = "pulumi:providers:kubernetes"
@@ -23,51 +24,43 @@ BY_PROVIDER = Declared(
 OTHER = Declared(type="kubernetes:helm.sh/v3:Release", name="other", properties={"chart": "grafana"})
 
 FORBID_DEFAULT_NAMESPACE = (
-    RuleCase(
-        passing=(DEFAULT_NAMESPACE_RELEASE, OTHER),
-        breaks=(
-            Break(
-                resource="driver",
-                path=("namespace",),
-                value="default",
-                messages=(
-                    said(
-                        DEFAULT_NAMESPACE_RELEASE,
-                        "namespace is 'default'",
-                        DEFAULT_NAMESPACE_ALLOWED,
-                        "install it into the namespace dra-driver-nvidia-gpu",
-                    ),
-                ),
-                unknown="namespace",
+    passes(
+        (DEFAULT_NAMESPACE_RELEASE, OTHER),
+        breaking(
+            "driver",
+            ("namespace",),
+            "default",
+            said(
+                DEFAULT_NAMESPACE_RELEASE,
+                "namespace is 'default'",
+                DEFAULT_NAMESPACE_ALLOWED,
+                "install it into the namespace dra-driver-nvidia-gpu",
             ),
-            Break(
-                resource="driver",
-                path=("namespace",),
-                value=REMOVED,
-                messages=(
-                    said(
-                        DEFAULT_NAMESPACE_RELEASE,
-                        "namespace is absent",
-                        DEFAULT_NAMESPACE_ALLOWED,
-                        "install it into the namespace dra-driver-nvidia-gpu",
-                    ),
-                ),
+            unknown="namespace",
+        ),
+        breaking(
+            "driver",
+            ("namespace",),
+            REMOVED,
+            said(
+                DEFAULT_NAMESPACE_RELEASE,
+                "namespace is absent",
+                DEFAULT_NAMESPACE_ALLOWED,
+                "install it into the namespace dra-driver-nvidia-gpu",
             ),
         ),
     ),
-    RuleCase(
-        passing=(BY_PROVIDER,),
-        breaks=(
-            Break(
-                resource="driver",
-                options={"provider": (KUBERNETES, {"namespace": "default"})},
-                messages=(
-                    said(
-                        BY_PROVIDER,
-                        "provider.namespace is 'default'",
-                        DEFAULT_NAMESPACE_ALLOWED,
-                        "install it into the namespace dra-example-driver",
-                    ),
+    passes(
+        (BY_PROVIDER,),
+        Break(
+            resource="driver",
+            options={"provider": (KUBERNETES, {"namespace": "default"})},
+            messages=(
+                said(
+                    BY_PROVIDER,
+                    "provider.namespace is 'default'",
+                    DEFAULT_NAMESPACE_ALLOWED,
+                    "install it into the namespace dra-example-driver",
                 ),
             ),
         ),
@@ -103,13 +96,7 @@ def wrong(shown: str, output: str, root: str) -> str:
 
 
 def misplaced(value: str, output: str, root: str) -> Break:
-    return Break(
-        resource="driver",
-        path=PATH,
-        value=value,
-        messages=(wrong(repr(value), output, root),),
-        unknown=PLACE,
-    )
+    return breaking("driver", PATH, value, wrong(repr(value), output, root), unknown=PLACE)
 
 
 def aks_root(choice: str) -> Declared:
@@ -168,89 +155,66 @@ UNLABELLED = Declared(
 )
 
 MATCH_ROOT = (
-    RuleCase(
-        passing=(driver("/"), aks_root("Install"), ROOT_OFF),
-        breaks=(
-            misplaced(OPERATOR_ROOT, "the pool gpus", "/"),
-            Break(
-                resource="operator",
-                path=("values", "driver", "enabled"),
-                value=True,
-                messages=(),  # two owners are another rule's finding
-            ),
+    passes(
+        (driver("/"), aks_root("Install"), ROOT_OFF),
+        misplaced(OPERATOR_ROOT, "the pool gpus", "/"),
+        Break(
+            resource="operator",
+            path=("values", "driver", "enabled"),
+            value=True,
+            messages=(),  # two owners are another rule's finding
         ),
     ),
-    RuleCase(
-        passing=(driver(f"{OPERATOR_ROOT}/"), aks_root("None"), operator_root()),
-        breaks=(
-            misplaced("/", "the pool gpus", OPERATOR_ROOT),
-            Break(
-                resource="driver",
-                path=PATH,
-                value=REMOVED,
-                messages=(wrong("absent", "the pool gpus", OPERATOR_ROOT),),
-            ),
-            Break(
-                resource="pool",
-                path=("gpuProfile", "driver"),
-                value="Install",
-                messages=(wrong(repr(f"{OPERATOR_ROOT}/"), "the pool gpus", "/"),),
-                unknown="gpuProfile.driver",
-            ),
+    passes(
+        (driver(f"{OPERATOR_ROOT}/"), aks_root("None"), operator_root()),
+        misplaced("/", "the pool gpus", OPERATOR_ROOT),
+        breaking("driver", PATH, REMOVED, wrong("absent", "the pool gpus", OPERATOR_ROOT)),
+        breaking(
+            "pool",
+            ("gpuProfile", "driver"),
+            "Install",
+            wrong(repr(f"{OPERATOR_ROOT}/"), "the pool gpus", "/"),
+            unknown="gpuProfile.driver",
         ),
     ),
-    RuleCase(
-        passing=(driver(GKE_ROOT), gke("COS_CONTAINERD")),
-        breaks=(
-            misplaced("/", "the pool gpus", GKE_ROOT),
-            Break(
-                resource="gpus",
-                path=("nodeConfig", "imageType"),
-                value="ubuntu_containerd",
-                messages=(wrong(repr(GKE_ROOT), "the pool gpus", "/opt/nvidia"),),
-                unknown="nodeConfig.imageType",
-            ),
+    passes(
+        (driver(GKE_ROOT), gke("COS_CONTAINERD")),
+        misplaced("/", "the pool gpus", GKE_ROOT),
+        breaking(
+            "gpus",
+            ("nodeConfig", "imageType"),
+            "ubuntu_containerd",
+            wrong(repr(GKE_ROOT), "the pool gpus", "/opt/nvidia"),
+            unknown="nodeConfig.imageType",
         ),
     ),
-    RuleCase(
-        passing=(driver("/"), eks("AL2023_x86_64_NVIDIA")),
-        breaks=(misplaced(OPERATOR_ROOT, "the pool gpus", "/"),),
+    passes((driver("/"), eks("AL2023_x86_64_NVIDIA")), misplaced(OPERATOR_ROOT, "the pool gpus", "/")),
+    passes((driver("/"), ACK), misplaced(OPERATOR_ROOT, "the pool gpus", "/")),
+    passes(
+        (driver("/opt/gpu"), eks("AL2023_x86_64_STANDARD"), OWN), misplaced("/", "the pool gpus", "/opt/gpu")
     ),
-    RuleCase(
-        passing=(driver("/"), ACK),
-        breaks=(misplaced(OPERATOR_ROOT, "the pool gpus", "/"),),
+    passes(
+        (driver(OPERATOR_ROOT), operator_root()), misplaced("/", "the GPU Operator (operator)", OPERATOR_ROOT)
     ),
-    RuleCase(
-        passing=(driver("/opt/gpu"), eks("AL2023_x86_64_STANDARD"), OWN),
-        breaks=(misplaced("/", "the pool gpus", "/opt/gpu"),),
-    ),
-    RuleCase(
-        passing=(driver(OPERATOR_ROOT), operator_root()),
-        breaks=(misplaced("/", "the GPU Operator (operator)", OPERATOR_ROOT),),
-    ),
-    RuleCase(passing=(driver("/anywhere"), ROOT_OFF), breaks=()),
-    RuleCase(
-        passing=(driver("/"), aks_root("Install"), MOUNTED),
-        breaks=(
-            Break(
-                resource="operator",
-                path=("values", "hostPaths", "driverInstallDir"),
-                value="/",
-                messages=(
-                    said(
-                        MOUNTED,
-                        "values.hostPaths.driverInstallDir is '/', which the GPU Operator mounts at that "
-                        "path into its own pods: no container starts with a mount on its root, so its pods "
-                        "and all that wait for them never do",
-                        OPERATOR_ROOT,
-                        "remove hostPaths.driverInstallDir, also if the host has the GPU driver",
-                    ),
-                ),
-                unknown="values.hostPaths.driverInstallDir",
+    passes((driver("/anywhere"), ROOT_OFF)),
+    passes(
+        (driver("/"), aks_root("Install"), MOUNTED),
+        breaking(
+            "operator",
+            ("values", "hostPaths", "driverInstallDir"),
+            "/",
+            said(
+                MOUNTED,
+                "values.hostPaths.driverInstallDir is '/', which the GPU Operator mounts at that "
+                "path into its own pods: no container starts with a mount on its root, so its pods "
+                "and all that wait for them never do",
+                OPERATOR_ROOT,
+                "remove hostPaths.driverInstallDir, also if the host has the GPU driver",
             ),
+            unknown="values.hostPaths.driverInstallDir",
         ),
     ),
-    RuleCase(passing=(driver("/anywhere"), UNLABELLED), breaks=()),
+    passes((driver("/anywhere"), UNLABELLED)),
 )
 
 
@@ -356,128 +320,85 @@ def kept_off() -> Declared:
 LABEL = "nvidia.com/gpu.deploy.driver"
 
 REQUIRE_OWNER = (
-    RuleCase(
-        passing=(aks_owner("Install"), OWNER_OFF),
-        breaks=(
-            Break(
-                resource="operator",
-                path=SWITCH,
-                value=True,
-                messages=(twice("True", "AKS", BOTH),),
-                unknown="values.driver.enabled",
+    passes(
+        (aks_owner("Install"), OWNER_OFF),
+        breaking("operator", SWITCH, True, twice("True", "AKS", BOTH), unknown="values.driver.enabled"),
+        breaking("operator", SWITCH, REMOVED, twice("absent", "AKS", BOTH)),
+        breaking(
+            "gpus",
+            ("gpuProfile", "driver"),
+            "None",
+            without_owner(
+                aks_owner("None"), "gpuProfile.driver", "'None'", 'set gpuProfile.driver: "Install"'
             ),
-            Break(resource="operator", path=SWITCH, value=REMOVED, messages=(twice("absent", "AKS", BOTH),)),
-            Break(
-                resource="gpus",
-                path=("gpuProfile", "driver"),
-                value="None",
-                messages=(
-                    without_owner(
-                        aks_owner("None"), "gpuProfile.driver", "'None'", 'set gpuProfile.driver: "Install"'
-                    ),
-                ),
-                unknown="gpuProfile.driver",
-            ),
+            unknown="gpuProfile.driver",
         ),
     ),
-    RuleCase(
-        passing=(aks_owner("None"), ON),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("gpuProfile",),
-                value=REMOVED,
-                messages=(twice("True", "AKS", BOTH),),
-                unknown="gpuProfile",
-            ),
+    passes(
+        (aks_owner("None"), ON),
+        breaking("gpus", ("gpuProfile",), REMOVED, twice("True", "AKS", BOTH), unknown="gpuProfile"),
+    ),
+    passes(
+        (aks_owner("Install", **{LABEL: "false"}), ON),
+        breaking("gpus", ("nodeLabels", LABEL), "true", twice("True", "AKS", BOTH)),
+    ),
+    passes(
+        (GKE, DRIVER, installer("cos-nvidia-installer:fixed")),
+        breaking(
+            "installer",
+            ("spec", "template", "spec", "initContainers", 0, "image"),
+            "example.com/other:1",
+            without_owner(GKE, GKE_PLACE, "'INSTALLATION_DISABLED'", "install it by Google's DaemonSet"),
         ),
     ),
-    RuleCase(
-        passing=(aks_owner("Install", **{LABEL: "false"}), ON),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("nodeLabels", LABEL),
-                value="true",
-                messages=(twice("True", "AKS", BOTH),),
-            ),
+    passes(
+        (GKE, DRIVER, ON),
+        breaking(
+            "gpus",
+            INSTALLATION,
+            "LATEST",
+            twice("True", "GKE", "set driver.enabled: false"),
+            unknown=GKE_PLACE,
         ),
     ),
-    RuleCase(
-        passing=(GKE, DRIVER, installer("cos-nvidia-installer:fixed")),
-        breaks=(
-            Break(
-                resource="installer",
-                path=("spec", "template", "spec", "initContainers", 0, "image"),
-                value="example.com/other:1",
-                messages=(
-                    without_owner(
-                        GKE, GKE_PLACE, "'INSTALLATION_DISABLED'", "install it by Google's DaemonSet"
-                    ),
-                ),
+    passes(
+        (EKS, DRIVER),
+        breaking(
+            "gpus",
+            ("amiType",),
+            "AL2023_x86_64_STANDARD",
+            without_owner(
+                EKS,
+                "amiType",
+                "'AL2023_x86_64_STANDARD'",
+                "use an image with NVIDIA's driver, such as AL2023_x86_64_NVIDIA",
             ),
+            unknown="amiType",
         ),
     ),
-    RuleCase(
-        passing=(GKE, DRIVER, ON),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=INSTALLATION,
-                value="LATEST",
-                messages=(twice("True", "GKE", "set driver.enabled: false"),),
-                unknown=GKE_PLACE,
-            ),
+    passes(
+        (EKS, OWNER_OFF),
+        breaking(
+            "operator",
+            SWITCH,
+            True,
+            twice("True", "the image AL2023_x86_64_NVIDIA", "set driver.enabled: false"),
         ),
     ),
-    RuleCase(
-        passing=(EKS, DRIVER),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("amiType",),
-                value="AL2023_x86_64_STANDARD",
-                messages=(
-                    without_owner(
-                        EKS,
-                        "amiType",
-                        "'AL2023_x86_64_STANDARD'",
-                        "use an image with NVIDIA's driver, such as AL2023_x86_64_NVIDIA",
-                    ),
-                ),
-                unknown="amiType",
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(EKS, OWNER_OFF),
-        breaks=(
-            Break(
-                resource="operator",
-                path=SWITCH,
-                value=True,
-                messages=(twice("True", "the image AL2023_x86_64_NVIDIA", "set driver.enabled: false"),),
-            ),
-        ),
-    ),
-    RuleCase(settings={"external": ["gpus"]}, passing=(GKE, DRIVER), breaks=()),
-    RuleCase(passing=(aks_owner("None"),), breaks=()),
-    RuleCase(
-        passing=(installed_by_gke(), kept_off()),
-        breaks=(
-            Break(
-                resource="installer",
-                path=("spec", "template", "spec", "affinity"),
-                value=REMOVED,
-                messages=(
-                    said(
-                        kept_off(),
-                        "spec.template.spec.initContainers[0].image is 'cos-nvidia-installer:fixed', which "
-                        "installs a GPU driver on the pool gpus beside that of GKE",
-                        OWNER_ALLOWED,
-                        "keep it off the pool by a nodeSelector or an affinity, or remove it",
-                    ),
-                ),
+    passes((GKE, DRIVER), settings={"external": ["gpus"]}),
+    passes((aks_owner("None"),)),
+    passes(
+        (installed_by_gke(), kept_off()),
+        breaking(
+            "installer",
+            ("spec", "template", "spec", "affinity"),
+            REMOVED,
+            said(
+                kept_off(),
+                "spec.template.spec.initContainers[0].image is 'cos-nvidia-installer:fixed', which "
+                "installs a GPU driver on the pool gpus beside that of GKE",
+                OWNER_ALLOWED,
+                "keep it off the pool by a nodeSelector or an affinity, or remove it",
             ),
         ),
     ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.clouds.gke import GPU_PRESENT, TRIPLE
-from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, said
+from tests.policies.rules._building import breaking, passes
 
 ONE = "one advertiser for the GPUs of a node"
 APART = "remove it, or keep it off the pools of the DRA driver by a nodeSelector"
@@ -93,7 +94,7 @@ def output(declared: Declared, place: str, title: str, where: str, fix: str) -> 
 def broken(
     declared: Declared, path: tuple[str | int, ...], value: Any, message: str, unknown: str | None = None
 ) -> Break:
-    return Break(resource=declared.name, path=path, value=value, messages=(message,), unknown=unknown)
+    return breaking(declared.name, path, value, message, unknown=unknown)
 
 
 OF_OPERATOR = output(
@@ -158,173 +159,152 @@ OF_FREE_OPERATOR = output(
     'set devicePlugin.enabled: false, or label the pools nvidia.com/gpu.deploy.device-plugin: "false"',
 )
 LIMIT_ADVERTISERS = (
-    RuleCase(
-        passing=(DRIVER, OPERATOR),
-        breaks=(
-            broken(
+    passes(
+        (DRIVER, OPERATOR),
+        broken(
+            OPERATOR, ("values", "devicePlugin", "enabled"), True, OF_OPERATOR, "values.devicePlugin.enabled"
+        ),
+        broken(OPERATOR, ("values", "devicePlugin", "enabled"), REMOVED, OF_OPERATOR),
+        broken(
+            OPERATOR,
+            ("values", "gpuCluster"),
+            {"deployCR": True},
+            output(
                 OPERATOR,
-                ("values", "devicePlugin", "enabled"),
-                True,
-                OF_OPERATOR,
-                "values.devicePlugin.enabled",
-            ),
-            broken(OPERATOR, ("values", "devicePlugin", "enabled"), REMOVED, OF_OPERATOR),
-            broken(
-                OPERATOR,
-                ("values", "gpuCluster"),
-                {"deployCR": True},
-                output(
-                    OPERATOR,
-                    "values.gpuCluster.deployCR",
-                    "the GPU Operator's DRA driver",
-                    "the same nodes",
-                    "remove gpuCluster.deployCR",
-                ),
+                "values.gpuCluster.deployCR",
+                "the GPU Operator's DRA driver",
+                "the same nodes",
+                "remove gpuCluster.deployCR",
             ),
         ),
     ),
-    RuleCase(
-        passing=(DRIVER, PLUGIN, CHART),
-        breaks=(
-            broken(
+    passes(
+        (DRIVER, PLUGIN, CHART),
+        broken(
+            PLUGIN,
+            ("spec", "template", "spec", "nodeSelector", "gpus"),
+            "dra",
+            output(
                 PLUGIN,
-                ("spec", "template", "spec", "nodeSelector", "gpus"),
-                "dra",
-                output(
-                    PLUGIN,
-                    "spec.template.spec.containers[0].image",
-                    "the device plugin's DaemonSet",
-                    "the same nodes",
-                    APART,
-                ),
-            ),
-            broken(
-                CHART,
-                ("values", "nodeSelector", "gpus"),
-                REMOVED,
-                output(CHART, "chart", "the device plugin's chart", "the same nodes", APART),
+                "spec.template.spec.containers[0].image",
+                "the device plugin's DaemonSet",
+                "the same nodes",
+                APART,
             ),
         ),
+        broken(
+            CHART,
+            ("values", "nodeSelector", "gpus"),
+            REMOVED,
+            output(CHART, "chart", "the device plugin's chart", "the same nodes", APART),
+        ),
     ),
-    RuleCase(
-        passing=(DRIVER, DRA_POOL, OLD_POOL, PLUGIN, EKS_POOL, ACK_POOL),
-        breaks=(
-            broken(
+    passes(
+        (DRIVER, DRA_POOL, OLD_POOL, PLUGIN, EKS_POOL, ACK_POOL),
+        broken(
+            DRA_POOL,
+            ("nodeConfig", "labels", TRIPLE[0]),
+            REMOVED,
+            output(
                 DRA_POOL,
-                ("nodeConfig", "labels", TRIPLE[0]),
-                REMOVED,
-                output(
-                    DRA_POOL,
-                    "nodeConfig.labels",
-                    "GKE's device plugin",
-                    "the pool modern",
-                    f'add the label {TRIPLE[0]}: "true" to the pool',
-                ),
-                f"nodeConfig.labels.{TRIPLE[0]}",
+                "nodeConfig.labels",
+                "GKE's device plugin",
+                "the pool modern",
+                f'add the label {TRIPLE[0]}: "true" to the pool',
             ),
-            broken(
+            f"nodeConfig.labels.{TRIPLE[0]}",
+        ),
+        broken(
+            PLUGIN,
+            ("spec", "template", "spec", "nodeSelector", "gpus"),
+            "dra",
+            output(
                 PLUGIN,
-                ("spec", "template", "spec", "nodeSelector", "gpus"),
-                "dra",
-                output(
-                    PLUGIN,
-                    "spec.template.spec.containers[0].image",
-                    "the device plugin's DaemonSet",
-                    "the pools asia, modern, rocks",
-                    APART,
-                ),
+                "spec.template.spec.containers[0].image",
+                "the device plugin's DaemonSet",
+                "the pools asia, modern, rocks",
+                APART,
             ),
-            broken(
+        ),
+        broken(
+            EKS_POOL,
+            ("launchTemplate",),
+            REMOVED,
+            output(
                 EKS_POOL,
-                ("launchTemplate",),
-                REMOVED,
-                output(
-                    EKS_POOL,
-                    "amiType",
-                    "Bottlerocket's device plugin",
-                    "the pool rocks",
-                    "turn it off in a launch template: "
-                    "settings.kubelet-device-plugins.nvidia.enabled = false",
-                ),
+                "amiType",
+                "Bottlerocket's device plugin",
+                "the pool rocks",
+                "turn it off in a launch template: settings.kubelet-device-plugins.nvidia.enabled = false",
             ),
-            broken(
+        ),
+        broken(
+            ACK_POOL,
+            ("labels", 0, "value"),
+            "default",
+            output(
                 ACK_POOL,
-                ("labels", 0, "value"),
-                "default",
-                output(
-                    ACK_POOL,
-                    "labels",
-                    "ACK's device plugin",
-                    "the pool asia",
-                    'add the label ack.node.gpu.schedule: "disabled" to the pool',
-                ),
+                "labels",
+                "ACK's device plugin",
+                "the pool asia",
+                'add the label ack.node.gpu.schedule: "disabled" to the pool',
             ),
         ),
     ),
-    RuleCase(
-        passing=(FREE_DRIVER, FREE_PLUGIN, TAINTED),
-        breaks=(
-            broken(FREE_PLUGIN, (*PODS, "tolerations"), [TOLERATION], BY_DAEMON_SET, f"{SPEC}.tolerations"),
-            broken(TAINTED, ("nodeTaints",), [], BY_DAEMON_SET, "nodeTaints"),
-            broken(TAINTED, ("nodeTaints",), ["team=ml:PreferNoSchedule"], BY_DAEMON_SET),
-            broken(TAINTED, ("nodeTaints",), ["node.cilium.io/agent-not-ready:NoExecute"], BY_DAEMON_SET),
+    passes(
+        (FREE_DRIVER, FREE_PLUGIN, TAINTED),
+        broken(FREE_PLUGIN, (*PODS, "tolerations"), [TOLERATION], BY_DAEMON_SET, f"{SPEC}.tolerations"),
+        broken(TAINTED, ("nodeTaints",), [], BY_DAEMON_SET, "nodeTaints"),
+        broken(TAINTED, ("nodeTaints",), ["team=ml:PreferNoSchedule"], BY_DAEMON_SET),
+        broken(TAINTED, ("nodeTaints",), ["node.cilium.io/agent-not-ready:NoExecute"], BY_DAEMON_SET),
+    ),
+    passes(
+        (FREE_DRIVER, FREE_CHART, TAINTED),
+        broken(
+            FREE_CHART,
+            ("values", "tolerations"),
+            [{"operator": "Exists"}],
+            output(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
+            "values.tolerations",
+        ),
+        broken(
+            TAINTED,
+            ("nodeTaints", 0),
+            "nvidia.com/gpu=present:NoSchedule",
+            output(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
         ),
     ),
-    RuleCase(
-        passing=(FREE_DRIVER, FREE_CHART, TAINTED),
-        breaks=(
-            broken(
-                FREE_CHART,
-                ("values", "tolerations"),
-                [{"operator": "Exists"}],
-                output(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
-                "values.tolerations",
-            ),
-            broken(
-                TAINTED,
-                ("nodeTaints", 0),
-                "nvidia.com/gpu=present:NoSchedule",
-                output(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
-            ),
+    passes(
+        (FREE_DRIVER, FREE_OPERATOR, TAINTED),
+        broken(
+            FREE_OPERATOR,
+            ("values", "daemonsets"),
+            {"tolerations": [TOLERATION]},
+            OF_FREE_OPERATOR,
+            "values.daemonsets",
         ),
+        # Nothing reports what a version tolerates that is unknown.
+        broken(FREE_OPERATOR, ("version",), "v99.1.0", OF_FREE_OPERATOR),
     ),
-    RuleCase(
-        passing=(FREE_DRIVER, FREE_OPERATOR, TAINTED),
-        breaks=(
-            broken(
-                FREE_OPERATOR,
-                ("values", "daemonsets"),
-                {"tolerations": [TOLERATION]},
-                OF_FREE_OPERATOR,
-                "values.daemonsets",
-            ),
-            # Nothing reports what a version tolerates that is unknown.
-            broken(FREE_OPERATOR, ("version",), "v99.1.0", OF_FREE_OPERATOR),
-        ),
-    ),
-    RuleCase(
-        passing=(
+    passes(
+        (
             release("driver", "dra-driver-nvidia-gpu", "0.5.0", {}),
             gke_pool("kept-off", {GPU_PRESENT: "true"}, [TAINT]),
         ),
-        breaks=(
-            broken(
+        broken(
+            gke_pool("kept-off", {}, []),
+            ("nodeConfig", "taints"),
+            [],
+            output(
                 gke_pool("kept-off", {}, []),
-                ("nodeConfig", "taints"),
-                [],
-                output(
-                    gke_pool("kept-off", {}, []),
-                    "nodeConfig.labels",
-                    "GKE's device plugin",
-                    "the pool kept-off",
-                    f'add the label {TRIPLE[0]}: "true" to the pool',
-                ),
-                "nodeConfig.taints",
+                "nodeConfig.labels",
+                "GKE's device plugin",
+                "the pool kept-off",
+                f'add the label {TRIPLE[0]}: "true" to the pool',
             ),
+            "nodeConfig.taints",
         ),
     ),
 )
 
-CASES = {
-    "node-limit-advertisers": LIMIT_ADVERTISERS,
-}
+CASES = {"node-limit-advertisers": LIMIT_ADVERTISERS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, UNKNOWN, Break, Declared, RuleCase, said
+from tests.policies.rules._building import breaking, passes
 
 FIXED_NODE_ALLOWED = "no nodeName on pods with claims"
 FIX = "choose the node by nodeSelector: {kubernetes.io/hostname: …}, which the scheduler honours"
@@ -32,16 +33,14 @@ WITHOUT = Declared(
 def case(declared: Declared, *place: str) -> RuleCase:
     path = (*place, "nodeName")
     dotted = ".".join(path)
-    return RuleCase(
-        passing=(declared,),
-        breaks=(
-            Break(
-                resource=declared.name,
-                path=path,
-                value="node-1",
-                messages=(said(declared, f"{dotted} is 'node-1'", FIXED_NODE_ALLOWED, FIX),),
-                unknown=dotted,
-            ),
+    return passes(
+        (declared,),
+        breaking(
+            declared.name,
+            path,
+            "node-1",
+            said(declared, f"{dotted} is 'node-1'", FIXED_NODE_ALLOWED, FIX),
+            unknown=dotted,
         ),
     )
 
@@ -50,7 +49,7 @@ FORBID_FIXED_NODE = (
     case(FIXED_NODE_POD, "spec"),
     case(JOB, "spec", "template", "spec"),
     case(CRON, "spec", "jobTemplate", "spec", "template", "spec"),
-    RuleCase(passing=(WITHOUT,), breaks=()),
+    passes((WITHOUT,)),
 )
 
 
@@ -123,13 +122,7 @@ def unanswered(name: str) -> str:
 
 
 def asked(name: str) -> Break:
-    return Break(
-        resource="pod",
-        path=LIMITS,
-        value={name: "1"},
-        messages=(unanswered(name),),
-        unknown=LEGACY_GPU_LIMITS_PLACE,
-    )
+    return breaking("pod", LIMITS, {name: "1"}, unanswered(name), unknown=LEGACY_GPU_LIMITS_PLACE)
 
 
 def off(class_name: str) -> str:
@@ -151,73 +144,46 @@ UNSAID = said(
 )
 
 FORBID_LEGACY_GPU_LIMITS = (
-    RuleCase(
-        passing=(cluster("1.36"), OLD, PLAIN),
-        breaks=tuple(map(asked, (GPU, "nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"))),
+    passes(
+        (cluster("1.36"), OLD, PLAIN),
+        *tuple(map(asked, (GPU, "nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"))),
     ),
-    RuleCase(
-        passing=(cluster("1.36"), NEW, ASKING),
-        breaks=(
-            Break(resource="lab", path=("kubernetes",), value="1.35", messages=(off("gpu.nvidia.com"),)),
-            Break(resource="lab", path=("kubernetes",), value=REMOVED, messages=(UNSAID,)),
+    passes(
+        (cluster("1.36"), NEW, ASKING),
+        breaking("lab", ("kubernetes",), "1.35", off("gpu.nvidia.com")),
+        breaking("lab", ("kubernetes",), REMOVED, UNSAID),
+    ),
+    passes(
+        (cluster("1.36"), OLD, CLASS, ASKING),
+        breaking("lab", ("kubernetes",), "1.35", off("any")),
+        breaking("any", ("spec", "extendedResourceName"), "example.com/gpu", unanswered(GPU)),
+    ),
+    passes((NEW, ASKING), settings={"kubernetes": "1.36"}),
+    passes(
+        (cluster("1.36"), OLD, OPERATOR, ASKING),
+        breaking("operator", ("values",), {"devicePlugin": {"enabled": False}}, unanswered(GPU)),
+    ),
+    passes(
+        (OLD, PLUGIN, ASKING),
+        breaking(
+            "plugin",
+            ("spec", "template", "spec", "containers", 0, "image"),
+            "example.com/other",
+            unanswered(GPU),
         ),
     ),
-    RuleCase(
-        passing=(cluster("1.36"), OLD, CLASS, ASKING),
-        breaks=(
-            Break(resource="lab", path=("kubernetes",), value="1.35", messages=(off("any"),)),
-            Break(
-                resource="any",
-                path=("spec", "extendedResourceName"),
-                value="example.com/gpu",
-                messages=(unanswered(GPU),),
-            ),
+    passes(
+        (OLD, LEGACY_POOL, DRA_POOL, ASKING),
+        breaking(
+            "legacy",
+            ("nodeConfig", "labels", "gke-no-default-nvidia-gpu-device-plugin"),
+            "true",
+            unanswered(GPU),
         ),
     ),
-    RuleCase(settings={"kubernetes": "1.36"}, passing=(NEW, ASKING), breaks=()),
-    RuleCase(
-        passing=(cluster("1.36"), OLD, OPERATOR, ASKING),
-        breaks=(
-            Break(
-                resource="operator",
-                path=("values",),
-                value={"devicePlugin": {"enabled": False}},
-                messages=(unanswered(GPU),),
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(OLD, PLUGIN, ASKING),
-        breaks=(
-            Break(
-                resource="plugin",
-                path=("spec", "template", "spec", "containers", 0, "image"),
-                value="example.com/other",
-                messages=(unanswered(GPU),),
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(OLD, LEGACY_POOL, DRA_POOL, ASKING),
-        breaks=(
-            Break(
-                resource="legacy",
-                path=("nodeConfig", "labels", "gke-no-default-nvidia-gpu-device-plugin"),
-                value="true",
-                messages=(unanswered(GPU),),
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(driver("25.8.1", resources={"gpus": {"enabled": False}}), ASKING),
-        breaks=(
-            Break(
-                resource="driver",
-                path=("values", "resources", "gpus", "enabled"),
-                value=True,
-                messages=(unanswered(GPU),),
-            ),
-        ),
+    passes(
+        (driver("25.8.1", resources={"gpus": {"enabled": False}}), ASKING),
+        breaking("driver", ("values", "resources", "gpus", "enabled"), True, unanswered(GPU)),
     ),
 )
 
@@ -256,37 +222,35 @@ def unused(number: int, name: str) -> str:
 
 
 REQUIRE_USED_CLAIMS = (
-    RuleCase(
-        passing=(USED_CLAIMS_POD,),
-        breaks=(
-            Break(
-                resource="serve",
-                path=(*SPEC, "containers", 0, "resources", "claims"),
-                value=[],
-                messages=(unused(0, "gpu"),),
-                unknown=f"{USED_CLAIMS_PLACE}.containers[0].resources.claims",
-            ),
-            Break(
-                resource="serve",
-                path=(*SPEC, "initContainers", 0, "resources", "claims", 0, "name"),
-                value="gpu",
-                messages=(unused(1, "nic"),),
-                unknown=f"{USED_CLAIMS_PLACE}.initContainers[0].resources.claims[0].name",
-            ),
-            Break(
-                resource="serve",
-                path=(*SPEC, "initContainers"),
-                value=REMOVED,
-                messages=(unused(1, "nic"),),
-                unknown=f"{USED_CLAIMS_PLACE}.initContainers",
-            ),
-            Break(
-                resource="serve",
-                path=(*SPEC, "resourceClaims", 0, "name"),
-                value="other",
-                messages=(unused(0, "other"),),
-                unknown=f"{USED_CLAIMS_PLACE}.resourceClaims[0].name",
-            ),
+    passes(
+        (USED_CLAIMS_POD,),
+        breaking(
+            "serve",
+            (*SPEC, "containers", 0, "resources", "claims"),
+            [],
+            unused(0, "gpu"),
+            unknown=f"{USED_CLAIMS_PLACE}.containers[0].resources.claims",
+        ),
+        breaking(
+            "serve",
+            (*SPEC, "initContainers", 0, "resources", "claims", 0, "name"),
+            "gpu",
+            unused(1, "nic"),
+            unknown=f"{USED_CLAIMS_PLACE}.initContainers[0].resources.claims[0].name",
+        ),
+        breaking(
+            "serve",
+            (*SPEC, "initContainers"),
+            REMOVED,
+            unused(1, "nic"),
+            unknown=f"{USED_CLAIMS_PLACE}.initContainers",
+        ),
+        breaking(
+            "serve",
+            (*SPEC, "resourceClaims", 0, "name"),
+            "other",
+            unused(0, "other"),
+            unknown=f"{USED_CLAIMS_PLACE}.resourceClaims[0].name",
         ),
     ),
 )

@@ -7,6 +7,7 @@ from typing import Any
 from dra_fleet.clouds.gke import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policies.rules._building import breaking, passes
 
 DRIVER = Declared(
     type="kubernetes:helm.sh/v3:Release",
@@ -50,8 +51,8 @@ def case(declared: Declared, *path: str | int, place: str) -> RuleCase:
         "Unmanaged where a DRA driver advertises the GPUs",
         'set managementMode: "Unmanaged"',
     )
-    broken = Break(resource=declared.name, path=steps, value="Managed", messages=(message,), unknown=place)
-    return RuleCase(passing=(DRIVER, declared), breaks=(broken,))
+    broken = breaking(declared.name, steps, "Managed", message, unknown=place)
+    return passes((DRIVER, declared), broken)
 
 
 INNER = "gpuProfile.nvidia.managementMode"
@@ -60,8 +61,8 @@ FORBID_MANAGED_GPU_PROFILE = (
     case(MANAGED_GPU_PROFILE_POOL, place=INNER),
     case(CLUSTER, "agentPoolProfiles", 1, place=f"agentPoolProfiles[1].{INNER}"),
     case(MANAGED_GPU_PROFILE_GENERIC, "properties", place=f"properties.{INNER}"),
-    RuleCase(passing=(MANAGED,), breaks=()),
-    RuleCase(passing=(DRIVER, WITHOUT_PLUGIN), breaks=()),
+    passes((MANAGED,)),
+    passes((DRIVER, WITHOUT_PLUGIN)),
 )
 
 
@@ -146,110 +147,88 @@ KINDS = f"1 or more; 0 with {KNOWN}"
 B200 = "GKE's autoscaler does not know the devices of 'nvidia-b200'"
 
 LIMIT_SCALE_FROM_ZERO = (
-    RuleCase(
-        passing=(DRIVER, AKS),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("minCount",),
-                value=0,
-                messages=(empty(AKS, "minCount", "AKS's autoscaler does not know its devices"),),
-                unknown="minCount",
+    passes(
+        (DRIVER, AKS),
+        breaking(
+            "gpus",
+            ("minCount",),
+            0,
+            empty(AKS, "minCount", "AKS's autoscaler does not know its devices"),
+            unknown="minCount",
+        ),
+    ),
+    passes(
+        (DRIVER, SCALE_FROM_ZERO_GENERIC),
+        breaking(
+            "gpus",
+            ("properties", "minCount"),
+            0,
+            empty(
+                SCALE_FROM_ZERO_GENERIC, "properties.minCount", "AKS's autoscaler does not know its devices"
+            ),
+            unknown="properties.minCount",
+        ),
+    ),
+    passes(
+        (DRIVER, EKS),
+        breaking(
+            "gpus",
+            ("scalingConfig", "minSize"),
+            0,
+            empty(EKS, "scalingConfig.minSize", "EKS's autoscaler does not know its devices"),
+            unknown="scalingConfig.minSize",
+        ),
+    ),
+    passes(
+        (DRIVER, ACK),
+        breaking(
+            "gpus",
+            ("scalingConfig", "minSize"),
+            0,
+            empty(ACK, "scalingConfig.minSize", "ACK's autoscaler does not know its devices"),
+            unknown="scalingConfig.minSize",
+        ),
+    ),
+    passes(
+        (LARGE,),
+        breaking(
+            "gpus",
+            ("autoscaling", "minNodeCount"),
+            0,
+            empty(LARGE, "autoscaling.minNodeCount", B200, allowed=KINDS),
+            unknown="autoscaling.minNodeCount",
+        ),
+        breaking(
+            "gpus",
+            ("autoscaling", "minNodeCount"),
+            REMOVED,
+            empty(LARGE, "autoscaling.totalMinNodeCount", B200, shown="absent", allowed=KINDS),
+        ),
+    ),
+    passes(
+        (CUT,),
+        breaking(
+            "gpus",
+            ("autoscaling", "minNodeCount"),
+            0,
+            empty(
+                CUT,
+                "autoscaling.minNodeCount",
+                "GKE's autoscaler expects whole GPUs of a new node, no partitions",
             ),
         ),
     ),
-    RuleCase(
-        passing=(DRIVER, SCALE_FROM_ZERO_GENERIC),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("properties", "minCount"),
-                value=0,
-                messages=(
-                    empty(
-                        SCALE_FROM_ZERO_GENERIC,
-                        "properties.minCount",
-                        "AKS's autoscaler does not know its devices",
-                    ),
-                ),
-                unknown="properties.minCount",
-            ),
+    passes(
+        (SMALL,),
+        breaking(
+            "gpus",
+            ("nodeConfig", "guestAccelerators", 0, "type"),
+            "nvidia-b200",
+            empty(SMALL, "autoscaling.minNodeCount", B200, allowed=KINDS),
+            unknown="nodeConfig.guestAccelerators[0].type",
         ),
     ),
-    RuleCase(
-        passing=(DRIVER, EKS),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("scalingConfig", "minSize"),
-                value=0,
-                messages=(empty(EKS, "scalingConfig.minSize", "EKS's autoscaler does not know its devices"),),
-                unknown="scalingConfig.minSize",
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(DRIVER, ACK),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("scalingConfig", "minSize"),
-                value=0,
-                messages=(empty(ACK, "scalingConfig.minSize", "ACK's autoscaler does not know its devices"),),
-                unknown="scalingConfig.minSize",
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(LARGE,),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("autoscaling", "minNodeCount"),
-                value=0,
-                messages=(empty(LARGE, "autoscaling.minNodeCount", B200, allowed=KINDS),),
-                unknown="autoscaling.minNodeCount",
-            ),
-            Break(
-                resource="gpus",
-                path=("autoscaling", "minNodeCount"),
-                value=REMOVED,
-                messages=(
-                    empty(LARGE, "autoscaling.totalMinNodeCount", B200, shown="absent", allowed=KINDS),
-                ),
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(CUT,),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("autoscaling", "minNodeCount"),
-                value=0,
-                messages=(
-                    empty(
-                        CUT,
-                        "autoscaling.minNodeCount",
-                        "GKE's autoscaler expects whole GPUs of a new node, no partitions",
-                    ),
-                ),
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(SMALL,),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("nodeConfig", "guestAccelerators", 0, "type"),
-                value="nvidia-b200",
-                messages=(empty(SMALL, "autoscaling.minNodeCount", B200, allowed=KINDS),),
-                unknown="nodeConfig.guestAccelerators[0].type",
-            ),
-        ),
-    ),
-    RuleCase(passing=(FIXED,), breaks=()),
+    passes((FIXED,)),
 )
 
 
@@ -316,101 +295,80 @@ ARM_NVIDIA = "AL2023_ARM_64_NVIDIA"
 NVIDIA_ON_ARM = (ARM_NVIDIA, "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_ARM_64_NVIDIA_FIPS")
 
 MATCH_ARCHITECTURE = (
-    RuleCase(
-        passing=(OWN, OTHERS),
-        breaks=(
-            Break(
-                resource="g",
-                path=("amiType",),
-                value=ARM_NVIDIA,
-                messages=(
-                    wrong(ARM_NVIDIA, "arm64", "g6.xlarge", INTEL),
-                    wrong(ARM_NVIDIA, "arm64", "g6.2xlarge", INTEL),
-                ),
-                unknown="amiType",
-            ),
-            Break(
-                resource="g",
-                path=("instanceTypes", 1),
-                value="g5g.xlarge",
-                messages=(wrong(INTEL[0], "amd64", "g5g.xlarge", NVIDIA_ON_ARM),),
-                unknown="instanceTypes[1]",
-            ),
+    passes(
+        (OWN, OTHERS),
+        breaking(
+            "g",
+            ("amiType",),
+            ARM_NVIDIA,
+            wrong(ARM_NVIDIA, "arm64", "g6.xlarge", INTEL),
+            wrong(ARM_NVIDIA, "arm64", "g6.2xlarge", INTEL),
+            unknown="amiType",
+        ),
+        breaking(
+            "g",
+            ("instanceTypes", 1),
+            "g5g.xlarge",
+            wrong(INTEL[0], "amd64", "g5g.xlarge", NVIDIA_ON_ARM),
+            unknown="instanceTypes[1]",
         ),
     ),
-    RuleCase(
-        passing=(TEMPLATE, BY_TEMPLATE),
-        breaks=(
-            Break(
-                resource="t",
-                path=("instanceType",),
-                value="p6e-gb200.36xlarge",
-                messages=(wrong(INTEL[0], "amd64", "p6e-gb200.36xlarge", NVIDIA_ON_ARM),),
-                unknown="instanceType",
-            ),
+    passes(
+        (TEMPLATE, BY_TEMPLATE),
+        breaking(
+            "t",
+            ("instanceType",),
+            "p6e-gb200.36xlarge",
+            wrong(INTEL[0], "amd64", "p6e-gb200.36xlarge", NVIDIA_ON_ARM),
+            unknown="instanceType",
         ),
     ),
-    RuleCase(
-        passing=(ARM,),
-        breaks=(
-            Break(
-                resource="g",
-                path=("instanceTypes", 0),
-                value="m7i.large",
-                messages=(
-                    wrong(
-                        "AL2023_ARM_64_STANDARD",
-                        "arm64",
-                        "m7i.large",
-                        (
-                            "AL2023_x86_64_STANDARD",
-                            "AL2023_x86_64_NEURON",
-                            "BOTTLEROCKET_x86_64",
-                            "AL2_x86_64",
-                            "AL2_x86_64_GPU",
-                        ),
-                    ),
+    passes(
+        (ARM,),
+        breaking(
+            "g",
+            ("instanceTypes", 0),
+            "m7i.large",
+            wrong(
+                "AL2023_ARM_64_STANDARD",
+                "arm64",
+                "m7i.large",
+                (
+                    "AL2023_x86_64_STANDARD",
+                    "AL2023_x86_64_NEURON",
+                    "BOTTLEROCKET_x86_64",
+                    "AL2_x86_64",
+                    "AL2_x86_64_GPU",
                 ),
             ),
         ),
     ),
-    RuleCase(
-        passing=(A4X, OTHERS),
-        breaks=(
-            Break(
-                resource="google",
-                path=("nodeConfig", "imageType"),
-                value="UBUNTU_CONTAINERD",
-                messages=(NO_DRIVER,),
-                unknown="nodeConfig.imageType",
-            ),
-            Break(resource="google", path=("nodeConfig", "imageType"), value=REMOVED, messages=()),
+    passes(
+        (A4X, OTHERS),
+        breaking(
+            "google",
+            ("nodeConfig", "imageType"),
+            "UBUNTU_CONTAINERD",
+            NO_DRIVER,
+            unknown="nodeConfig.imageType",
+        ),
+        breaking("google", ("nodeConfig", "imageType"), REMOVED),
+    ),
+    passes(
+        (UBUNTU,),
+        breaking(
+            "google",
+            ("nodeConfig", "machineType"),
+            "a4x-highgpu-4g",
+            NO_DRIVER,
+            unknown="nodeConfig.machineType",
         ),
     ),
-    RuleCase(
-        passing=(UBUNTU,),
-        breaks=(
-            Break(
-                resource="google",
-                path=("nodeConfig", "machineType"),
-                value="a4x-highgpu-4g",
-                messages=(NO_DRIVER,),
-                unknown="nodeConfig.machineType",
-            ),
-        ),
+    passes(
+        (google("a4x-highgpu-4g", "UBUNTU_CONTAINERD"), OPERATOR),
+        breaking("operator", ("values", "driver", "enabled"), False, NO_DRIVER),
     ),
-    RuleCase(
-        passing=(google("a4x-highgpu-4g", "UBUNTU_CONTAINERD"), OPERATOR),
-        breaks=(
-            Break(
-                resource="operator",
-                path=("values", "driver", "enabled"),
-                value=False,
-                messages=(NO_DRIVER,),
-            ),
-        ),
-    ),
-    RuleCase(passing=(UNHEARD,), breaks=()),
+    passes((UNHEARD,)),
 )
 
 
@@ -448,12 +406,8 @@ def lacking(key: str) -> Break:
         f"all of {', '.join(TRIPLE)}",
         f'add the label {key}: "true" to the pool',
     )
-    return Break(
-        resource="gpus",
-        path=("nodeConfig", "labels", key),
-        value=REMOVED,
-        messages=(message,),
-        unknown=f"nodeConfig.labels.{key}",
+    return breaking(
+        "gpus", ("nodeConfig", "labels", key), REMOVED, message, unknown=f"nodeConfig.labels.{key}"
     )
 
 
@@ -465,14 +419,12 @@ DEFAULT = said(
 )
 
 REQUIRE_DRA_LABELS = (
-    RuleCase(
-        passing=(DRA_LABELS_POOL,),
-        breaks=(
-            *(lacking(key) for key in TRIPLE),
-            Break(resource="gpus", path=INSTALLATION, value="DEFAULT", messages=(DEFAULT,), unknown=PLACE),
-        ),
+    passes(
+        (DRA_LABELS_POOL,),
+        *(lacking(key) for key in TRIPLE),
+        breaking("gpus", INSTALLATION, "DEFAULT", DEFAULT, unknown=PLACE),
     ),
-    RuleCase(passing=(OTHER,), breaks=()),
+    passes((OTHER,)),
 )
 
 CASES = {

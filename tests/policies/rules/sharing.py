@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.drivers.nvidia.facts import MIG_CONFIG as LABEL
-from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, said
+from tests.policies.rules._building import breaking, passes
 
 MIG_CAPABLE_GPU_ALLOWED = "partitions of GPUs that have MIG"
 
@@ -62,101 +63,75 @@ def no_profile(declared: Declared, place: str, shown: str, gpu: tuple[str, str, 
 
 
 MIG_REQUIRE_CAPABLE_GPU = (
-    RuleCase(
-        passing=(A100,),
-        breaks=(
-            Break(
-                resource="p",
-                path=("vmSize",),
-                value="Standard_NV36ads_A10_v5",
-                messages=(incapable(A100, "gpuInstanceProfile", "MIG1g", "A10", "Standard_NV36ads_A10_v5"),),
-                unknown="vmSize",
+    passes(
+        (A100,),
+        breaking(
+            "p",
+            ("vmSize",),
+            "Standard_NV36ads_A10_v5",
+            incapable(A100, "gpuInstanceProfile", "MIG1g", "A10", "Standard_NV36ads_A10_v5"),
+            unknown="vmSize",
+        ),
+    ),
+    passes(
+        (SWITCHED_OFF,),
+        breaking(
+            "p",
+            ("gpuInstanceProfile",),
+            "MIG2g",
+            incapable(SWITCHED_OFF, "gpuInstanceProfile", "MIG2g", "A10", "Standard_NV36ads_A10_v5"),
+            unknown="gpuInstanceProfile",
+        ),
+        breaking(
+            "p",
+            ("nodeLabels", LABEL),
+            "all-balanced",
+            incapable(SWITCHED_OFF, f"nodeLabels.{LABEL}", "all-balanced", "A10", "Standard_NV36ads_A10_v5"),
+            unknown=f"nodeLabels.{LABEL}",
+        ),
+    ),
+    passes(
+        (LABELLED,),
+        breaking(
+            "p",
+            ("nodeLabels", LABEL),
+            "all-1g.5gb",
+            no_profile(
+                LABELLED,
+                f"nodeLabels.{LABEL}",
+                "all-1g.5gb",
+                ("A100-PCIE-80GB", "Standard_NC24ads_A100_v4", A100_80),
             ),
         ),
     ),
-    RuleCase(
-        passing=(SWITCHED_OFF,),
-        breaks=(
-            Break(
-                resource="p",
-                path=("gpuInstanceProfile",),
-                value="MIG2g",
-                messages=(
-                    incapable(SWITCHED_OFF, "gpuInstanceProfile", "MIG2g", "A10", "Standard_NV36ads_A10_v5"),
-                ),
-                unknown="gpuInstanceProfile",
-            ),
-            Break(
-                resource="p",
-                path=("nodeLabels", LABEL),
-                value="all-balanced",
-                messages=(
-                    incapable(
-                        SWITCHED_OFF,
-                        f"nodeLabels.{LABEL}",
-                        "all-balanced",
-                        "A10",
-                        "Standard_NV36ads_A10_v5",
-                    ),
-                ),
-                unknown=f"nodeLabels.{LABEL}",
-            ),
+    passes(
+        (GKE,),
+        breaking(
+            "p",
+            SIZE,
+            "1g.20gb",
+            no_profile(GKE, SIZE_PLACE, "1g.20gb", ("A100-SXM4-40GB", "a2-highgpu-1g", A100_40)),
+            unknown=SIZE_PLACE,
+        ),
+        breaking(
+            "p",
+            (*SIZE[:-1], "type"),
+            "nvidia-l4",
+            incapable(GKE, SIZE_PLACE, "1g.5gb", "L4", "g2-standard-4"),
+            unknown="nodeConfig.guestAccelerators[0].type",
         ),
     ),
-    RuleCase(
-        passing=(LABELLED,),
-        breaks=(
-            Break(
-                resource="p",
-                path=("nodeLabels", LABEL),
-                value="all-1g.5gb",
-                messages=(
-                    no_profile(
-                        LABELLED,
-                        f"nodeLabels.{LABEL}",
-                        "all-1g.5gb",
-                        ("A100-PCIE-80GB", "Standard_NC24ads_A100_v4", A100_80),
-                    ),
-                ),
-            ),
+    passes(
+        (TEMPLATE, EKS),
+        breaking(
+            "t",
+            ("instanceType",),
+            "p6e-gb200.36xlarge",
+            incapable(EKS, f"labels.{LABEL}", "all-1g.10gb", "GB200-186GB", "p6e-gb200.36xlarge"),
+            unknown="instanceType",
         ),
     ),
-    RuleCase(
-        passing=(GKE,),
-        breaks=(
-            Break(
-                resource="p",
-                path=SIZE,
-                value="1g.20gb",
-                messages=(
-                    no_profile(GKE, SIZE_PLACE, "1g.20gb", ("A100-SXM4-40GB", "a2-highgpu-1g", A100_40)),
-                ),
-                unknown=SIZE_PLACE,
-            ),
-            Break(
-                resource="p",
-                path=(*SIZE[:-1], "type"),
-                value="nvidia-l4",
-                messages=(incapable(GKE, SIZE_PLACE, "1g.5gb", "L4", "g2-standard-4"),),
-                unknown="nodeConfig.guestAccelerators[0].type",
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(TEMPLATE, EKS),
-        breaks=(
-            Break(
-                resource="t",
-                path=("instanceType",),
-                value="p6e-gb200.36xlarge",
-                messages=(
-                    incapable(EKS, f"labels.{LABEL}", "all-1g.10gb", "GB200-186GB", "p6e-gb200.36xlarge"),
-                ),
-                unknown="instanceType",
-            ),
-        ),
-    ),
-    RuleCase(passing=(HEARD_OF_NONE,), breaks=()),
+    passes((HEARD_OF_NONE,)),
 )
 
 
@@ -190,35 +165,25 @@ HOLLOW = said(
 )
 
 MIG_REQUIRE_LAYOUT = (
-    RuleCase(
-        passing=(operator(mig={"strategy": "none"}), pool(), CLASS),
-        breaks=(
-            Break(
-                resource="operator",
-                path=("values", "mig", "strategy"),
-                value="single",
-                messages=(HOLLOW,),
-                unknown="values.mig.strategy",
-            ),
-        ),
+    passes(
+        (operator(mig={"strategy": "none"}), pool(), CLASS),
+        breaking("operator", ("values", "mig", "strategy"), "single", HOLLOW, unknown="values.mig.strategy"),
     ),
-    RuleCase(
-        passing=(SINGLE, pool(**{LABEL: "all-1g.10gb"}), CLASS),
-        breaks=(
-            Break(
-                resource="pool",
-                path=("nodeLabels", LABEL),
-                value="all-disabled",
-                messages=(HOLLOW,),
-                # An unknown label can ask for partitions.
-                unknown=None,
-            ),
+    passes(
+        (SINGLE, pool(**{LABEL: "all-1g.10gb"}), CLASS),
+        Break(
+            resource="pool",
+            path=("nodeLabels", LABEL),
+            value="all-disabled",
+            messages=(HOLLOW,),
+            # An unknown label can ask for partitions.
+            unknown=None,
         ),
     ),
     # The operator that dra-fleet installs for pools without a layout.
-    RuleCase(passing=(operator(mig={"strategy": "single"}, migManager={"enabled": False}), CLASS), breaks=()),
+    passes((operator(mig={"strategy": "single"}, migManager={"enabled": False}), CLASS)),
     # Whole GPUs, with the operator's default.
-    RuleCase(passing=(SINGLE, pool()), breaks=()),
+    passes((SINGLE, pool())),
 )
 
 
@@ -260,38 +225,24 @@ def off(shown: str, place: str = DRIVER_GATES_PLACE) -> str:
 
 
 REQUIRE_DRIVER_GATES = (
-    RuleCase(
-        passing=(ON, DRIVER_GATES_SHARED),
-        breaks=(
-            Break(
-                resource="driver",
-                path=GATE,
-                value=False,
-                messages=(off("False"),),
-                unknown=DRIVER_GATES_PLACE,
+    passes(
+        (ON, DRIVER_GATES_SHARED),
+        breaking("driver", GATE, False, off("False"), unknown=DRIVER_GATES_PLACE),
+        breaking("driver", GATE, REMOVED, off("absent")),
+        breaking(
+            "shared",
+            ("spec", "config", 0, "opaque", "parameters", "sharing", "strategy"),
+            "MPS",
+            said(
+                ON,
+                f"values.featureGates.MPSSupport is absent, and shared needs it at {STRATEGY}",
+                "MPSSupport: true where a class or claim chooses the strategy",
+                "set featureGates.MPSSupport: true in the chart's values, or take the strategy out of shared",
             ),
-            Break(resource="driver", path=GATE, value=REMOVED, messages=(off("absent"),)),
-            Break(
-                resource="shared",
-                path=("spec", "config", 0, "opaque", "parameters", "sharing", "strategy"),
-                value="MPS",
-                messages=(
-                    said(
-                        ON,
-                        f"values.featureGates.MPSSupport is absent, and shared needs it at {STRATEGY}",
-                        "MPSSupport: true where a class or claim chooses the strategy",
-                        "set featureGates.MPSSupport: true in the chart's values, "
-                        "or take the strategy out of shared",
-                    ),
-                ),
-                unknown=STRATEGY,
-            ),
+            unknown=STRATEGY,
         ),
     ),
-    RuleCase(
-        passing=(OLD, DRIVER_GATES_SHARED),
-        breaks=(Break(resource="driver", path=("version",), value="99.0.0", messages=(off("absent"),)),),
-    ),
+    passes((OLD, DRIVER_GATES_SHARED), breaking("driver", ("version",), "99.0.0", off("absent"))),
 )
 
 
@@ -314,25 +265,23 @@ ISOLATION_PLACE = "spec.devices.config[0].opaque.parameters.sharing.strategy"
 
 
 def strategy(name: str) -> Break:
-    return Break(
-        resource="lab",
-        path=(*OPAQUE, "parameters", "sharing", "strategy"),
-        value=name,
-        messages=(
-            said(
-                WHOLE,
-                f"{ISOLATION_PLACE} is {name!r}, which isolates neither memory nor faults",
-                ISOLATION_ALLOWED,
-                "select a MIG device, or list lab in accepted of sharing-require-isolation",
-            ),
+    return breaking(
+        "lab",
+        (*OPAQUE, "parameters", "sharing", "strategy"),
+        name,
+        said(
+            WHOLE,
+            f"{ISOLATION_PLACE} is {name!r}, which isolates neither memory nor faults",
+            ISOLATION_ALLOWED,
+            "select a MIG device, or list lab in accepted of sharing-require-isolation",
         ),
         unknown=ISOLATION_PLACE,
     )
 
 
 REQUIRE_ISOLATION = (
-    RuleCase(passing=(WHOLE,), breaks=(strategy("TimeSlicing"), strategy("MPS"))),
-    RuleCase(settings={"accepted": ["lab"]}, passing=(ISOLATION_SHARED,), breaks=()),
+    passes((WHOLE,), strategy("TimeSlicing"), strategy("MPS")),
+    passes((ISOLATION_SHARED,), settings={"accepted": ["lab"]}),
 )
 
 CASES = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.clouds.gke import TPU_DRA
-from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Declared, said
 from policies.rules.toleration import ALLOWED
+from tests.policies.rules._building import breaking, passes
 
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 TOKEN = "kubernetes:helm.sh/v3:Release"  # noqa: S105 - a type token
@@ -30,33 +31,22 @@ MESSAGE = said(
 PLACE = "values.kubeletPlugin.tolerations"
 
 REQUIRE_GPU_TOLERATION = (
-    RuleCase(
-        passing=(OLD,),
-        breaks=(
-            Break(
-                resource="driver",
-                path=("values", "kubeletPlugin", "tolerations"),
-                value=[{"key": "sku", "operator": "Exists"}],
-                messages=(MESSAGE,),
-                unknown=PLACE,
-            ),
+    passes(
+        (OLD,),
+        breaking(
+            "driver",
+            ("values", "kubeletPlugin", "tolerations"),
+            [{"key": "sku", "operator": "Exists"}],
+            MESSAGE,
+            unknown=PLACE,
         ),
     ),
-    RuleCase(
-        passing=(NEW,),
-        breaks=(
-            Break(
-                resource="driver",
-                path=("values", "kubeletPlugin", "tolerations"),
-                value=[],
-                messages=(MESSAGE,),
-                unknown=PLACE,
-            ),
-        ),
+    passes(
+        (NEW,), breaking("driver", ("values", "kubeletPlugin", "tolerations"), [], MESSAGE, unknown=PLACE)
     ),
     # The pool that the plugin serves is declared, and its nodes have no taint.
-    RuleCase(
-        passing=(
+    passes(
+        (
             Declared(
                 type="alicloud:cs/nodePool:NodePool",
                 name="a10",
@@ -71,8 +61,7 @@ REQUIRE_GPU_TOLERATION = (
                     "values": {"kubeletPlugin": {"affinity": None}, "gpuResourcesEnabledOverride": True},
                 },
             ),
-        ),
-        breaks=(),
+        )
     ),
 )
 
@@ -221,152 +210,99 @@ EXAMPLE_POOL = Declared(
 )
 
 TOLERATE_POOL_TAINTS = (
-    RuleCase(
-        passing=(driver(ANY_GPU, TEAM), GKE, UNLABELLED),
-        breaks=(
-            Break(resource="driver", path=PATH, value=[ANY_GPU], messages=(TEAM_MISSING,), unknown=PLACE),
-            Break(resource="driver", path=PATH, value=[TEAM], messages=(GPU_MISSING,)),
-            Break(resource="driver", path=PATH, value=[{"operator": "Exists"}], messages=()),
-            Break(
-                resource="driver",
-                path=(*PATH, 1, "effect"),
-                value="NoExecute",
-                messages=(TEAM_MISSING,),
+    passes(
+        (driver(ANY_GPU, TEAM), GKE, UNLABELLED),
+        breaking("driver", PATH, [ANY_GPU], TEAM_MISSING, unknown=PLACE),
+        breaking("driver", PATH, [TEAM], GPU_MISSING),
+        breaking("driver", PATH, [{"operator": "Exists"}]),
+        breaking("driver", (*PATH, 1, "effect"), "NoExecute", TEAM_MISSING),
+    ),
+    passes(
+        (driver(), SOFT),
+        breaking(
+            "gpus",
+            ("nodeTaints",),
+            ["team=ml:NoSchedule", "lonely:NoExecute"],
+            TEAM_MISSING,
+            missing("lonely:NoExecute", "key: lonely, operator: Exists, effect: NoExecute"),
+            unknown="nodeTaints",
+        ),
+        breaking(
+            "gpus",
+            ("scaleSetPriority",),
+            "Spot",
+            missing(
+                f"{SPOT}=spot:NoSchedule", f"key: {SPOT}, operator: Equal, value: spot, effect: NoSchedule"
+            ),
+            unknown="scaleSetPriority",
+        ),
+    ),
+    passes((driver(ANY_GPU, version="25.8.1"), SOFT), breaking("driver", ("values",), {}, GPU_MISSING)),
+    passes(
+        (TPU, TPU_POOL, UNMEANT_TPU_POOL, GKE),
+        breaking("tpu", PATH, [{"key": "google.com/gpu", "operator": "Exists"}], NO_CHIPS, unknown=PLACE),
+        breaking("tpu", ("values",), {}, NO_CHIPS),
+        breaking(
+            "chips",
+            ("nodeConfig", "taints"),
+            [{"key": "team", "value": "ml", "effect": "NO_EXECUTE"}],
+            lacking(
+                TPU, PLACE, "chips", "team=ml:NoExecute", "operator: Equal, value: ml, effect: NoExecute"
+            ),
+            unknown="nodeConfig.taints",
+        ),
+        breaking(
+            "plain",
+            ("nodeConfig", "labels", TPU_DRA),
+            "true",
+            lacking(
+                TPU,
+                PLACE,
+                "plain",
+                "only=other:NoSchedule",
+                "operator: Equal, value: other, effect: NoSchedule",
             ),
         ),
     ),
-    RuleCase(
-        passing=(driver(), SOFT),
-        breaks=(
-            Break(
-                resource="gpus",
-                path=("nodeTaints",),
-                value=["team=ml:NoSchedule", "lonely:NoExecute"],
-                messages=(
-                    TEAM_MISSING,
-                    missing("lonely:NoExecute", "key: lonely, operator: Exists, effect: NoExecute"),
-                ),
-                unknown="nodeTaints",
+    passes(
+        (EFA, EFA_POOL, OTHER_GROUP),
+        breaking("efa", ("values", "tolerations"), [], NO_CARDS, unknown="values.tolerations"),
+        breaking(
+            "other",
+            ("instanceTypes", 0),
+            "p5.48xlarge",
+            lacking(
+                EFA,
+                "values.tolerations",
+                "other",
+                "only=other:NoSchedule",
+                "operator: Equal, value: other, effect: NoSchedule",
             ),
-            Break(
-                resource="gpus",
-                path=("scaleSetPriority",),
-                value="Spot",
-                messages=(
-                    missing(
-                        f"{SPOT}=spot:NoSchedule",
-                        f"key: {SPOT}, operator: Equal, value: spot, effect: NoSchedule",
-                    ),
-                ),
-                unknown="scaleSetPriority",
-            ),
+            unknown="instanceTypes[0]",
+        ),
+        breaking(
+            "other", ("taints",), [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}]
         ),
     ),
-    RuleCase(
-        passing=(driver(ANY_GPU, version="25.8.1"), SOFT),
-        breaks=(Break(resource="driver", path=("values",), value={}, messages=(GPU_MISSING,)),),
-    ),
-    RuleCase(
-        passing=(TPU, TPU_POOL, UNMEANT_TPU_POOL, GKE),
-        breaks=(
-            Break(
-                resource="tpu",
-                path=PATH,
-                value=[{"key": "google.com/gpu", "operator": "Exists"}],
-                messages=(NO_CHIPS,),
-                unknown=PLACE,
+    passes(
+        (EXAMPLE, EXAMPLE_POOL, UNLABELLED),
+        breaking(
+            "example",
+            PATH,
+            [ANY_GPU],
+            lacking(
+                EXAMPLE,
+                PLACE,
+                "made-up",
+                "team=ml:NoSchedule",
+                "operator: Equal, value: ml, effect: NoSchedule",
             ),
-            Break(resource="tpu", path=("values",), value={}, messages=(NO_CHIPS,)),
-            Break(
-                resource="chips",
-                path=("nodeConfig", "taints"),
-                value=[{"key": "team", "value": "ml", "effect": "NO_EXECUTE"}],
-                messages=(
-                    lacking(
-                        TPU,
-                        PLACE,
-                        "chips",
-                        "team=ml:NoExecute",
-                        "operator: Equal, value: ml, effect: NoExecute",
-                    ),
-                ),
-                unknown="nodeConfig.taints",
-            ),
-            Break(
-                resource="plain",
-                path=("nodeConfig", "labels", TPU_DRA),
-                value="true",
-                messages=(
-                    lacking(
-                        TPU,
-                        PLACE,
-                        "plain",
-                        "only=other:NoSchedule",
-                        "operator: Equal, value: other, effect: NoSchedule",
-                    ),
-                ),
-            ),
+            unknown=PLACE,
         ),
+        # Sent nowhere in particular, it is not meant for every pool of the cluster.
+        breaking("example", ("values", "kubeletPlugin"), {}),
     ),
-    RuleCase(
-        passing=(EFA, EFA_POOL, OTHER_GROUP),
-        breaks=(
-            Break(
-                resource="efa",
-                path=("values", "tolerations"),
-                value=[],
-                messages=(NO_CARDS,),
-                unknown="values.tolerations",
-            ),
-            Break(
-                resource="other",
-                path=("instanceTypes", 0),
-                value="p5.48xlarge",
-                messages=(
-                    lacking(
-                        EFA,
-                        "values.tolerations",
-                        "other",
-                        "only=other:NoSchedule",
-                        "operator: Equal, value: other, effect: NoSchedule",
-                    ),
-                ),
-                unknown="instanceTypes[0]",
-            ),
-            Break(
-                resource="other",
-                path=("taints",),
-                value=[{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}],
-                messages=(),
-            ),
-        ),
-    ),
-    RuleCase(
-        passing=(EXAMPLE, EXAMPLE_POOL, UNLABELLED),
-        breaks=(
-            Break(
-                resource="example",
-                path=PATH,
-                value=[ANY_GPU],
-                messages=(
-                    lacking(
-                        EXAMPLE,
-                        PLACE,
-                        "made-up",
-                        "team=ml:NoSchedule",
-                        "operator: Equal, value: ml, effect: NoSchedule",
-                    ),
-                ),
-                unknown=PLACE,
-            ),
-            # Sent nowhere in particular, it is not meant for every pool of the cluster.
-            Break(resource="example", path=("values", "kubeletPlugin"), value={}, messages=()),
-        ),
-    ),
-    RuleCase(
-        passing=(driver(), aks("node.cilium.io/agent-not-ready=true:NoExecute")),
-        breaks=(),
-    ),
+    passes((driver(), aks("node.cilium.io/agent-not-ready=true:NoExecute"))),
 )
 
 CASES = {

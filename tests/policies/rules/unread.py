@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, said
+from tests.policies.rules._building import passes
 
 READ = (
     "azure-native:containerservice:ManagedCluster",
@@ -67,40 +68,35 @@ def unknown(token: str, what: str) -> str:
 UNKNOWN_TYPES = ("kubernetes:fleet.example.com/v1:Machine", "kubernetes:kaito.sh/v1beta1:Workspace")
 PASSING = Declared(type="kubernetes:core/v1:ConfigMap", name="r")
 TYPE_REPORT_UNREAD = (
-    *(RuleCase(passing=(Declared(type=token, name="r"),), breaks=()) for token in READ),
-    RuleCase(
-        passing=(PASSING,),
-        breaks=tuple(
-            Break(resource="r", options={"type": token}, messages=(unread(token, what),))
-            for token, what in UNREAD.items()
-        )
-        + tuple(
-            Break(
-                resource="r",
-                options={"type": token},
-                messages=(unknown(token, "whatever its controller makes"),),
+    *(passes((Declared(type=token, name="r"),)) for token in READ),
+    passes(
+        (PASSING,),
+        *(
+            tuple(
+                Break(resource="r", options={"type": token}, messages=(unread(token, what),))
+                for token, what in UNREAD.items()
             )
-            for token in UNKNOWN_TYPES
+            + tuple(
+                Break(
+                    resource="r",
+                    options={"type": token},
+                    messages=(unknown(token, "whatever its controller makes"),),
+                )
+                for token in UNKNOWN_TYPES
+            )
         ),
     ),
-    RuleCase(
-        settings={"resources": ["r"]},
-        passing=(Declared(type="command:local:Command", name="r"),),
-        breaks=(),
-    ),
-    RuleCase(
-        passing=(
+    passes((Declared(type="command:local:Command", name="r"),), settings={"resources": ["r"]}),
+    passes(
+        (
             Declared(type="acme:index:NodePool", name="component"),
             Declared(
                 type="gcp:container/nodePool:NodePool",
                 name="pool",
                 parent="urn:pulumi:dev::other::acme:index:NodePool::component",
             ),
-        ),
-        breaks=(),
+        )
     ),
 )
 
-CASES = {
-    "type-report-unread": TYPE_REPORT_UNREAD,
-}
+CASES = {"type-report-unread": TYPE_REPORT_UNREAD}
