@@ -1,4 +1,4 @@
-"""A ResourceClaim that several pods share by name."""
+"""ResourceClaims, ResourceClaimTemplates and DeviceClasses, with the models' fields as typed arguments."""
 
 from __future__ import annotations
 

@@ -222,10 +222,7 @@ def _namespaces(platform: Platform, plan: ClusterPlan, identity: Identity) -> di
 
 
 def _releases(
-    platform: Platform,
-    plan: ClusterPlan,
-    namespaces: Mapping[str, Namespace],
-    hooks: pulumi.ResourceOptions,
+    platform: Platform, plan: ClusterPlan, namespaces: Mapping[str, Namespace], hooks: pulumi.ResourceOptions
 ) -> dict[str, DriverRelease]:
     made: dict[str, DriverRelease] = {}
     for release in plan.releases:

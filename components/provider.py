@@ -1,4 +1,4 @@
-"""The components for programs in any language: the engine's calls to this package, and their results.
+"""The components for programs in any language, a whole fleet among them: the engine's calls and results.
 
 A program in TypeScript, Go or YAML declares `dra-fleet:index:Fleet`, with a stack file's keys as inputs, or
 one cluster with everything in it: `dra-fleet:index:AksCluster` and so on, or `dra-fleet:index:Cluster`.

@@ -1,4 +1,4 @@
-"""The schema of the package for other languages, derived from the settings and the components of programs.
+"""The schema of the package for other languages: clusters, and the separate resources.
 
 https://www.pulumi.com/docs/iac/extending-pulumi/schema/
 """
@@ -211,10 +211,7 @@ class Types:
         if "patternProperties" in value:
             (items,) = value["patternProperties"].values()
         if kind == "object" and isinstance(items, Mapping):
-            return {
-                "type": "object",
-                "additionalProperties": self.of(cast("Mapping[str, Any]", items), name),
-            }
+            return {"type": "object", "additionalProperties": self.of(cast("Mapping[str, Any]", items), name)}
         return {**_MAP} if kind == "object" else {**_ANY}
 
     def _union(

@@ -1,4 +1,4 @@
-"""A workload: a Job or Deployment whose pods hold one claim each, all at the same time."""
+"""A workload: a Job or Deployment whose pods hold one claim each, and the gang that its pods form."""
 
 from __future__ import annotations
 

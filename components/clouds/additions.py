@@ -1,4 +1,4 @@
-"""Tags and further provider arguments, added to the resources of a cluster while they are declared."""
+"""Tags and further provider arguments of a cluster's resources, and values that other stacks export."""
 
 from __future__ import annotations
 

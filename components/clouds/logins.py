@@ -1,4 +1,4 @@
-"""The logins that a program works with: nothing is made before all are those that the stack names.
+"""Logins of a program, kubeconfigs without secrets, and the clusters that a stack adopts.
 
 Clouds differ in whom they ask. AWS and Alibaba Cloud report whose a login is; Azure and Google Cloud let a
 login into many subscriptions and projects, so that the one which is named is read with it.

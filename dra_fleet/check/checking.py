@@ -1,4 +1,4 @@
-"""Checks files against a stack's fleet: all files together, so that they may refer to each other."""
+"""Check files against a stack's fleet, all files together, and report to code hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Content of a file: device-related objects, skipped objects, and unreadable parts."""
+"""Content of a file: device-related objects with their heads, skipped objects, and unreadable parts."""
 
 from __future__ import annotations
 

@@ -198,5 +198,4 @@ def _has(resource: FileObject, dotted: str) -> bool:
 
 
 def class_name(request: ClassRequest) -> str:
-    """Return the class that a request names."""
     return str(cast("object", request.value.get("deviceClassName")) or "")

@@ -1,4 +1,4 @@
-"""Allocation of all claims of a pod together on one node, by the allocator itself.
+"""Allocation of all claims of a pod, or of a gang of pods, by the allocator itself.
 
 Each request alone may find devices where all of them together, with their constraints, do not.
 """
@@ -246,10 +246,7 @@ CLAIMS_GATE: Final = "DRAWorkloadResourceClaims"
 
 https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/features/kube_features.go
 """
-_MEMBERS = (
-    (("schedulingGroup",), ("podGroupName",)),
-    (("workloadRef",), ("name", "podGroup")),
-)
+_MEMBERS = ((("schedulingGroup",), ("podGroupName",)), (("workloadRef",), ("name", "podGroup")))
 """Fields by which a pod names its group."""
 
 

@@ -1,4 +1,4 @@
-"""The claims and templates that pods may refer to: the stack's, and those of the files checked together."""
+"""Claims and templates that pods refer to, and the objects beside them that decide about devices."""
 
 from __future__ import annotations
 

@@ -293,7 +293,6 @@ class ClassSelection:
         )
 
     def known_classes(self) -> list[str]:
-        """Return the names of all classes."""
         return sorted(self.classes)
 
     def _check_request(

@@ -1,4 +1,4 @@
-"""Checks of one CEL selector: syntax, types, and look-ups of published names.
+"""Checks of one CEL selector, its corrected text, and the devices of a fleet that it matches.
 
 What devices it selects is checked in `dra_fleet.check.selectors`.
 """
@@ -227,24 +227,15 @@ _NAMES = (
 _TEXT = r"""('[^']*'|"[^"]*")"""
 _COMPARISONS = (
     # A slice holds {string: …}, a selector sees the value itself.
-    (
-        rf"({_ATTRIBUTE}|{_CAPACITY})\.(?:string|int|bool|version|value)(?:Value)?\b(?!\s*\()",
-        r"\1",
-    ),
+    (rf"({_ATTRIBUTE}|{_CAPACITY})\.(?:string|int|bool|version|value)(?:Value)?\b(?!\s*\()", r"\1"),
     (r"""has\((device\.\w+\s*\[[^]]+\])\s*\[\s*(['"]\w+['"])\s*\]\)""", r"\2 in \1"),
     (rf"({_CAPACITY}){_OPERATOR}(quantity\([^()]*\))", r"\1.compareTo(\3) \2 0"),
     (rf"(quantity\([^()]*\)){_OPERATOR}({_CAPACITY})", r"\1.compareTo(\3) \2 0"),
     (_AMOUNT, r"\g<lookup>.compareTo(quantity('\g<text>')) \g<operator> 0"),
     (rf"({_ATTRIBUTE}){_OPERATOR}(semver\([^()]*\))", r"\1.compareTo(\3) \2 0"),
     (rf"(semver\([^()]*\)){_OPERATOR}({_ATTRIBUTE})", r"\1.compareTo(\3) \2 0"),
-    (
-        rf"({_CAPACITY})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)",
-        r"\1.\2(quantity(\3))",
-    ),
-    (
-        rf"({_ATTRIBUTE})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)",
-        r"\1.\2(semver(\3))",
-    ),
+    (rf"({_CAPACITY})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)", r"\1.\2(quantity(\3))"),
+    (rf"({_ATTRIBUTE})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)", r"\1.\2(semver(\3))"),
     (r"""semver\((['"])(\d+)\1\)""", r"semver(\1\2.0.0\1)"),
     (r"""semver\((['"])(\d+\.\d+)\1\)""", r"semver(\1\2.0\1)"),
 )

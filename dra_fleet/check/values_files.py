@@ -25,12 +25,7 @@ from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import flow, is_on, value_at
 from dra_fleet.fleet.plan import advertisers
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import (
-    Toleration,
-    sequence,
-    toleration_text,
-    untolerated_taints,
-)
+from dra_fleet.kubernetes.scheduling.taints import Toleration, sequence, toleration_text, untolerated_taints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -31,10 +31,7 @@ EXAMPLES = examples(
     ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),
     ("before an upgrade to a later Kubernetes version", "dra-fleet check deploy --stack prod --at 1.38"),
     ("for one cluster", "dra-fleet check job.yaml --stack prod --cluster studio"),
-    (
-        "a folder, with a report for the code host",
-        "dra-fleet check deploy --stack prod --sarif check.sarif",
-    ),
+    ("a folder, with a report for the code host", "dra-fleet check deploy --stack prod --sarif check.sarif"),
     ("a rendered chart", "helm template job ./job | dra-fleet check - --stack prod"),
     (
         "the values of a driver's chart",
@@ -49,21 +46,12 @@ _STYLES = {"error": "bold red", "warning": "yellow"}
 
 def check(  # noqa: PLR0917 - Typer names them
     stack: Annotated[
-        str,
-        typer.Option(
-            "--stack",
-            "-s",
-            metavar="STACK",
-            help=STACK_HELP,
-            autocompletion=stacks,
-        ),
+        str, typer.Option("--stack", "-s", metavar="STACK", help=STACK_HELP, autocompletion=stacks)
     ],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE",
-            help="Manifest files, folders or patterns (- reads stdin).",
-            show_default=False,
+            metavar="FILE", help="Manifest files, folders or patterns (- reads stdin).", show_default=False
         ),
     ] = None,
     values: Annotated[

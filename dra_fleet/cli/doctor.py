@@ -26,10 +26,7 @@ INCOMPLETE = 3
 STYLES = {"ok": "green", "warning": "yellow", "unchecked": "yellow", "problem": "red"}
 
 
-def doctor(
-    stack: Stack,
-    json: Json = False,
-) -> None:
+def doctor(stack: Stack, json: Json = False) -> None:
     """Check each cluster of a stack and its cloud account (read-only).
 
     In the cluster: version, API, what advertises devices, pools. A cluster that the stack creates can be

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dra_fleet.cli.command import EXEMPTIONS, PROJECT_POLICIES, RULES, Json, examples
-from dra_fleet.cli.output import (
-    print_error,
-    print_json,
-    stderr_console,
-    stdout_console,
-)
+from dra_fleet.cli.output import print_error, print_json, stderr_console, stdout_console
 from dra_fleet.core.places import SELECTED, rehearsed_copy
 from dra_fleet.policy.rule import Preset  # noqa: TC001 - typer reads annotations at run time
 
@@ -104,8 +99,7 @@ def gate(  # noqa: PLR0917 - Typer names them
         ),
     ] = None,
     write_baseline: Annotated[
-        bool,
-        typer.Option("--write-baseline", help="Write the present findings to the file of --baseline."),
+        bool, typer.Option("--write-baseline", help="Write the present findings to the file of --baseline.")
     ] = False,
     cwd: Annotated[
         Path | None,
@@ -406,9 +400,7 @@ def _show_findings(console: Console, verdict: GateVerdict) -> None:
     console.print()
 
 
-def _grouped(
-    findings: Iterable[GateFinding],
-) -> dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]]:
+def _grouped(findings: Iterable[GateFinding]) -> dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]]:
     """Return the sentences by level, severity and rule, each once, with the resources of which it is true."""
     groups: dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]] = {}
     for finding in findings:

@@ -1,4 +1,4 @@
-"""The files that `dra-fleet check` is given: by name, by pattern, in folders and on stdin."""
+"""Files that `dra-fleet check` gets, and a team's own rules on their objects."""
 
 from __future__ import annotations
 

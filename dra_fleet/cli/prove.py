@@ -57,8 +57,7 @@ def prove(  # noqa: PLR0917 - Typer reads the options by their order
     stack: Stack,
     json: Json = False,
     everything: Annotated[
-        bool,
-        typer.Option("--all", help="Print each claim on each pool, the reasons and stranded capacity."),
+        bool, typer.Option("--all", help="Print each claim on each pool, the reasons and stranded capacity.")
     ] = False,
     slices: Annotated[
         list[str] | None,

@@ -187,10 +187,7 @@ EXAMPLES = examples(
     ("changes since main", "dra-fleet review dev --against main"),
     ("in a pipeline, as a comment on the pull request", "dra-fleet review prod --against main --post"),
     ("including the pods that use devices now", "dra-fleet review prod --running clusters"),
-    (
-        "from files, without an engine",
-        "dra-fleet review dev --events events.jsonl --running running.json",
-    ),
+    ("from files, without an engine", "dra-fleet review dev --events events.jsonl --running running.json"),
     more="Exit code: 0 approve, 10 approval required, 1 refuse.",
 )
 
@@ -226,8 +223,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
         typer.Option(metavar="PATH", help="Policy pack to run. Default: the project's own."),
     ] = None,
     post: Annotated[
-        bool,
-        typer.Option("--post", help="Create or update the comment on this pipeline's pull request."),
+        bool, typer.Option("--post", help="Create or update the comment on this pipeline's pull request.")
     ] = False,
     json: Json = False,
 ) -> None:

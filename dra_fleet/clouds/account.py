@@ -144,10 +144,7 @@ def check_reservation(
     message = f"pool {pool}: {reservation} reserves {kept} of {machine}; it takes {most} at max"
     enough = kept >= most
     return PreflightFinding(
-        level="ok" if enough else "problem",
-        subject="reservation",
-        message=message,
-        fix="" if enough else ask,
+        level="ok" if enough else "problem", subject="reservation", message=message, fix="" if enough else ask
     )
 
 

@@ -59,7 +59,6 @@ def refusal_of(response: httpx2.Response) -> ApiError:
 
 
 def refusal_in(status: Object) -> ApiError:
-    """Return the error in a Status object."""
     return ApiError(
         status.get("code", 0),
         status.get("reason", ""),
@@ -218,7 +217,6 @@ class KubeApi:
         return resource.path(meta.get("namespace", "default"), meta["name"], subresource)
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
-        """Read one object."""
         resource = await self.resource(api_version, kind)
         return await self.request("GET", resource.path(namespace, name))
 

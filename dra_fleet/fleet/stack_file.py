@@ -1,7 +1,7 @@
-"""Reads Pulumi.<stack>.yaml as the engine does, for commands that run without it.
+"""Read Pulumi.<stack>.yaml and the files that it extends, as the engine does.
 
 The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside the fleet stay untouched. The
-fleet may extend other files of the same form (see `dra_fleet.fleet.stack_file`).
+fleet may extend other files of the same form.
 """
 
 from __future__ import annotations
@@ -98,10 +98,7 @@ def read_stack_file(path: Path) -> StackFile:
     handed_over = variable_bytes(_value(written, path))
     layer = _fleet(written, path, _load)
     return StackFile(
-        name=stack_name(path),
-        settings=parsed(layer),
-        document=layer.document,
-        handed_over=handed_over,
+        name=stack_name(path), settings=parsed(layer), document=layer.document, handed_over=handed_over
     )
 
 
@@ -403,9 +400,7 @@ def _merged(below: Layer, above: Layer) -> Layer:
         if not any(path[:length] in taken for length in range(len(FLEET), len(path) + 1))
     }
     document = replace(
-        above.document,
-        value={FLEET[0]: {FLEET[1]: fleet}},
-        places={**kept, **above.document.places},
+        above.document, value={FLEET[0]: {FLEET[1]: fleet}}, places={**kept, **above.document.places}
     )
     return Layer(document=document, fleet=fleet, warnings=(*above.warnings, *below.warnings))
 

@@ -1,4 +1,4 @@
-"""The path of an upgrade: every step from the versions of a stack to the requested ones, with its verdict."""
+"""Upgrades of a stack: its age, each step to the requested versions, and the changes on the way."""
 
 from __future__ import annotations
 
@@ -209,7 +209,6 @@ def _order(cluster: ClusterPlan, subject: str, before: str) -> list[str]:
 
 
 def _names(publisher: str, subject: str, release: str) -> bool:
-    """Return True if a release is the one that a subject names."""
     driver = drivers.publishing(publisher)
     return subject == release or (driver is not None and driver.name == subject)
 

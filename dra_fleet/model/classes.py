@@ -35,8 +35,7 @@ class ClusterQueueSettings(SettingsModel):
         DnsLabel | None, Field(description="Queues of the same cohort lend each other unused quota")
     ] = None
     borrowing_limit: Annotated[
-        Mapping[LabelKey, Devices],
-        Field(description="Maximum devices to borrow. Default: all of the cohort"),
+        Mapping[LabelKey, Devices], Field(description="Maximum devices to borrow. Default: all of the cohort")
     ] = Field(default_factory=dict)
     reclaim_within_cohort: Annotated[
         Literal["Never", "Any"],

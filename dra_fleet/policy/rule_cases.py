@@ -1,4 +1,4 @@
-"""Test cases of a rule: programs that pass, and changes of one property that the rule reports."""
+"""Test cases of a rule, and the contract that every rule and its cases fulfil."""
 
 from __future__ import annotations
 

@@ -167,14 +167,7 @@ def _question(
 
 def _any_pod(ask: ClaimAsk) -> PodSet:
     """Return a pod that has one such claim and may be placed anywhere: a template's users may be unknown."""
-    return PodSet(
-        name=ask.name,
-        claim=ask,
-        copies=1,
-        resources=ONE_POD,
-        node_selector={},
-        tolerations=None,
-    )
+    return PodSet(name=ask.name, claim=ask, copies=1, resources=ONE_POD, node_selector={}, tolerations=None)
 
 
 def _prove_claim(

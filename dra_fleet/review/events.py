@@ -1,4 +1,4 @@
-"""Reads what the streaming events of a preview say that a review reports."""
+"""Read the events of a preview, and name the kinds of devices in short words."""
 
 from __future__ import annotations
 
@@ -268,7 +268,6 @@ def short_list(names: tuple[str, ...] | list[str], most: int = 5) -> str:
 
 
 def value_at(value: object, path: str) -> object | None:
-    """Return the value at a path; None if there is none."""
     for index, quoted, name in _PART.findall(path):
         if isinstance(value, list) and index:
             items = cast("list[object]", value)
@@ -287,6 +286,5 @@ def fields_of(steps: Sequence[EngineStep]) -> list[str]:
 
 
 def last_name(path: str) -> str:
-    """Return the last name in a path."""
     names = [quoted or name for _, quoted, name in _PART.findall(path) if quoted or name]
     return names[-1] if names else path

@@ -61,10 +61,7 @@ _EXIT = "an unhandled error occurred: program exited with non-zero exit code"
 
 
 def findings(
-    preview: Preview,
-    proof: Proof | None,
-    invalid: SettingsInvalid | None,
-    warnings: tuple[str, ...],
+    preview: Preview, proof: Proof | None, invalid: SettingsInvalid | None, warnings: tuple[str, ...]
 ) -> tuple[Finding, ...]:
     """All findings.
 

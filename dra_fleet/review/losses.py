@@ -1,4 +1,4 @@
-"""Running claims that lose their devices by the engine's steps.
+"""Running claims that lose their devices by the engine's steps, and the owner of each resource.
 
 Exactly, where the running pods are known; else as far as the stack's own declarations report.
 

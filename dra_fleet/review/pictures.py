@@ -228,13 +228,7 @@ def _cluster(name: str, pools: Sequence[Pool], losing: frozenset[str], more: Seq
     free = amounts.pop("", 0)
     signs = {holder: number for number, holder in enumerate(sorted(amounts))}
     legend = tuple(
-        Holder(
-            number=sign,
-            name=holder,
-            label=letter(sign),
-            colour=sign % COLOURS,
-            devices=amounts[holder],
-        )
+        Holder(number=sign, name=holder, label=letter(sign), colour=sign % COLOURS, devices=amounts[holder])
         for holder, sign in signs.items()
     )
     return ClusterMap(

@@ -1,4 +1,4 @@
-"""Pools as they will be, with their devices and what is known of them as they were."""
+"""Pools as they will be with their devices, and the user of each device of each node."""
 
 from __future__ import annotations
 
@@ -219,14 +219,7 @@ def _fill(offer: Offered, filled: Sequence[Sequence[Holders]]) -> None:
 
 
 def _fill_node(
-    packing: Packing,
-    pod_set: int,
-    states: list[int],
-    *,
-    node: int,
-    holders: Holders,
-    name: str,
-    left: int,
+    packing: Packing, pod_set: int, states: list[int], *, node: int, holders: Holders, name: str, left: int
 ) -> int:
     """Put copies on a node while they fit; returns how many are left to place."""
     while left:

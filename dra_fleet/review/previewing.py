@@ -1,4 +1,4 @@
-"""Runs one preview and follows its events. Whose engine, which back end: whatever the environment says."""
+"""Request for a review, and the preview that it runs: the environment chooses engine and back end."""
 
 from __future__ import annotations
 

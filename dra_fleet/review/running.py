@@ -1,4 +1,4 @@
-"""Current users of devices, from the clusters' answers or a saved file."""
+"""Current users of devices, and the fleet as it was before the change."""
 
 from __future__ import annotations
 

@@ -225,13 +225,7 @@ REQUIRE_KNOWN_VERSION = ResourceRule(
     check=_require_known_version,
 )
 
-RULES = (
-    AVOID_REMOVED_APIS,
-    FORBID_GATE_CONFLICTS,
-    FORBID_UNKNOWN_VALUES,
-    PIN_VERSION,
-    REQUIRE_KNOWN_VERSION,
-)
+RULES = (AVOID_REMOVED_APIS, FORBID_GATE_CONFLICTS, FORBID_UNKNOWN_VALUES, PIN_VERSION, REQUIRE_KNOWN_VERSION)
 
 
 def unknown_values(resource: Resource, installed: ChartRelease, version: ChartVersion) -> Iterator[Finding]:

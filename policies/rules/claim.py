@@ -242,10 +242,7 @@ LIMIT_COUNT = StackRule(
 # that it will wait for ever.
 
 ELSEWHERE: Final = Parameter(
-    name="elsewhere",
-    schema=TEXTS,
-    default=(),
-    description="DeviceClasses that exist outside the program.",
+    name="elsewhere", schema=TEXTS, default=(), description="DeviceClasses that exist outside the program."
 )
 
 

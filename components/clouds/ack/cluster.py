@@ -401,10 +401,7 @@ class AckCluster(Platform):
     ) -> cs.NodePool:
         # ACK renames a pool in place; its name says what needs new nodes.
         opts = pulumi.ResourceOptions(
-            parent=parent,
-            provider=alibaba,
-            depends_on=place.after,
-            replace_on_changes=["nodePoolName"],
+            parent=parent, provider=alibaba, depends_on=place.after, replace_on_changes=["nodePoolName"]
         )
         settings = CLOUD.own(cluster.settings)
         pool = settings.pools[plan.name]

@@ -114,8 +114,7 @@ def driver_installer(
             selector=meta.LabelSelectorArgs(match_labels=labels),
             update_strategy=apps.DaemonSetUpdateStrategyArgs(type="RollingUpdate"),
             template=core.PodTemplateSpecArgs(
-                metadata=meta.ObjectMetaArgs(labels=labels, annotations=_EVICTABLE),
-                spec=_pod(facts, pools),
+                metadata=meta.ObjectMetaArgs(labels=labels, annotations=_EVICTABLE), spec=_pod(facts, pools)
             ),
         ),
         opts=opts,
@@ -239,11 +238,7 @@ class GkeCluster(Platform):
         return _GkePlace(name=cluster.name, found=found, cluster=cluster, after=after)
 
     def _adopted(
-        self,
-        name: str,
-        settings: GkeClusterSettings,
-        adopt: AdoptGkeCluster,
-        google: pulumi_gcp.Provider,
+        self, name: str, settings: GkeClusterSettings, adopt: AdoptGkeCluster, google: pulumi_gcp.Provider
     ) -> _GkePlace:
         project, location = settings.project, settings.location
         known = self.elsewhere.text(adopt.name, "the cluster's name in GKE")

@@ -160,8 +160,7 @@ class AksAccess(SettingsModel):
     """Access to the API server, and the login of dra-fleet. Local accounts are always disabled."""
 
     authorized_ranges: Annotated[
-        tuple[IpRange, ...],
-        Field(description="Public address ranges with access to the API server"),
+        tuple[IpRange, ...], Field(description="Public address ranges with access to the API server")
     ] = ()
     private: Annotated[bool, Field(description="Give the API server a private address only")] = False
     admin_groups: Annotated[
@@ -319,11 +318,7 @@ class AksClusterSettings(CreatedClusterSettings):
     ]
     subscription: (
         Annotated[
-            str,
-            Field(
-                pattern=_GUID,
-                description="Subscription id. Default: the subscription of the login",
-            ),
+            str, Field(pattern=_GUID, description="Subscription id. Default: the subscription of the login")
         ]
         | None
     ) = None

@@ -1,4 +1,4 @@
-"""A snapshot of everything a pod's fate depends on, read once; explaining it needs no further requests."""
+"""Snapshot of everything a pod depends on, its selectors' results, and the causes that it can wait for."""
 
 from __future__ import annotations
 
@@ -61,11 +61,9 @@ class ClusterState:
         return self._pods_by_node.get(node, [])
 
     def pods_in(self, namespaces: Container[str]) -> list[Object]:
-        """Return the pods of some namespaces."""
         return [pod for pod in self.pods if pod["metadata"]["namespace"] in namespaces]
 
     def named(self, items: Sequence[Object], name: str, namespace: str | None = None) -> Object | None:
-        """Return the object of that name, or None."""
         for item in items:
             meta = item["metadata"]
             if meta["name"] == name and meta.get("namespace") == namespace:
@@ -77,7 +75,6 @@ class ClusterState:
         return {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in self.claims}
 
     def claim(self, name: str, namespace: str) -> Object | None:
-        """Return the claim of that name, or None."""
         return self._claims_by_name.get((namespace, name))
 
     def events_about(self, item: Object, reason: str) -> list[str]:

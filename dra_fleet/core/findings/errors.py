@@ -1,4 +1,4 @@
-"""Errors of a stack file, all at once, each with path, value, allowed values and the fix."""
+"""Errors of a stack file, all at once, and errors as Pulumi's engine reports them."""
 
 from __future__ import annotations
 
@@ -99,12 +99,7 @@ class Findings:
         """Report a rejected value at a path below the fleet's key."""
         below = (refusal.path,) if refusal.path else ()
         self.error(
-            *parts,
-            *below,
-            what=refusal.what,
-            got=refusal.got,
-            allowed=refusal.allowed,
-            fix=refusal.fix,
+            *parts, *below, what=refusal.what, got=refusal.got, allowed=refusal.allowed, fix=refusal.fix
         )
 
     def unknown(self, *parts: object, what: str, got: str, known: list[str], fix: str = "") -> None:

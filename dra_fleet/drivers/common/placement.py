@@ -1,4 +1,4 @@
-"""Chart values that put a driver's plugin on the nodes with its devices, and on no others where they can."""
+"""Chart values that place a driver's plugin on nodes with its devices, and the nodes that they reach."""
 
 from __future__ import annotations
 
@@ -334,11 +334,7 @@ def check_plugin_placement(
 
 
 def _check_start(
-    at: tuple[str, ...],
-    driver: Driver,
-    pools: Sequence[PoolPlan],
-    release: ReleasePlan,
-    findings: Findings,
+    at: tuple[str, ...], driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     pods = PluginPods.of(driver, driver.facts.checked_version(release.version), release.values)
     dividable = driver.resources.dividable

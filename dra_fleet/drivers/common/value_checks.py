@@ -1,4 +1,4 @@
-"""Chart values checked as typed, dotted keys of one chart version. Helm ignores unknown keys; we do not."""
+"""Chart values checked as typed, dotted keys of one chart version, and by the API server's rules for pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DRANET, the driver for network cards: the open one, AWS's build of it for EFA cards only, and Google's.
+"""DRANET, the driver for network cards, with the builds of AWS and Google and the devices they publish.
 
 They are one driver: all publish under one name, so that only one of them can run on a node. Google's has no
 chart: GKE runs it on the pools that request it. The open one publishes every network interface of a node but

@@ -1,4 +1,4 @@
-"""ComputeDomains of a cluster: what is made, and which workloads are in them.
+"""ComputeDomains of a cluster: their objects, their workloads, and their checks.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.com/resource/v1beta1` and
 `cmd/compute-domain-controller`.

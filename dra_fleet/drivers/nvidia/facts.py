@@ -1,4 +1,4 @@
-"""Facts of NVIDIA's DRA driver, GPUs, CUDA and GPU Operator, each read on first use."""
+"""Facts of NVIDIA's DRA driver, GPUs, CUDA and GPU Operator, and the labels that its charts share."""
 
 import math
 import re

@@ -271,9 +271,7 @@ RESOURCES = DriverResources(
         ),
         # https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
         KnownByValues(
-            chart="nvidia-device-plugin",
-            keys=frozenset({"deviceListStrategy", "deviceIDStrategy"}),
-            enough=1,
+            chart="nvidia-device-plugin", keys=frozenset({"deviceListStrategy", "deviceIDStrategy"}), enough=1
         ),
         KnownByValues(  # each alone is in the values of other charts too
             chart="nvidia-device-plugin",

@@ -198,15 +198,7 @@ def _unknown() -> Origin:
 # Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubelet-plugin/partitions.go`,
 # `driver.go` and `consumable_shares.go` (main of 2026-08).
 
-CAPACITIES = (
-    "memory",
-    "multiprocessors",
-    "copyEngines",
-    "decoders",
-    "encoders",
-    "jpegEngines",
-    "ofaEngines",
-)
+CAPACITIES = ("memory", "multiprocessors", "copyEngines", "decoders", "encoders", "jpegEngines", "ofaEngines")
 _EXTENDED = "+"
 MEDIA_EXTENSIONS = "media-extensions"
 """Counter for engines of which a GPU has one set, if their numbers are not public."""

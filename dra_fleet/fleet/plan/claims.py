@@ -1,4 +1,4 @@
-"""Claims: from the stack file's requests to ClaimSpecs, and which clusters get them."""
+"""Claims and DeviceClasses: from the stack file's requests to specs, and which clusters get them."""
 
 from __future__ import annotations
 
@@ -415,11 +415,7 @@ def _expressions(
     driver = _driver_of_intent(requested, settings)
     if driver is None:
         findings.unknown(
-            *at,
-            "driver",
-            what="is not a known DRA driver",
-            got=requested.driver,
-            known=drivers.names(),
+            *at, "driver", what="is not a known DRA driver", got=requested.driver, known=drivers.names()
         )
         return None
     if not any(is_installed(requested, cluster) for cluster in settings.clusters.values()):

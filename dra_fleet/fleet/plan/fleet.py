@@ -316,11 +316,7 @@ def check_described(cluster: str, settings: ClusterSettings, findings: Findings)
 
 
 def _check_devices(
-    at: tuple[str, ...],
-    cluster: ClusterSettings,
-    publishing: list[str],
-    pool: PoolView,
-    findings: Findings,
+    at: tuple[str, ...], cluster: ClusterSettings, publishing: list[str], pool: PoolView, findings: Findings
 ) -> None:
     names = Counter((item.driver, item.name) for item in pool.devices)
     for index, item in enumerate(pool.devices):

@@ -1,4 +1,4 @@
-"""The functions Kubernetes adds to CEL, as its type checker sees them.
+"""Functions and types that Kubernetes adds to CEL, as its type checker and its evaluator need them.
 
 One function a line: ``Receiver .name(arguments) -> result``. Names with a capital are messages of package
 ``kubernetesXX

@@ -22,7 +22,6 @@ Implementation = Callable[..., Any]
 
 
 def unary(function: Callable[[Any], object]) -> Implementation:
-    """Return an implementation for one value."""
     return function
 
 

@@ -1,4 +1,4 @@
-"""Functions of Kubernetes' CEL libraries: quantities, versions, lists, sets, regular expressions.
+"""Functions of Kubernetes' CEL libraries, and a workaround for loops that end early.
 
 An implementation gets plain Python values and messages; a ``ValueError`` becomes a run-time error. The
 evaluator picks it by name and kinds only. IP addresses, URLs and formats are compiled and not evaluated: no
@@ -351,11 +351,7 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
 }
 
 BEFORE_CEL_GO_29: dict[str, list[tuple[str, Implementation]]] = {
-    "indexOf": [
-        ("list any", _index),
-        ("string string", index_of),
-        ("string string int", index_of_any_start),
-    ],
+    "indexOf": [("list any", _index), ("string string", index_of), ("string string int", index_of_any_start)],
     "lastIndexOf": [
         ("list any", _last_index),
         ("string string", last_index_of),

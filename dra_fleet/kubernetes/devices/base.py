@@ -1,4 +1,4 @@
-"""The base of the typed resource.k8s.io models: immutable, strict, camelCase outside, snake_case inside."""
+"""Base of the typed resource.k8s.io models, and the problems that they raise inside pydantic."""
 
 from __future__ import annotations
 
@@ -171,9 +171,7 @@ def refuse(
     """
     # Braces would be read as a template by pydantic; the text travels as a value instead.
     return PydanticCustomError(
-        "refused",
-        "{what}",
-        {"what": what, "allowed": allowed, "fix": fix, "at": at, "decoding": decoding},
+        "refused", "{what}", {"what": what, "allowed": allowed, "fix": fix, "at": at, "decoding": decoding}
     )
 
 
@@ -185,15 +183,7 @@ def as_server(info: ValidationInfo) -> bool:
 
 def choose(discriminate: Callable[[Any], str | None], what: str, *, allowed: str) -> Discriminator:
     """Return a discriminator between models; if it returns None, the value is rejected with the message."""
-    context: dict[str, int | str | float] = {
-        "what": what,
-        "allowed": allowed,
-        "fix": "",
-        "at": "",
-    }
+    context: dict[str, int | str | float] = {"what": what, "allowed": allowed, "fix": "", "at": ""}
     return Discriminator(
-        discriminate,
-        custom_error_type="refused",
-        custom_error_message="{what}",
-        custom_error_context=context,
+        discriminate, custom_error_type="refused", custom_error_message="{what}", custom_error_context=context
     )

@@ -43,10 +43,7 @@ def text(preset: Preset) -> str:
 
 
 def with_own(
-    preset: Preset,
-    path: Path | None,
-    without: Collection[str] = (),
-    rules: Iterable[Rule] = pack.RULES,
+    preset: Preset, path: Path | None, without: Collection[str] = (), rules: Iterable[Rule] = pack.RULES
 ) -> dict[str, Any]:
     """Merge a user's policy config into a preset; rules exempt by name are advisory.
 

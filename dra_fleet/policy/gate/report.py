@@ -1,4 +1,4 @@
-"""A verdict as SARIF, for code hosts, and as JUnit, for the test tabs of pipelines."""
+"""A verdict as SARIF and as JUnit, with the source line of each finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that advertise devices, and their nodes: DRA drivers, device plugins and operators of either."""
+"""Programs that advertise devices, and the pools of a stack on which they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts at hand: folders, packed charts and archives inside a resource, with their sub-charts."""
+"""Charts at hand with their sub-charts, and the values that a program gives to a chart."""
 
 from __future__ import annotations
 

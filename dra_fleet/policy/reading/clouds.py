@@ -1,4 +1,4 @@
-"""Resource patterns of all registered clouds."""
+"""Resource patterns and Kubernetes versions in the notation of each registered cloud."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that a resource contains: a chart's templates at hand, and manifests among values and properties.
+"""Objects that a resource contains: templates of charts, manifests among values, and patches.
 
 Rules evaluate them as separate resources, with the identity of the resource that contains them. What is
 unknown in them is not a finding: no one can accept it by name.
@@ -242,10 +242,7 @@ def patched(resources: Sequence[Resource]) -> list[Resource]:
 def _merged(target: Resource, patch: Resource) -> Resource:
     properties = _laid_over(target.read(), patch.read(), "")
     return replace(
-        target,
-        read=lambda: cast("Mapping[str, object]", properties),
-        read_outputs=None,
-        remembered={},
+        target, read=lambda: cast("Mapping[str, object]", properties), read_outputs=None, remembered={}
     )
 
 

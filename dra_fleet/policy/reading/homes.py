@@ -1,4 +1,4 @@
-"""Cluster of each resource, as far as the program alone shows it.
+"""Cluster of each resource and its Kubernetes version, as far as the program alone shows them.
 
 A pool names its cluster by depending on it. A Kubernetes object belongs to the cluster that its provider's
 kubeconfig is from; its own dependencies never decide. If the program does not declare that

@@ -1,4 +1,4 @@
-"""Nodes on which the pods of a DaemonSet may run, by the node selectors and affinity of a program."""
+"""Nodes on which the pods of a DaemonSet can run: node selectors, affinity and tolerations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kubelet plugins of DRA drivers: which nodes each chooses, tolerates and publishes devices of."""
+"""Kubelet plugins of DRA drivers with their nodes, and operators that install the devices' driver."""
 
 from __future__ import annotations
 

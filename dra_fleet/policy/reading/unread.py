@@ -301,11 +301,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     ("labels or taints of nodes with devices", r"kubernetes:core/v1:Node(Patch)?", _changes_nodes),
-    (
-        "a cluster or what is installed on one",
-        r"(?!kubernetes:|pulumi:|dra-fleet:).*",
-        _says_kubernetes,
-    ),
+    ("a cluster or what is installed on one", r"(?!kubernetes:|pulumi:|dra-fleet:).*", _says_kubernetes),
     (
         "a chart or manifests",
         r"(?i)(?!kubernetes:|aws|azure|gcp|pulumi:|dra-fleet:)[\w-]+:.*:\w*(helm|chart|manifest)\w*",

@@ -1,4 +1,4 @@
-"""Constraints on the devices of a claim together: an equal or a distinct attribute.
+"""Constraints on the devices of a claim together, and the share of a device that a request consumes.
 
 Source:
 https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/constraint.go.

@@ -1,4 +1,4 @@
-"""The devices there are: ResourceSlices read once, asked for every node."""
+"""The devices there are: ResourceSlices read once, asked for every node, and the result of an attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A claim's requests in the form the search works with."""
+"""A claim's requests in the form the search works with, and the devices of a node that match them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opaque parameters, checked as the driver that a cluster runs will decode them: no one else reads them.
+"""Checks of claims: opaque parameters, admin access, and names that mean partitions.
 
 A driver decodes them when it prepares a device, so that a mistake leaves the pod in ContainerCreating.
 """
@@ -137,13 +137,7 @@ def _report(
         if item.is_guess:
             findings.warn(*path, what=what, fix=refusal.fix)
         else:
-            findings.refuse(
-                *path,
-                what=what,
-                got=refusal.got,
-                allowed=refusal.allowed,
-                fix=refusal.fix,
-            )
+            findings.refuse(*path, what=what, got=refusal.got, allowed=refusal.allowed, fix=refusal.fix)
 
 
 def _refuse_types(

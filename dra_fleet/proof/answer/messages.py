@@ -1,4 +1,4 @@
-"""Errors and warnings of a proof, as messages."""
+"""Errors and warnings of a proof, and the reasons why a request matches too few devices."""
 
 from __future__ import annotations
 

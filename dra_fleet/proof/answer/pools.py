@@ -1,4 +1,4 @@
-"""Fit of one pod set alone on each pool: matching devices, copies, the nearest miss, the cost."""
+"""Fit and cost of one pod set on each pool, and what the scheduler's first fit strands there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do all pods find devices, in every order of arrival? `guaranteed`, `possible`, `never` or `unknown`.
+"""Answers for pods in every order of arrival, for gangs, and for pods that wait for an autoscaler.
 
 The rules, in this order; the first that reports is named in the answer:
 counting (search/counting.py: sound); alike pods (no one else can hold their devices: exact); every order of

@@ -1,4 +1,4 @@
-"""Nodes that fill up: each pod takes the devices that the scheduler's own first fit gives it."""
+"""Nodes that fill up by the scheduler's first fit, and kinds of node groups that are equal for all pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fit of each pool's nodes for a pod set: whether its pods may be placed there, and matching devices."""
+"""Fit of each pool's nodes for a pod set, the devices that match, and the first false clause of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The review as a comment of a pull request: at most 65,536 characters, less and less detail until it fits.
+"""The review as a comment of a pull request: at most 65,536 characters, with less detail until it fits.
 
 A bot finds its comment again by the first line, which is the same for every review of a stack.
 """
@@ -35,11 +35,7 @@ LONGEST = 65_536
 """Characters that a comment of a pull request may have; each counts as many as it has bytes, to be safe."""
 ROWS = (200, 60, 25, 10, 4, 1)
 """Rows per table that are tried; what is omitted is counted."""
-_TITLES: dict[Decision, str] = {
-    "approve": "APPROVE",
-    "person": "APPROVAL REQUIRED",
-    "refuse": "REFUSE",
-}
+_TITLES: dict[Decision, str] = {"approve": "APPROVE", "person": "APPROVAL REQUIRED", "refuse": "REFUSE"}
 _REASONS: dict[Decision, str] = {"approve": "ok", "person": "person", "refuse": "refuse"}
 
 

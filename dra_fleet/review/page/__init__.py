@@ -62,11 +62,7 @@ def compile_templates() -> None:
 @cache
 def _environment() -> Environment:
     found = Environment(
-        loader=LOADER,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     found.filters.update(FILTERS)
     return found

@@ -89,7 +89,7 @@ def _attributes(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
             limit = account.limits.quotas.get(market, _NO_LIMIT)
             value = limit if which == "max" else cpus_in_use(account, market)
             reported.append(
-                {"AttributeName": name, "AttributeValues": {"ValueItem": [{"Value": str(value)}]}},
+                {"AttributeName": name, "AttributeValues": {"ValueItem": [{"Value": str(value)}]}}
             )
     return {"AccountAttributeItems": {"AccountAttributeItem": reported}}
 

@@ -1,4 +1,4 @@
-"""Instance types, and the nodes that a simulated node pool makes of them."""
+"""Instance types, the nodes of a simulated node pool, and the rules of ACK and ECS for pools."""
 
 from __future__ import annotations
 
@@ -278,8 +278,7 @@ def pool_faults(inputs: Properties) -> Iterator[WrongInput]:
     name = inputs.get("nodePoolName")
     if isinstance(name, str) and not is_unknown(name) and not _NAME.fullmatch(name):
         yield WrongInput(
-            path="nodePoolName",
-            reason=f"{name!r} must have 1 to 63 letters, digits or '-', and no '-' first",
+            path="nodePoolName", reason=f"{name!r} must have 1 to 63 letters, digits or '-', and no '-' first"
         )
 
 

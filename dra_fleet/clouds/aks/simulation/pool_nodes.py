@@ -1,4 +1,4 @@
-"""VM sizes, and the nodes that a simulated agent pool makes of them."""
+"""VM sizes, the nodes of a simulated agent pool, and the rules of AKS for new and changed pools."""
 
 from __future__ import annotations
 

@@ -131,11 +131,7 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
         beside = {
             kind: NeighbourType(account=account, facts=facts) for kind, facts in neighbours("gke").items()
         }
-        types: dict[str, GkeResourceType] = {
-            **beside,
-            CLUSTER: self._clusters,
-            POOL: self._pools,
-        }
+        types: dict[str, GkeResourceType] = {**beside, CLUSTER: self._clusters, POOL: self._pools}
         super().__init__(account, types)
 
     def check(

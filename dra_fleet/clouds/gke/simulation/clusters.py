@@ -1,4 +1,4 @@
-"""GKE clusters: each is a control plane of the simulator, with the machines of its pools."""
+"""GKE clusters on control planes of the simulator, with inputs checked against Google's protobufs."""
 
 from __future__ import annotations
 
@@ -65,12 +65,7 @@ def _custom_kind(
         "spec": {
             "group": group,
             "scope": scope,
-            "names": {
-                "kind": kind,
-                "plural": plural,
-                "singular": kind.lower(),
-                "listKind": f"{kind}List",
-            },
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
             "versions": [
                 {
                     "name": "v1",
@@ -194,11 +189,7 @@ class GkeClusters:
             await self._account.upgrade_plane(record["simulator"], asked)
         self._refuse_invalid(news)
         record["inputs"] = news
-        record["state"] = {
-            **_outputs(record, asked),
-            **self._address(record),
-            "status": "RUNNING",
-        }
+        record["state"] = {**_outputs(record, asked), **self._address(record), "status": "RUNNING"}
         self._account.put(record)
         await self.join(record)
 

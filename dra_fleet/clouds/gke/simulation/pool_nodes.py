@@ -1,4 +1,4 @@
-"""Machine types, and the nodes that a simulated node pool makes of them."""
+"""Machine types, the nodes of a simulated node pool, and GKE's rules for new and changed pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""dra-example-driver on simulated machines."""
+"""dra-example-driver on simulated machines: its node side, and a kubelet plugin without hardware."""
 
 from __future__ import annotations
 

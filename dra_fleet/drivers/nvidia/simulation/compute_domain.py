@@ -108,8 +108,7 @@ class ComputeDomainPlugin(NodePlugin):
 
     async def _apply(self, at: AtWork, claim: Object, kind: str, uid: str) -> None:
         domain = next(
-            (item for item in (await at.api.list(API, KIND))["items"] if item["metadata"]["uid"] == uid),
-            None,
+            (item for item in (await at.api.list(API, KIND))["items"] if item["metadata"]["uid"] == uid), None
         )
         if kind != CHANNEL:
             if domain is None:

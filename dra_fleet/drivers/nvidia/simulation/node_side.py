@@ -147,14 +147,7 @@ def outfit(host: Host, directory: Path) -> Outfit:
     return Outfit(variables=variables, mounts={PROC: proc} | dict.fromkeys(devices, Path(os.devnull)))
 
 
-ARCHITECTURES: Final = {
-    "Volta": 5,
-    "Turing": 6,
-    "Ampere": 7,
-    "Ada Lovelace": 8,
-    "Hopper": 9,
-    "Blackwell": 10,
-}
+ARCHITECTURES: Final = {"Volta": 5, "Turing": 6, "Ampere": 7, "Ada Lovelace": 8, "Hopper": 9, "Blackwell": 10}
 """NVML_DEVICE_ARCH_* by the name that go-nvlib gives them."""
 
 BRANDS: Final = {"Tesla": 2, "NvidiaVWS": 10, "Nvidia": 14}

@@ -1,4 +1,4 @@
-"""The NVIDIA driver's opaque configuration, decoded and checked as its kubelet plugin does at prepare time.
+"""The NVIDIA driver's opaque configuration and feature gates, checked as its binaries do.
 
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.com/resource/v1beta1` and
 `cmd/gpu-kubelet-plugin/device_state.go` (v0.5.0).
@@ -74,10 +74,7 @@ _OBJECTS: Mapping[str, Mapping[str, Go]] = {
         "status": Go(
             "v1beta1.ComputeDomainStatus",
             dict,
-            {
-                "status": STRING,
-                "nodes": items("*v1beta1.ComputeDomainNode", {"name": STRING, **_DAEMON}),
-            },
+            {"status": STRING, "nodes": items("*v1beta1.ComputeDomainNode", {"name": STRING, **_DAEMON})},
         ),
     },
     "ComputeDomainClique": {
@@ -312,7 +309,7 @@ def _as_go_prints(limit: object) -> str:
     return f"{{{{{value} {scale}}} {{<nil>}} {limit or 0} {read.format}}}"
 
 
-# Which gates a version has and what they exclude are facts of the catalogue. Source:
+# The catalogue has the gates of each version and the gates that exclude each other. Source:
 # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, main of 2026-08-07,
 # `pkg/featuregates/featuregates.go`.
 

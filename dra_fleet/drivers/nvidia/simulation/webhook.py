@@ -144,11 +144,7 @@ def response(request: Object, container: Object) -> Object:
     if not reported:
         return {"uid": request["uid"], "allowed": True}
     message = f"{len(reported)} configs failed to validate: {'; '.join(reported)}"
-    return {
-        "uid": request["uid"],
-        "allowed": False,
-        "status": {"message": message, "reason": "Invalid"},
-    }
+    return {"uid": request["uid"], "allowed": False, "status": {"message": message, "reason": "Invalid"}}
 
 
 def _problems(configs: list[Object], path: str, container: Object) -> Iterator[str]:
