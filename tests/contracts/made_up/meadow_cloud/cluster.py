@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from components.core.identity import logical
     from dra_fleet.model.plan import PoolPlan
 else:
-    from dra_fleet.components.clouds.kubeconfig import kubeconfig_with
+    from dra_fleet.components.clouds.logins import kubeconfig_with
     from dra_fleet.components.clouds.platform import Platform
     from dra_fleet.components.core.identity import logical
 
