@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet import check as checking
 from dra_fleet.check import RULES, ManifestFile, listed
-from dra_fleet.check.report import annotation, to_sarif
+from dra_fleet.check.checking import annotation, to_sarif
 from tests.check.check_helpers import check, findings, plan_of
 
 CLASS = """apiVersion: resource.k8s.io/v1

@@ -12,8 +12,13 @@ from typer.testing import CliRunner
 
 from dra_fleet import check as checking
 from dra_fleet.check import FileFinding, ManifestFile, ValuesFile
-from dra_fleet.check.rewriting import corrected, guarded_by_driver, guarded_by_presence, of_type
-from dra_fleet.check.selectors import never_published
+from dra_fleet.check.selectors import (
+    corrected,
+    guarded_by_driver,
+    guarded_by_presence,
+    never_published,
+    of_type,
+)
 from dra_fleet.cli.main import app
 from dra_fleet.kubernetes.cel import CelDevice, environment
 from tests.check.check_helpers import LAB, ROOT, check, cluster, plan_of, plan_on, value_findings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.cli import main as cli_main
-from dra_fleet.core.findings.reported import ReportedViolation
+from dra_fleet.core.findings.errors import ReportedViolation
 from dra_fleet.rehearsal.engine_run import EngineResult
 from dra_fleet.rehearsal.session import UpReport
 from dra_fleet.rehearsal.status import StackStatus

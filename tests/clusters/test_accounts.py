@@ -20,7 +20,7 @@ from tests.clouds.gke.gke_fleets import l4
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
 
 FLEETS = {"az": vgpu, "aws": h100, "gcloud": l4, "aliyun": a10}
 TITLES = {"az": "AKS", "aws": "EKS", "gcloud": "GKE", "aliyun": "ACK"}

@@ -14,7 +14,7 @@ from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.preflight import Requested, preflight
 
 if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
 
 REQUESTED = Requested(
     kubernetes="1.36",

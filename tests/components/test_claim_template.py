@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.claim_template import ClaimTemplate, ClaimTemplateArgs
+from components.claim import ClaimTemplate, ClaimTemplateArgs
 from components.core.identity import Identity
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 

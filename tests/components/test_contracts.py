@@ -16,7 +16,7 @@ import pytest
 import components
 from components.clouds import resolve
 from components.clouds.platform import ClusterArgs, Platform
-from components.fleet_component import FleetComponent
+from components.provider import FleetComponent
 from dra_fleet import clouds
 
 FOLDER = Path(components.__file__).parent

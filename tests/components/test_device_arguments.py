@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from components.claim import Claim, ClaimArgs
+from components.claim import Claim, ClaimArgs, DeviceClass, DeviceClassArgs
 from components.core.identity import Identity
-from components.device_class import DeviceClass, DeviceClassArgs
 from dra_fleet.kubernetes.devices.base import DeviceModel
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec

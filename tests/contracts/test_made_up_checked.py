@@ -17,7 +17,8 @@ from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.policy.rule_cases import Declared, said
 from dra_fleet.review.assemble import exposure
-from policies.rules.cluster_require_minimum_kubernetes import ALLOWED, FLOOR, RULE
+from policies.rules.cluster import ALLOWED, FLOOR
+from policies.rules.cluster import REQUIRE_MINIMUM_KUBERNETES as RULE
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP, installed
 from tests.engine.rehearsed import COMMAND

@@ -14,7 +14,7 @@ from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.policy.gate import running as gate
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.rehearsal import engine_run
-from dra_fleet.review.errors import ReviewError
+from dra_fleet.review.events import ReviewError
 from dra_fleet.review.previewing import PreviewCommand, RunningPreview
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_fleet.clusters.objects import carries
+from dra_fleet.clusters.client import carries
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove

@@ -15,7 +15,7 @@ import httpx2
 import psutil
 import pytest
 
-from dra_fleet.clusters.objects import entries
+from dra_fleet.clusters.client import entries
 from dra_fleet.rehearsal.access import NothingRunsError, connect
 from dra_fleet.rehearsal.home import Home
 

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from dra_fleet.drivers.example.simulation.plugin import recipes
+from dra_fleet.drivers.example.simulation.node_side import recipes
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain

@@ -28,8 +28,7 @@ from dra_fleet.proof.supply.recorded_pools import read_recordings
 from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, make_review, previewed_fleet
 from dra_fleet.review.events import read_events
-from dra_fleet.review.running import read_running
-from dra_fleet.review.was import Was
+from dra_fleet.review.running import Was, read_running
 from tests.json_places import places
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-NAMES = ("components", "components.device_class", "components.clouds.platform", "stacks.program", "policies")
+NAMES = ("components", "components.claim", "components.clouds.platform", "stacks.program", "policies")
 PROGRAM = """
 import sys
 from importlib import import_module

@@ -11,7 +11,7 @@ from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.policy.checking import check_resource
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import ChartRelease, releases
-from policies.rules.class_forbid_chart_names import RULE as CHART_NAMES
+from policies.rules.device_class import FORBID_CHART_NAMES as CHART_NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path

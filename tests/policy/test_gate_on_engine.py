@@ -9,8 +9,8 @@ import pytest
 from dra_fleet.clouds.gke import TRIPLE
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.errors import GateError
-from dra_fleet.policy.gate.places import SourceLine, places
 from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.report import SourceLine, places
 from dra_fleet.policy.gate.verdict import Expected, check
 from dra_fleet.policy.gate.without_engine import check_record
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared

@@ -11,8 +11,7 @@ import jsonschema
 import pytest
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.gate.places import Places, SourceLine, places
-from dra_fleet.policy.gate.report import to_junit, to_sarif
+from dra_fleet.policy.gate.report import Places, SourceLine, places, to_junit, to_sarif
 from tests.policy.test_gate_verdict import FLOOR, URN, events, pack_of, verdict, violation
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
 from dra_fleet.policy.rule import StackRule
 
 if TYPE_CHECKING:
-    from dra_fleet.policy.presets import Preset
+    from dra_fleet.policy.rule import Preset
 
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
 ROOT = "urn:pulumi:dev::other::pulumi:pulumi:Stack::other-dev"

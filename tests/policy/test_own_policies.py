@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import analyzer_pb2
 
-from dra_fleet.policy import asked_policies, own, pack
+from dra_fleet.policy import asked_policies, pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import read_record
@@ -129,12 +129,12 @@ def test_own_rules_count_as_files_of_the_pack(project: Path) -> None:
     } <= found.keys()
 
 
-def exempting(project: Path, *entries: str) -> own.Policies:
+def exempting(project: Path, *entries: str) -> pack.Policies:
     write_exemptions(project / "exemptions.yaml", *entries)
-    return own.load(asked_policies.AskedPolicies(exemptions=project / "exemptions.yaml"))
+    return pack.load(asked_policies.AskedPolicies(exemptions=project / "exemptions.yaml"))
 
 
-def checked(policies: own.Policies, level: str) -> GateVerdict:
+def checked(policies: pack.Policies, level: str) -> GateVerdict:
     given = {"found": violation(level), **events()}
     record = read_record([json.dumps(event) for event in given.values()], "events")
     return check(record, Expected(preset="standard", policies=policies))

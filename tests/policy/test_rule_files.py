@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.core.places import top_folder
-from dra_fleet.policy import pack
-from dra_fleet.policy.rule_files import RULES_FOLDER, RuleFileError, load_rules
+from dra_fleet.policy.rule_files import RULES_FOLDER, RuleFileError, load_cases, load_rules
 from tests.policy.own_rules import OWNER, write_rules
 
 if TYPE_CHECKING:
@@ -31,9 +29,20 @@ def written(folder: Path, file: str, text: str) -> Path:
     return folder
 
 
-def test_the_pack_has_every_file_of_its_folder() -> None:
-    files = sorted((top_folder("policies") / "rules").glob("[!_]*.py"))
-    assert [rule.name.replace("-", "_") for rule in pack.RULES] == [file.stem for file in files]
+def test_a_file_of_several_rules_and_one_of_their_cases_are_found(tmp_path: Path) -> None:
+    two = RULE.format(name="pod-forbid-night") + "POD = RULE\n" + RULE.format(name="node-forbid-night")
+    folder = written(tmp_path / "own", "night.py", f"{two}\nRULES = (POD, RULE)\n")
+    found = load_rules(folder)
+    assert [rule.name for rule in found] == ["node-forbid-night", "pod-forbid-night"]
+    cases = written(
+        folder / "cases",
+        "night.py",
+        "from dra_fleet.policy.rule_cases import RuleCase\n"
+        "CASES = {'pod-forbid-night': (RuleCase(passing=(), breaks=()),), 'node-forbid-night': ()}\n",
+    )
+    assert len(load_cases(found[1], cases)) == 1
+    with pytest.raises(RuleFileError, match=r"night\.py binds no cases to CASES"):
+        load_cases(found[0], cases)
 
 
 def test_rules_of_anyone_s_own_are_found(tmp_path: Path) -> None:
@@ -126,6 +135,6 @@ def test_two_rules_of_one_name_are_both_named(tmp_path: Path) -> None:
     with pytest.raises(RuleFileError) as refused:
         load_rules(RULES_FOLDER, folder)
     assert str(refused.value) == (
-        f"{folder}/chart_pin_version.py and {RULES_FOLDER}/chart_pin_version.py both hold the rule "
+        f"{folder}/chart_pin_version.py and {RULES_FOLDER}/chart.py both hold the rule "
         "chart-pin-version; fix: rename one"
     )

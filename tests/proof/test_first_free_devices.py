@@ -10,7 +10,7 @@ import pytest
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Inventory, Steps, allocate, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
-from dra_fleet.proof.search.kinds import NodeUse
+from dra_fleet.proof.search.packing import NodeUse
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.supply.prediction import inventory_of, predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool

@@ -10,7 +10,7 @@ from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import CandidateNode, Steps, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.report import Undecidable
-from dra_fleet.proof.search.kinds import NodeUse
+from dra_fleet.proof.search.packing import NodeUse
 from dra_fleet.proof.search.placements import GIVEN_UP, MOST_STEPS, SIMPLE_STEPS, TOO_LARGE, Placements
 from dra_fleet.proof.supply.prediction import inventory_of, predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dra_fleet.model.nodes import ONE_POD, ComputeResources
 from dra_fleet.proof import prove as proving
 from dra_fleet.proof.search import contention
-from dra_fleet.proof.search.kinds import kinds_of
+from dra_fleet.proof.search.packing import kinds_of
 from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 

@@ -10,8 +10,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.review.assemble import Known, fleet_of, make_review
 from dra_fleet.review.events import EngineStep, Preview
-from dra_fleet.review.running import Running, parse_running
-from dra_fleet.review.was import was_planned
+from dra_fleet.review.running import Running, parse_running, was_planned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

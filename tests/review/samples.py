@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
 from dra_fleet.review.events import Preview, read_events
-from dra_fleet.review.running import Running, read_running
-from dra_fleet.review.was import Was, was_exported, was_planned
+from dra_fleet.review.running import Running, Was, read_running, was_exported, was_planned
 
 if TYPE_CHECKING:
     from dra_fleet.review.model import Review

@@ -11,7 +11,7 @@ import pytest
 
 from dra_fleet.cli.main import run
 from dra_fleet.review.drift import RELEASE, drifts
-from dra_fleet.review.errors import ReviewError
+from dra_fleet.review.events import ReviewError
 from tests.review.samples import DATA
 
 if TYPE_CHECKING:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.core.findings.reported import ReportedViolation
+from dra_fleet.core.findings.errors import ReportedViolation
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
 from dra_fleet.review.events import EngineStep, Preview
-from dra_fleet.review.losses import Losses
-from dra_fleet.review.owners import Owner, Owners
-from dra_fleet.review.was import Was, was_exported
+from dra_fleet.review.losses import Losses, Owner, Owners
+from dra_fleet.review.running import Was, was_exported
 from tests.review import samples
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from dra_fleet.review.errors import ReviewError
-from dra_fleet.review.events import read_events
+from dra_fleet.review.events import ReviewError, read_events
 from dra_fleet.review.running import parse_running
 from tests.review.samples import DATA, preview
 

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from dra_fleet.core.findings.engine_events import UNKNOWN_TEXT
-from dra_fleet.core.findings.reported import ReportedViolation
+from dra_fleet.core.findings.errors import ReportedViolation
 from dra_fleet.review.assemble import make_review
 from dra_fleet.review.comment import LONGEST, marker, render_markdown
 from dra_fleet.review.events import EngineStep, Preview

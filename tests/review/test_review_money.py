@@ -9,7 +9,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.review.comment import render_markdown
 from dra_fleet.review.fitting import cost
 from dra_fleet.review.page import render_page
-from dra_fleet.review.was import Was
+from dra_fleet.review.running import Was
 from tests.clouds.aks import aks_fleets
 from tests.review import samples
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dra_fleet.review.comment import render_markdown
+from dra_fleet.review.events import grouped
 from dra_fleet.review.findings import change_reasons
-from dra_fleet.review.kinds import grouped
 from tests.review import samples
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.common.placement import PluginPods
 from dra_fleet.drivers.nvidia.driver import DRIVER, after_partitioning
 from dra_fleet.drivers.nvidia.resources import DIVIDABLE
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.clusters.pending.reason import label_problem, untolerated
+from dra_fleet.clusters.pending.state import label_problem, untolerated
 
 
 def node(labels: dict[str, str] | None = None, *taints: dict[str, str]) -> dict[str, Any]:

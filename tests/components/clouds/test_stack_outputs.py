@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from components.clouds.stack_outputs import StackOutputs, exported_text
+from components.clouds.additions import StackOutputs, exported_text
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml.resolver import implicit_resolvers
 
-from dra_fleet.core.yaml_text.nodes import compose
+from dra_fleet.core.yaml_text import compose
 
 LIKELY = "+-._0123456789xobeEaAfFtTrRuUlLnNiIsS~<="
 PARTS = (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.common.placement import PluginPods
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 

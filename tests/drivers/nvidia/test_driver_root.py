@@ -6,7 +6,7 @@ import pytest
 
 from dra_fleet.drivers.common.placement import HOST, looks_elsewhere, root_in
 from dra_fleet.drivers.nvidia.driver import DRIVER
-from dra_fleet.drivers.nvidia.labels import OF_OPERATOR
+from dra_fleet.drivers.nvidia.facts import OF_OPERATOR
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.drivers.nvidia.simulation import node_side
-from dra_fleet.drivers.nvidia.simulation.gates import feature_gates
+from dra_fleet.drivers.nvidia.simulation.opaque import feature_gates
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
 from scripts.record import NothingPublished, Recorder
 from scripts.recorded_cases import EXCLUSIVE, Case, cases

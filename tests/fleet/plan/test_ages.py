@@ -15,13 +15,13 @@ from dra_fleet import clouds, drivers
 from dra_fleet.cli.main import app
 from dra_fleet.drivers import known
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.fleet.ages import MOST_DAYS, ages, catalogue_date
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.fleet.upgrades import MOST_DAYS, ages, catalogue_date
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from tests.proof.proof_helpers import fleet, plan_of, pool
 
 if TYPE_CHECKING:
-    from dra_fleet.fleet.ages import Age
+    from dra_fleet.fleet.upgrades import Age
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TODAY = dt.date(2026, 11, 27)

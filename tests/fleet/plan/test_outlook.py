@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app
-from dra_fleet.fleet import outlook as outlooks
 from dra_fleet.fleet import parse
-from dra_fleet.fleet.outlook import known_minors, outlook
+from dra_fleet.fleet import upgrades as outlooks
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
+from dra_fleet.fleet.upgrades import known_minors, outlook
 from dra_fleet.kubernetes.minors import is_on, kubernetes_facts, minor_order
 from tests.fleet.plan.plan_helpers import dev, planned
 

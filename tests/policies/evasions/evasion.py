@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import grpc
 
-    from dra_fleet.policy.presets import Preset
+    from dra_fleet.policy.rule import Preset
 
 FOLDER: Final = Path(__file__).parent
 STACK: Final = "pulumi:pulumi:Stack"

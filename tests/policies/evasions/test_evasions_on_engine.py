@@ -84,7 +84,7 @@ def test_modules_in_the_checked_folder_are_not_the_pack_s(project: OtherProject)
     put_shadows(project.folder, BESIDE)
     rules = project.folder / "policies" / "rules"
     rules.mkdir()
-    (rules / "cluster_require_minimum_kubernetes.py").write_text("RULE = None\n", encoding="utf-8")
+    (rules / "cluster.py").write_text("RULES = ()\n", encoding="utf-8")
     assert finds_the_old_cluster(gate(project))
 
 

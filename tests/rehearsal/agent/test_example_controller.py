@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from dra_fleet.drivers.example.simulation.plugin import made_ready, start_problem
+from dra_fleet.drivers.example.simulation.node_side import made_ready, start_problem
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object

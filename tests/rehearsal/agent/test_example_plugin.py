@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.drivers.example.simulation.plugin import ExamplePlugin
+from dra_fleet.drivers.example.simulation.node_side import ExamplePlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 

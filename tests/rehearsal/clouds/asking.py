@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.clouds.account import CloudQuestion
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
     from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
 
 

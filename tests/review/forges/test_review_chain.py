@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.cli.main import run
-from dra_fleet.review.forges import comments
-from dra_fleet.review.forges.runs import read_run
+from dra_fleet.review import forges
+from dra_fleet.review.forges import read_run
 from tests.review.forges.code_hosts import COMMIT, CodeHost, azure, github, gitlab, serving
 from tests.review.samples import DATA
 
@@ -32,7 +32,7 @@ def review(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[int, str]]:
     """Runs `dra-fleet review --post` on saved events with a pipeline's variables; exit code and stderr."""
-    monkeypatch.setattr(comments, "WAITS", (0, 0))
+    monkeypatch.setattr(forges, "WAITS", (0, 0))
 
     def call(variables: dict[str, str], name: str = "destructive", *options: str) -> tuple[int, str]:
         monkeypatch.chdir(PROJECT)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.review.model import SECTIONS
-from dra_fleet.review.page import render_page
-from dra_fleet.review.page.wording import MORE_CHANGES
+from dra_fleet.review.page import MORE_CHANGES, render_page
 from tests.review import samples
 from tests.review.page.hostile import HOSTILE, hostile
 

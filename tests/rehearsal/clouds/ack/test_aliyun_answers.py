@@ -13,7 +13,7 @@ from tests.clouds.ack.ack_fleets import a10, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
 
 if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
     from tests.rehearsal.clouds.ack.ack_region import Region
 
 A10 = "ecs.gn7i-c8g1.2xlarge"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.clouds.aks.simulation.pool_rules import refuse_other_network
+from dra_fleet.clouds.aks.simulation.pool_nodes import refuse_other_network
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 
 HUB = "/subscriptions/0/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub/subnets/"

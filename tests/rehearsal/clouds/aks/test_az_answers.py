@@ -11,7 +11,7 @@ from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.rehearsal.clouds.asking import about, findings, subjects
 
 if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
     from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 
 A100 = "Standard_NC24ads_A100_v4"

@@ -13,7 +13,7 @@ from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
 
 if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
     from tests.rehearsal.clouds.eks.eks_region import Region
 
 P5 = "p5.48xlarge"

@@ -15,7 +15,7 @@ from tests.clouds.gke.gke_fleets import l4, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
 
 if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
     from tests.rehearsal.clouds.gke.gke_project import Project
 
 G2 = "g2-standard-8"

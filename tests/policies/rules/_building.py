@@ -1,0 +1,26 @@
+"""Short forms of cases for rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet.policy.rule_cases import Break, RuleCase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.policy.rule_cases import Declared
+
+
+def passes(
+    passing: tuple[Declared, ...], *breaks: Break, settings: Mapping[str, Any] | None = None
+) -> RuleCase:
+    """Return a case of a passing program and its breaks."""
+    return RuleCase(passing=passing, breaks=breaks, settings=settings or {})
+
+
+def breaking(
+    resource: str, path: tuple[str | int, ...], value: object, *messages: str, unknown: str | None = None
+) -> Break:
+    """Return a break of one property of a resource."""
+    return Break(resource=resource, path=path, value=value, messages=messages, unknown=unknown)
