@@ -1,7 +1,3 @@
-"""Files that are made from the code are current."""
-
-from __future__ import annotations
-
 import pytest
 
 from scripts.generate import GENERATED, PROJECT

@@ -1,7 +1,3 @@
-"""A release publishes what the list of changes says of its version, and of no other."""
-
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,3 @@
-"""Expressions that are too long, too deep, too costly or look endless are reported at their place."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.check import ManifestFile

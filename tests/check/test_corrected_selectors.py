@@ -1,7 +1,3 @@
-"""The commonest mistakes in selectors: what is proposed is what was meant, and passes."""
-
-from __future__ import annotations
-
 import pytest
 
 from tests.check.test_selector_rules import ATTRIBUTES, CAPACITY, DRIVER, found

@@ -1,7 +1,3 @@
-"""Gangs in manifests: groups that are missing or too large, and claims that the pods share."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

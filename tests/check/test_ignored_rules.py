@@ -1,7 +1,3 @@
-"""Ignored rules are not reported. Unknown ignored rules are."""
-
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

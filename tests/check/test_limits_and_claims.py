@@ -1,7 +1,3 @@
-"""Pods that ask by limits: on pools of device plugins, of DRA drivers, and of both; who may run where."""
-
-from __future__ import annotations
-
 from dra_fleet.check import ValuesFile
 from tests.check.check_helpers import check, cluster, on, plan_on
 

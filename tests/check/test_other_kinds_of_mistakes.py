@@ -1,10 +1,8 @@
 # ruff: noqa: E501 - YAML is written as in files
-"""Mistakes in the heads of objects, in kinds that the catalogue does not know, and in what names a class."""
-
-from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,9 +16,6 @@ from dra_fleet.cli.main import app
 from dra_fleet.kubernetes.cel import CelDevice, environment
 from tests.check.check_helpers import LAB, ROOT, check, cluster, plan_of, plan_on, value_findings
 from tests.check.test_published_systems import exactly, template
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 H100 = cluster("hgx-h100-8")
 

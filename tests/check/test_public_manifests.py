@@ -1,7 +1,4 @@
 # ruff: noqa: E501 - messages and YAML are written as they are printed
-"""Cases from public manifests of other projects (tests/data/public-manifests.yaml)."""
-
-from __future__ import annotations
 
 from pathlib import Path
 

@@ -1,7 +1,3 @@
-"""Checked objects are counted, and the reasons for skipped ones."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet import check as checking

@@ -1,7 +1,3 @@
-"""Pods outside the stack in a ComputeDomain of it: the template is the driver's, its name the stack's."""
-
-from __future__ import annotations
-
 from dra_fleet.check import ManifestFile
 from tests.check.check_helpers import check
 from tests.drivers.nvidia.test_compute_domains import domain

@@ -1,7 +1,3 @@
-"""Files that cannot be checked are reported at their line, in bounded time and memory."""
-
-from __future__ import annotations
-
 import pytest
 
 from tests.check.check_helpers import findings

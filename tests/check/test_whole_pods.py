@@ -1,7 +1,4 @@
 # ruff: noqa: E501 - messages are written as they are reported
-"""Pods are checked whole: all claims together, with constraints and copies, on each cluster of the stack."""
-
-from __future__ import annotations
 
 from tests.check.check_helpers import cluster, findings, on
 

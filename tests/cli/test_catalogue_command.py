@@ -1,10 +1,7 @@
-"""`dra-fleet machines`, `drivers` and `explain`: what a stack file may say, looked up."""
-
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 import yaml12
@@ -16,9 +13,6 @@ from dra_fleet.clouds.offers import NoSuchOffer, find_offers
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.explanation import UnknownKey, explain
 from dra_fleet.fleet.parsing import FLEET, sections
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,7 +1,3 @@
-"""Streams that are closed, full disks, paths that cannot be: a message at most, never a traceback."""
-
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

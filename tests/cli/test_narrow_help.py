@@ -1,17 +1,11 @@
-"""Help on narrow terminals: whole words, whole lines, whole commands to copy."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from typer._click import Context
 from typer.main import get_command
 
 from dra_fleet.cli.main import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DEFAULT = 80
 """Columns that help takes at most, however wide the terminal is."""

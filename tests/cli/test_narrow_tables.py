@@ -1,7 +1,3 @@
-"""Tables on terminals that are too narrow for them."""
-
-from __future__ import annotations
-
 import io
 
 import pytest

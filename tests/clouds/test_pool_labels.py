@@ -1,7 +1,3 @@
-"""Labels written by hand on a pool: labels that software reads or writes are rejected, on every cloud."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

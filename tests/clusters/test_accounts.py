@@ -1,26 +1,19 @@
-"""A cloud's command line that is missing, silent, without login or without rights: one sentence each."""
-
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.clusters.accounts import ask_account
+from dra_fleet.core.findings.reported import PreflightFinding
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import RESERVATION, h100, pool
 from tests.clouds.gke.gke_fleets import l4
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.core.findings.reported import PreflightFinding
 
 FLEETS = {"az": vgpu, "aws": h100, "gcloud": l4, "aliyun": a10}
 TITLES = {"az": "AKS", "aws": "EKS", "gcloud": "GKE", "aliyun": "ACK"}

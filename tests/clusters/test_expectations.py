@@ -1,7 +1,3 @@
-"""Expectations of a stack's plan of a running cluster."""
-
-from __future__ import annotations
-
 from pathlib import Path
 
 from dra_fleet.clusters.preflight import expectations

@@ -1,16 +1,10 @@
-"""Kubeconfigs of others are read with bounds, and refused in one sentence."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG: dict[str, Any] = {
     "current-context": "lab",

@@ -1,10 +1,6 @@
-"""Findings of `doctor` on a cluster, from answers of API servers."""
-
-from __future__ import annotations
-
 import asyncio
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import pytest
@@ -12,9 +8,7 @@ import pytest
 from dra_fleet import drivers
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.preflight import Requested, preflight
-
-if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.core.findings.reported import PreflightFinding
 
 REQUESTED = Requested(
     kubernetes="1.36",

@@ -3,8 +3,6 @@
 https://helm.sh/docs/topics/advanced/#storage-backends
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import httpx2

@@ -1,7 +1,3 @@
-"""Contracts of every resource class, found in the folders: a new class is checked without a list."""
-
-from __future__ import annotations
-
 import ast
 import dataclasses
 import importlib

@@ -1,7 +1,3 @@
-"""The page of exports names what a stack exports, and nothing else."""
-
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,17 +1,11 @@
-"""Queues: what Kueue is given, after its release, and Jobs that name their queue, after it."""
-
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
+from dra_fleet.core.declared.resources import Resource
+from dra_fleet.testing import Recorder
 from tests.policy.own_stacks import declared
-
-if TYPE_CHECKING:
-    from dra_fleet.core.declared.resources import Resource
-    from dra_fleet.testing import Recorder
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "team-queues.yaml"
 

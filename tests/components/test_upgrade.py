@@ -5,23 +5,17 @@ After an intended change that providers update in place, add its input to `IN_PL
 memory limit since, which the changelog says with the line that keeps them.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
-from dra_fleet.fleet import read_stack_file
+from dra_fleet.fleet import FleetSettings, read_stack_file
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Recorder
 from tests.policy.own_stacks import run_fleet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.fleet import FleetSettings
-    from dra_fleet.testing import Recorder
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "upgrades"
 VERSIONS = sorted(path.stem for path in DATA.glob("*.jsonl"))

@@ -1,16 +1,8 @@
-"""The URNs of two stacks: by them the engine finds what it made. Another URN is another resource."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from dra_fleet.testing import Recorder
+from tests.golden_files import Golden
 from tests.policy.own_stacks import PROJECT, declared
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
-    from tests.golden_files import Golden
 
 
 @pytest.mark.parametrize("stack", ["Pulumi.dev.yaml", "examples/gke-fallback.yaml"])

@@ -1,19 +1,13 @@
-"""Workloads: all copies at the same time, each with its claim, and Jobs that no one waits for."""
-
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from components.core.identity import Identity
 from components.workload import WorkloadJob, WorkloadJobArgs, workload_deployment
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.model.workloads import WorkloadSettings
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder, Registration
+from dra_fleet.testing import Recorder, Registration
 
 
 def running(**more: Any) -> WorkloadSettings:

@@ -1,7 +1,3 @@
-"""Each import contract is broken by a file that does what it forbids."""
-
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,3 @@
-"""No module of this program is imported by a string, which import-linter does not see."""
-
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,3 @@
-"""Resources and clusters of a made-up cloud are checked, proved and reported as those of any cloud."""
-
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -9,7 +5,8 @@ import subprocess
 import sysconfig
 import venv
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +20,6 @@ from tests.contracts.registering import MADE_UP, installed
 from tests.engine.rehearsed import COMMAND
 from tests.policy.test_gate_without_engine import ROOT, lines
 from tests.proof.proof_helpers import proved
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLUSTER = Declared(
     type="meadow:index:Cluster", name="farm", properties={"name": "farm", "version": "1.36"}, protect=True

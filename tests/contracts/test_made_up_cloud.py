@@ -1,8 +1,4 @@
-"""A cloud of another package is one class in one folder and one entry point; a missing method is named."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,9 +9,6 @@ from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import installed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REQUIRED = ("exposure", "machines", "plan_pool", "resources", "settings")
 """Methods without a default answer."""

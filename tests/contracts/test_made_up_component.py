@@ -1,24 +1,14 @@
-"""A made-up cloud's component declares its cluster and its pool, and the fleet fills it as any other."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
+import pulumi
 import pytest
 
-from components.fleet import build
+from components.fleet import Outputs, build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.testing import Secret
+from dra_fleet.testing import Recorder, Secret
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import installed
-
-if TYPE_CHECKING:
-    import pulumi
-
-    from components.fleet import Outputs
-    from dra_fleet.testing import Recorder
 
 COMPONENT = "dra-fleet:clouds:MeadowCluster"
 CLUSTER = "meadow:index:Cluster"

@@ -1,21 +1,15 @@
-"""The catalogue has the keys of the sources: those of ResourceSlices, and values that charts read."""
-
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from dra_fleet import drivers
 from dra_fleet.core.facts import read_mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _LINES: Final[Mapping[str, Mapping[str, Mapping[str, int]]]] = read_mapping(
     (Path(__file__).parent / "published_keys.yaml").read_text(encoding="utf-8")

@@ -1,8 +1,4 @@
-"""Values that a plan writes for a driver's chart are values of that chart."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +6,6 @@ from dra_fleet import drivers
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.fleet.stack_file import read_fleet
 from tests.fleet.plan.plan_helpers import ROOT, planned
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 

@@ -1,7 +1,3 @@
-"""Requests for partitions get no whole device: plan, check and rules use the same function."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.drivers.divided_devices import DeviceSelection, dividable, known_whole_taken

@@ -1,7 +1,3 @@
-"""Every driver answers everything that rules ask of charts, images and labels."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet import drivers

@@ -1,7 +1,3 @@
-"""A fleet extends another file: what is merged how, and where each mistake is reported."""
-
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,3 @@
-"""Keys that look like what the validation puts into its own paths."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.fleet import SettingsInvalid, parse

@@ -1,7 +1,3 @@
-"""The page of all keys, and the stack files that README and page show a newcomer."""
-
-from __future__ import annotations
-
 import re
 import textwrap
 from pathlib import Path

@@ -1,7 +1,3 @@
-"""A new variant is one file and one row; these tests find the file and demand the row."""
-
-from __future__ import annotations
-
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import get_args

@@ -1,16 +1,9 @@
-"""Exact messages for common mistakes in a stack file."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.core.findings.errors import mistyped, nearest
 from dra_fleet.fleet import SettingsInvalid, parse, read_stack_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GOOD = """\
 config:

@@ -1,8 +1,4 @@
-"""Wrong stack files that people write: each has one cause and one error, as in a golden file."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +7,7 @@ from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.golden_files import Golden
+from tests.golden_files import Golden
 
 STACK = """\
 config:

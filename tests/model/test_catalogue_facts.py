@@ -1,22 +1,16 @@
-from __future__ import annotations
-
 import datetime as dt
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet import clouds, drivers
+from dra_fleet.core.facts import Entry
+from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
 from dra_fleet.drivers.nvidia.devices import place
 from dra_fleet.drivers.nvidia.driver import DRIVER
-from dra_fleet.drivers.nvidia.facts import gpus
+from dra_fleet.drivers.nvidia.facts import GpuModel, gpus
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
 from dra_fleet.kubernetes.minors import kubernetes_facts
-
-if TYPE_CHECKING:
-    from dra_fleet.core.facts import Entry
-    from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
-    from dra_fleet.drivers.nvidia.facts import GpuModel
 
 DRIVERS = [driver.facts for driver in drivers.known()]
 ENTRIES: list[tuple[str, Entry]] = [

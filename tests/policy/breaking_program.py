@@ -4,22 +4,15 @@ It grows by itself with the pack. Some rules check a whole cluster, so each rule
 place, and each rule uses its first break that is still reported beside all the others.
 """
 
-from __future__ import annotations
-
 import importlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 from dra_fleet.policy import pack
 from dra_fleet.policy.checking import check
-from dra_fleet.policy.rule_cases import UNKNOWN, Declared, declared_with
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from dra_fleet.policy.rule import Rule, Settings
-    from dra_fleet.policy.rule_cases import Break, RuleCase
+from dra_fleet.policy.rule import Rule, Settings
+from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, declared_with
 
 CHECKING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
 BESIDE_OTHERS = [rule for rule in CHECKING if rule.name != "mig-require-layout"]

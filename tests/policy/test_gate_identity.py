@@ -1,7 +1,3 @@
-"""Files that the gate compares before and after a run."""
-
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,9 +1,5 @@
-"""The gate's verdict on recorded events: it passes only what was checked completely."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,10 +8,8 @@ from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.preset import with_own
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
+from dra_fleet.policy.presets import Preset
 from dra_fleet.policy.rule import StackRule
-
-if TYPE_CHECKING:
-    from dra_fleet.policy.presets import Preset
 
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
 ROOT = "urn:pulumi:dev::other::pulumi:pulumi:Stack::other-dev"

@@ -1,9 +1,6 @@
-"""Custom rules and exemptions of a stack: their place, and their effect on pack and gate."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -19,9 +16,6 @@ from dra_fleet.policy.gate.verdict import Expected, GateVerdict, against_baselin
 from tests.policy.own_rules import FUTURE, OWNER, PAST, exemption, write_exemptions, write_rules
 from tests.policy.test_analyzer import CONTEXT, Aborted
 from tests.policy.test_gate_verdict import FLOOR, URN, events, verdict, violation
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STACK_FILE = "config:\n  dra-fleet:policies: {rules: ./rules, exemptions: exemptions.yaml}\n"
 

@@ -1,5 +1,3 @@
-"""The contract of every rule: its program passes, each break is reported, unknown and secret are handled."""
-
 from __future__ import annotations
 
 import importlib

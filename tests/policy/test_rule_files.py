@@ -1,8 +1,4 @@
-"""Rules are found in their folder."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +6,6 @@ from dra_fleet.core.places import top_folder
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule_files import RULES_FOLDER, RuleFileError, load_rules
 from tests.policy.own_rules import OWNER, write_rules
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULE = """\
 import re

@@ -1,15 +1,7 @@
-"""The page of all rules is made from the rules."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from dra_fleet.policy import docs, pack
-
-if TYPE_CHECKING:
-    from dra_fleet.policy.rule import Rule
+from dra_fleet.policy.rule import Rule
 
 
 @pytest.mark.parametrize("rule", pack.RULES, ids=lambda rule: rule.name)

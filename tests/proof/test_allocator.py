@@ -1,7 +1,3 @@
-"""The rules of an allocation, one by one."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""The stack's classes on each pool, for every request."""
-
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,3 @@
-"""Requested, allocated and stranded amounts of a copy: whole GPUs, partitions, vGPUs and shared GPUs."""
-
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

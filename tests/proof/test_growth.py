@@ -1,7 +1,4 @@
 # ruff: noqa: E501, ISC004 - messages are written as they are reported
-"""Actions that an autoscaler must take, and whether it can if a pool has no node."""
-
-from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any

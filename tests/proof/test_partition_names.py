@@ -1,7 +1,3 @@
-"""Claims that are named for MIG partitions and get whole GPUs: the proof reports them."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

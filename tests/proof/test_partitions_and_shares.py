@@ -1,20 +1,14 @@
-"""Devices that share counters or capacity: partitions made on demand, and parts of a GPU."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.drivers.installed import drivers_of
+from dra_fleet.fleet.plan import FleetPlan
 from dra_fleet.kubernetes.cel import ONE_OF
+from dra_fleet.model.nodes import NodeDevice, NodeShape
+from dra_fleet.proof.answer.verdicts import WorkloadProof
 from dra_fleet.proof.supply.prediction import inventory_of, predict, stored
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
-
-if TYPE_CHECKING:
-    from dra_fleet.fleet.plan import FleetPlan
-    from dra_fleet.model.nodes import NodeDevice, NodeShape
-    from dra_fleet.proof.answer.verdicts import WorkloadProof
 
 ON_DEMAND: dict[str, Any] = {"featureGates": {"DynamicMIG": True}}
 CLASSES = {

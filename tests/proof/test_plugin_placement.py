@@ -1,7 +1,3 @@
-"""The placement of a driver's plugin follows its values. Without a plugin, a node publishes nothing."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,23 +1,16 @@
-"""Devices that nodes will publish, as predicted and as recorded."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
+from dra_fleet.model.nodes import NodeDevice, NodeShape
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import RecordingInvalid
 from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.proof.supply.recorded_pools import read_recordings
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.model.nodes import NodeDevice, NodeShape
 
 MIG = {"strategy": "mig", "layout": {"1g.20gb": 4}}
 WHOLE = {"whole": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}}

@@ -1,7 +1,3 @@
-"""Capacity that first fit strands, and the changes to claims that strand less."""
-
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,9 +1,5 @@
-"""The program that serves as a driver's node plugin: valid options, and errors of a path."""
-
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +8,6 @@ from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.session import choices, runnable
 from dra_fleet.rehearsal.simulator.served_by import ANY, ServedBy
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_command_line_counts_before_the_hardware_file() -> None:

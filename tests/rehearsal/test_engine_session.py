@@ -1,23 +1,16 @@
-"""Processes of an engine's run are found again and stopped, and no others."""
-
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psutil
 import pytest
 
 from dra_fleet.rehearsal import engine_run
 from dra_fleet.rehearsal.simulator.processes import ProcessId
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
 
 LEADER = """
 import subprocess, sys, time

@@ -1,6 +1,5 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -20,9 +19,6 @@ from dra_fleet.rehearsal.project import (
     stack_file,
 )
 from dra_fleet.rehearsal.stack_copy import SALT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLEET = "dra-fleet:fleet: {clusters: {lab: {cloud: existing, kubeconfig: {context: lab}}}}"
 

@@ -1,15 +1,8 @@
-"""Pulumi.yaml as people write it: what the engine could not take is one error, before anything starts."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.stack_copy import ProjectFileError, read_project_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NO_NAME = ": names no name; fix: write one, such as `name: gpu-fleet`"
 NO_RUNTIME = ": names no runtime; fix: write one, such as `runtime: python`"

@@ -1,8 +1,4 @@
-"""Requirements of a rehearsal on its stack before it starts."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +16,6 @@ from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch
 from dra_fleet.rehearsal.tools import Toolset
 from dra_fleet.rehearsal.tools.toolset import playable_minors
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_clusters_that_a_cloud_makes_need_no_hardware_file() -> None:

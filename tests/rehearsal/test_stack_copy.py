@@ -1,14 +1,10 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.rehearsal import stack_copy
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OTHER_SALT = "v1:AAAAAAAAAAA=:v1:AAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
 

@@ -1,18 +1,12 @@
-"""A cluster is looked at once its machines have joined, or none came for a while."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
 
 from dra_fleet.rehearsal import standing
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.simulator.hardware_file import Hardware
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 THREE = Hardware.parse(
     {"clusters": {"lab": {"kubernetes": "v1.36.3", "nodes": [{"name": "n", "count": 3}]}}}, "test"

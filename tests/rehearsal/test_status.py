@@ -1,7 +1,3 @@
-"""Status of a rehearsal with node plugins that do not run."""
-
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.clusters.allocation import WORKLOAD, ClusterAllocation

@@ -1,7 +1,3 @@
-"""The time of the parts of a run, with a clock that the test moves."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.rehearsal import engine_run as timings_module

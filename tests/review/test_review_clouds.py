@@ -1,8 +1,5 @@
-"""Pools of every cloud that are replaced, system pools, and how clusters of every cloud are reached."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,9 +10,6 @@ from tests.clouds.aks import aks_fleets
 from tests.clouds.eks import eks_fleets
 from tests.clouds.gke import gke_fleets
 from tests.review.cloud_pools import pool_change
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FLEETS: dict[str, Callable[[], dict[str, Any]]] = {
     "aks": aks_fleets.vgpu,

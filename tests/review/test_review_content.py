@@ -1,9 +1,4 @@
-"""Content of the dev stack's review: verdict, changes, affected pods, and unknown values."""
-
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,12 +6,10 @@ from dra_fleet.core.findings.reported import ReportedViolation
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
 from dra_fleet.review.events import EngineStep, Preview
 from dra_fleet.review.losses import Losses
+from dra_fleet.review.model import Review
 from dra_fleet.review.owners import Owner, Owners
 from dra_fleet.review.was import Was, was_exported
 from tests.review import samples
-
-if TYPE_CHECKING:
-    from dra_fleet.review.model import Review
 
 
 def known(name: str = "same") -> Known:

@@ -1,11 +1,7 @@
-"""The formats of a review: each is valid, is short enough for its place, and shows no secret."""
-
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -20,11 +16,9 @@ from dra_fleet.review.model import Review
 from dra_fleet.review.page import render_page
 from dra_fleet.review.schema import text as schema_text
 from dra_fleet.review.writing import StackText, place_of, render_sarif
+from tests.golden_files import Golden
 from tests.review import samples
 from tests.review.test_review_content import known
-
-if TYPE_CHECKING:
-    from tests.golden_files import Golden
 
 SARIF = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 STACK = (Path(__file__).parents[2] / "Pulumi.dev.yaml").read_text(encoding="utf-8")

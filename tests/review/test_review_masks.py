@@ -1,7 +1,3 @@
-"""No credential is shown in a review, in whichever form it is known by, under whatever name it stands."""
-
-from __future__ import annotations
-
 import re
 
 import pytest

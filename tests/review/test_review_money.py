@@ -1,20 +1,14 @@
-"""The cost of a fleet if the price of a part is unknown."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.review.comment import render_markdown
 from dra_fleet.review.fitting import cost
+from dra_fleet.review.model import Cost
 from dra_fleet.review.page import render_page
 from dra_fleet.review.was import Was
 from tests.clouds.aks import aks_fleets
 from tests.review import samples
-
-if TYPE_CHECKING:
-    from dra_fleet.review.model import Cost
 
 
 def priced(*machines: str) -> Cost:

@@ -1,7 +1,3 @@
-"""A stack of several clusters: equal findings are reported once, and each names its clusters."""
-
-from __future__ import annotations
-
 from dra_fleet.review.comment import render_markdown
 from dra_fleet.review.findings import change_reasons
 from dra_fleet.review.kinds import grouped

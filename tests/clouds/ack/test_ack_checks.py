@@ -1,8 +1,5 @@
-"""Each test breaks one thing on ACK; the plan says what, where, and how to put it right."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,9 +9,6 @@ from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.fleet import parse
 from tests.clouds.ack.ack_fleets import a10, adopted, cluster, pool, values
 from tests.fleet.plan.plan_helpers import planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CLUSTER = "clusters.asia"
 POOL = f"{CLUSTER}.pools.gpu"

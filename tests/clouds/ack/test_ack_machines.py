@@ -1,7 +1,3 @@
-"""Machines of ACK that see a part of a GPU, confidential ones and bare metal: what their pods get."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.proof.prove import prove

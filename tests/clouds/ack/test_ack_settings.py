@@ -1,16 +1,10 @@
-"""Settings of a cluster on ACK in a stack file."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from dra_fleet.fleet import SettingsInvalid, parse
 from tests.clouds.ack.ack_fleets import GIVEN, a10, adopted, cluster, pool
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def output(fleet: dict[str, Any]) -> str:

@@ -1,16 +1,10 @@
-"""Each test breaks one thing on AKS; the plan says what, where, and how to put it right."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 POOL = "clusters.studio.pools.gpu"
 NVIDIA = "clusters.studio.drivers.nvidia"

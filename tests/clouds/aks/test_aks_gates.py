@@ -1,7 +1,3 @@
-"""The feature gates of the NVIDIA driver that cannot be on together, one test for each."""
-
-from __future__ import annotations
-
 import pytest
 
 from tests.clouds.aks.aks_fleets import cluster, values, vgpu

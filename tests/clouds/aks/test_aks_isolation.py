@@ -1,7 +1,3 @@
-"""Sharing without isolation of memory and faults: reported, and rejected in production without a reason."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""Machines that the catalogue does not hold: what is near, and how one is described and checked."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

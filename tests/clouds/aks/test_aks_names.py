@@ -1,7 +1,3 @@
-"""Names of agent pools: always allowed, always the same, never two alike."""
-
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,8 +1,5 @@
-"""A stack's own chart values must not undo where the plugin's and the operator's pods run."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,9 +10,6 @@ from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taints
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
 from tests.fleet.plan.plan_helpers import planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PLUGIN = "clusters.studio.drivers.nvidia.values.kubeletPlugin"
 OPERATOR = "clusters.studio.gpuOperator.values"

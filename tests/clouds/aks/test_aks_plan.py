@@ -1,19 +1,13 @@
-"""Plans of pools and releases on AKS."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
+from dra_fleet.model.plan import ReleasePlan
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
 from tests.fleet.plan.plan_helpers import ROOT, planned, refused
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import ReleasePlan
 
 EXAMPLES = sorted((ROOT / "examples").glob("aks-*.yaml"))
 

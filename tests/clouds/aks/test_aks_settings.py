@@ -1,7 +1,3 @@
-"""Checks of an AKS cluster that need only the stack file."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""MIG partitions that AKS makes, as a device plugin advertises them."""
-
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Fleets on GKE as plain data, to be changed a little: L4, a part of an RTX PRO 6000, TPUs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.fleet import parse

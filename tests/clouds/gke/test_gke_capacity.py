@@ -1,7 +1,3 @@
-"""Each test breaks one thing of how a GKE pool gets its nodes; the plan says what, where and the fix."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

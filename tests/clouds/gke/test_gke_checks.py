@@ -1,16 +1,10 @@
-"""Each test breaks one thing on GKE; the plan says what, where, and how to put it right."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.clouds.gke.gke_fleets import KNOWN, cluster, l4, part, pool, tpu, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 POOL = "clusters.render.pools.gpu"
 NVIDIA = "clusters.render.drivers.nvidia"

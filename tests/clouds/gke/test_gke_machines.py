@@ -1,7 +1,3 @@
-"""The machines of Google Cloud with GPUs, each with its accelerator's name, GPUs and price."""
-
-from __future__ import annotations
-
 from dra_fleet.clouds.gke import CLOUD
 
 L4, A100, A100_80 = "nvidia-l4", "nvidia-tesla-a100", "nvidia-a100-80gb"

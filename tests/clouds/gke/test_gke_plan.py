@@ -1,10 +1,6 @@
-"""The plan of a GKE cluster of the stack file: labels, taints, names, driver values."""
-
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,14 +13,12 @@ from dra_fleet.drivers.common.placement import any_linux_node, away_from
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.kubernetes.scheduling.taints import Taint
+from dra_fleet.model.plan import ClusterPlan
 from dra_fleet.model.specs import POOL
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.supply.prediction import predict
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import ClusterPlan
 
 PROJECT = Path(__file__).resolve().parents[3]
 

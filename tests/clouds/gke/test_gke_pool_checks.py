@@ -1,9 +1,6 @@
-"""Each test breaks one thing of GKE's capacity, nodes or TPUs; the plan says what, where and the fix."""
-
-from __future__ import annotations
-
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +8,6 @@ from dra_fleet.drivers.common.values import merged
 from dra_fleet.fleet.stack_file import read_fleet
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, values, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PROJECT = Path(__file__).resolve().parents[3]
 POOL = "clusters.render.pools.gpu"

@@ -4,8 +4,6 @@ Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu/tree/v0.1.0,
 cmd/tpu-dra-kubeletplugin/manager.go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""Causes of waiting pods on objects as an API server gives them; the engine tests provoke each for real."""
-
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,3 @@
-"""Nodes that a pod specification allows."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

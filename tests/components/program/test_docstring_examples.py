@@ -1,7 +1,3 @@
-"""Every public class has an example in its docstring, and each example runs under mocks."""
-
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

@@ -1,20 +1,12 @@
-"""Wrong arguments: one sentence with component, argument, value and what is allowed."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pulumi
 import pytest
 
 import dra_fleet as dra
+from dra_fleet.testing import Recorder
 from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dra_fleet.testing import Recorder
-
 
 A10: dra.GpuNodePoolArgsDict = {"machine": "Standard_NV6ads_A10_v5", "min": 1, "max": 1}
 

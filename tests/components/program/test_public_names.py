@@ -1,7 +1,3 @@
-"""The public names of the package: found on use, with their arguments, in a checkout and in the wheel."""
-
-from __future__ import annotations
-
 import inspect
 import json
 import re

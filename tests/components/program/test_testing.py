@@ -1,7 +1,3 @@
-"""`dra.testing`: the public mocks, used as a test of a user's program uses them."""
-
-from __future__ import annotations
-
 import asyncio
 
 import pulumi

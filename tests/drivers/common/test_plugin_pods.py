@@ -1,7 +1,3 @@
-"""Placement of a DRA driver's plugin pods, by the values of its chart."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""The open DRANET: its network cards are described, and its opaque parameters decoded strictly."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""Google's build of DRANET on simulated machines: the cards of the machine, where GKE gave them networks."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.drivers.dranet.simulation.node_side import DranetPlugin

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dra_fleet.drivers.example.driver import Options, example_devices
 
 

@@ -1,7 +1,3 @@
-"""Devices of the example driver by its values, and the number of claims that they serve."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

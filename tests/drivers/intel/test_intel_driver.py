@@ -1,7 +1,3 @@
-"""Intel's GPU driver: its devices are described, and compared with the published devices."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

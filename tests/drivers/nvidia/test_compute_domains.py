@@ -1,7 +1,3 @@
-"""ComputeDomains in the plan: what is made of them, and one broken thing per test."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 Source: https://github.com/aws/karpenter-provider-aws/tree/main/pkg/providers/drametadata.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""The folder in which the DRA driver looks for the GPU driver."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.drivers.common.placement import HOST, looks_elsewhere, root_in

@@ -1,7 +1,3 @@
-"""Messages about Pending pods whose MIG partitions do not exist, or not yet."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,4 @@
-"""NVIDIA's own driver, built here, over the simulated NVML: recordings and messages hold."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
@@ -13,9 +9,6 @@ from scripts.record import NothingPublished, Recorder
 from scripts.recorded_cases import EXCLUSIVE, Case, cases
 from scripts.recorded_slices import recorded
 from scripts.slices_api import slices_api
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 pytestmark = [pytest.mark.full, pytest.mark.engine]
 

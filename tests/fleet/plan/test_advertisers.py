@@ -1,8 +1,5 @@
-"""The advertiser of a pool decides labels, chart values and devices. Two advertisers are rejected."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -18,6 +15,7 @@ from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkePoolSettings
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.plan.advertisers import by_advertiser
+from dra_fleet.model.plan import ClusterPlan
 from dra_fleet.model.specs import ADVERTISER
 from dra_fleet.proof.supply.prediction import predict
 from tests.clouds.ack.ack_fleets import a10
@@ -26,11 +24,6 @@ from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.eks.eks_fleets import mig as eks_mig
 from tests.clouds.gke.gke_fleets import l4, tpu
 from tests.fleet.plan.plan_helpers import dev, planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dra_fleet.model.plan import ClusterPlan
 
 Fleet = dict[str, Any]
 KEPT_OFF = "nvidia.com/gpu.deploy.device-plugin"

@@ -1,12 +1,8 @@
-"""Versions and facts of a stack that are behind the catalogue."""
-
-from __future__ import annotations
-
 import datetime as dt
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,13 +11,10 @@ from dra_fleet import clouds, drivers
 from dra_fleet.cli.main import app
 from dra_fleet.drivers import known
 from dra_fleet.fleet import read_stack_file
-from dra_fleet.fleet.ages import MOST_DAYS, ages, catalogue_date
+from dra_fleet.fleet.ages import MOST_DAYS, Age, ages, catalogue_date
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from tests.proof.proof_helpers import fleet, plan_of, pool
-
-if TYPE_CHECKING:
-    from dra_fleet.fleet.ages import Age
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TODAY = dt.date(2026, 11, 27)

@@ -1,7 +1,3 @@
-"""A driver that the program does not know is described in the stack file: planned and proved."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

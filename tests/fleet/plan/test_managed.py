@@ -1,9 +1,6 @@
-"""Drivers that a cloud manages: one owner of a node's devices, facts of its version, and the proof."""
-
-from __future__ import annotations
-
+from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,9 +15,6 @@ from tests.clouds.aks.aks_fleets import mig
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.gke.gke_fleets import l4
 from tests.fleet.plan.plan_helpers import ROOT, planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Fleet = dict[str, Any]
 OPERATOR_PLUGIN = "nvidia.com/gpu.deploy.device-plugin"

@@ -1,10 +1,7 @@
-"""A stack at a later Kubernetes version: what breaks, what changes, and what only a cloud lacks."""
-
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -17,9 +14,6 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.kubernetes.minors import is_on, kubernetes_facts, minor_order
 from tests.fleet.plan.plan_helpers import dev, planned
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PLANNED = "1.38"

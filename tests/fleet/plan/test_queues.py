@@ -1,7 +1,3 @@
-"""Queues of a stack file: what Kueue is reported, and what it would refuse or leave waiting for ever."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""Chart versions that the catalogue lacks: what they do is taken from the one before, and that is said."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

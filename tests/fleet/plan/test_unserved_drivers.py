@@ -1,7 +1,3 @@
-"""Published drivers of which too little is known: the message shows the lines to write, and they work."""
-
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,3 @@
-"""Claims that name a class of a missing driver, or parameters that no driver reads."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""Selectors on devices: the words of refusals, missing data, Kubernetes' own types, unknown values."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.kubernetes.cel import UNKNOWN, CelDevice, CelInvalid, CelUnsupported, clauses, environment

@@ -1,7 +1,3 @@
-"""Devices that are equal in all that a selector reads are checked once; every other difference counts."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

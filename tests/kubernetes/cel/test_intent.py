@@ -1,7 +1,3 @@
-"""The requests of an expression are read from its syntax tree, in every way of writing."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.kubernetes.cel import asked

@@ -1,7 +1,3 @@
-"""Minors that check an expression alike share what it was compiled to, and what it says of a device."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,13 +1,7 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from dra_fleet.kubernetes.devices import names
-
-if TYPE_CHECKING:
-    from dra_fleet.kubernetes.devices.names import Check
+from dra_fleet.kubernetes.devices.names import Check
 
 CASES: list[tuple[Check, list[str], list[str]]] = [
     (names.dns_label, ["a", "0", "a-b", "a" * 63], ["", "A", "-a", "a-", "a.b", "a" * 64, "é", "a\n"]),

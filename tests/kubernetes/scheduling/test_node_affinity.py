@@ -5,13 +5,14 @@ https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/corev1/h
 https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/corev1/nodeaffinity/nodeaffinity_test.go.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.kubernetes.scheduling.node_affinity import (
+    Answer,
+    Labels,
+    LabelValue,
     MissingLabel,
     RequiredNodeAffinity,
     Requirement,
@@ -20,9 +21,6 @@ from dra_fleet.kubernetes.scheduling.node_affinity import (
     selects,
     some_labels,
 )
-
-if TYPE_CHECKING:
-    from dra_fleet.kubernetes.scheduling.node_affinity import Answer, Labels, LabelValue
 
 Object = dict[str, Any]
 

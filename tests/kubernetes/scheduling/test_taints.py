@@ -4,8 +4,6 @@ The long table holds the cases of Kubernetes' own test, and after it some custom
 https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration_test.go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,14 +1,7 @@
-"""A driver's container as a plain process: what its pod says becomes flags, variables and paths."""
-
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.rehearsal.agent.own.programs import CDI, PLUGINS, REGISTRAR, ContainerProcess
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
 
 ROOT = Path("/home/lab/nodes/node-0")
 

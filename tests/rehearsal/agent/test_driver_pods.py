@@ -1,20 +1,14 @@
-"""The status of a driver's pod follows from its specification and the host alone."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.specs import slice_specs
 from dra_fleet.rehearsal.agent.driver_pod import is_ready, shows, start, status_of
 from dra_fleet.rehearsal.drivers import plugins_of
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.simulator.node import Host
+from dra_fleet.rehearsal.simulator.node import Host
 
 
 def host(gpu: str = "A100-SXM4-40GB", **nvidia: Any) -> Host:

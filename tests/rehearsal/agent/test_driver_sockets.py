@@ -1,23 +1,15 @@
-"""Messages of a driver's program to a kubelet over its sockets, and their effect."""
-
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.rehearsal.agent.own import sockets
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from dra_fleet.clusters.client import Object
 
 PROJECT = Path(__file__).resolve().parents[3]
 CLAIM: Object = {"metadata": {"namespace": "team", "uid": "1234", "name": "gpu"}}

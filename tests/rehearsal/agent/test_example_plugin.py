@@ -4,8 +4,6 @@ Source: https://github.com/kubernetes-sigs/dra-example-driver/tree/v0.4.0, inter
 cmd/dra-example-kubeletplugin/state.go and api/example.com/resource.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

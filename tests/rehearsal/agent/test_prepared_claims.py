@@ -4,20 +4,16 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0,
 cmd/gpu-kubelet-plugin/device_state.go:1616 and api/nvidia.com/resource/v1beta1/sharing.go.
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.drivers.nvidia.simulation.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.agent.node_plugins import PreparedShares
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from tests.rehearsal.agent.fake_api import FakeApi
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
 
 PUBLISHED: dict[str, Object] = {
     f"gpu-{index}": {"attributes": {"type": {"string": "gpu"}, "uuid": {"string": f"GPU-{index}"}}}

@@ -1,10 +1,6 @@
-"""Simulated answers to a claim equal those of NVIDIA's own driver."""
-
-from __future__ import annotations
-
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,9 +23,6 @@ from scripts.record_prepared import (
 )
 from scripts.recorded_slices import GPUS
 from scripts.slices_api import slices_api
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 VERSIONS = node_side.versions()
 

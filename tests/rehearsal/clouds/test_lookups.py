@@ -1,10 +1,8 @@
-"""Each simulated account answers whether it has a cluster or pool, as `dra-fleet recover` asks."""
-
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +15,6 @@ from tests.rehearsal.clouds.ack.ack_region import Region as AckRegion
 from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 from tests.rehearsal.clouds.eks.eks_region import Region as EksRegion
 from tests.rehearsal.clouds.gke.gke_project import Project
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 SIMULATED = {"ack": AckRegion, "aks": Subscription, "eks": EksRegion, "gke": Project}
 NAMES = {

@@ -1,18 +1,11 @@
-"""A node pool is there once exactly its machines are Ready."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, cast
+from collections.abc import AsyncIterator
+from typing import cast
 
 import pytest
 
+from dra_fleet.clusters.client import KubeApi, Object
 from dra_fleet.rehearsal.clouds.clusters import until_all_ready
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from dra_fleet.clusters.client import KubeApi, Object
 
 
 def node(name: str, *, ready: bool) -> Object:

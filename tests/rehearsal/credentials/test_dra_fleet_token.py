@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.credentials import dra_fleet_token
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError, asked_version, main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STATUS = {"token": "t", "expirationTimestamp": "2026-01-01T00:00:00Z"}
 

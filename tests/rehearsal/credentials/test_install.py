@@ -1,17 +1,10 @@
-"""The commands that kubeconfigs of simulated clusters call."""
-
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.home import Home
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

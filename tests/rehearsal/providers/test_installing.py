@@ -1,7 +1,3 @@
-"""Install the Kubernetes provider and the simulated plugins."""
-
-from __future__ import annotations
-
 import importlib.metadata
 import stat
 import sys

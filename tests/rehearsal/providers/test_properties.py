@@ -1,7 +1,3 @@
-"""Property values of the engine's protocol."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""Hardware files: what they describe, and how every mistake is named."""
-
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

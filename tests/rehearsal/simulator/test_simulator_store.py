@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 import os
 import sqlite3
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.simulator.processes import ProcessId
 from dra_fleet.rehearsal.simulator.store import ClusterRecord, Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LAB = ClusterRecord(
     name="lab",

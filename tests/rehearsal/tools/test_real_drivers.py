@@ -1,9 +1,4 @@
-"""Vendors' own drivers are built only when asked for, and say what a build of them needs."""
-
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +8,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.session import resolve
 from dra_fleet.rehearsal.tools import ToolsError, ensure
-
-if TYPE_CHECKING:
-    from tests.rehearsal.tools.tool_workshop import Workshop
+from tests.rehearsal.tools.tool_workshop import Workshop
 
 CAPACITY = Path(__file__).parents[3] / "examples" / "any-gpu-by-memory.yaml"
 

@@ -1,7 +1,3 @@
-"""Each Kubernetes minor is scheduled by its own code where that is built; else a note says what plays it."""
-
-from __future__ import annotations
-
 from dra_fleet.rehearsal.tools import ensure, recipes, toolset
 from tests.rehearsal.tools.tool_workshop import Reported, Workshop
 

@@ -1,7 +1,3 @@
-"""Builds of tools, and conditions for building them again."""
-
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import shutil

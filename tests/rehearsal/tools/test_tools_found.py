@@ -1,23 +1,16 @@
-"""Tools are taken from PATH, from a release or from a build, as far as it is allowed."""
-
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal import reporting
 from dra_fleet.rehearsal.tools import ToolsError, ensure, recipes, releases, sources, toolset
 from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Reported, Workshop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVERY_TOOL = [
     "controlplane",

@@ -1,16 +1,11 @@
-"""GKE clusters as the engine sees them: typed inputs, login, protection, no secret in clear."""
-
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
 
 from components.clouds.gke.cluster import login_kubeconfig
-from dra_fleet.testing import Secret
+from dra_fleet.testing import Recorder, Secret
 from tests.clouds.gke.gke_fleets import cluster, l4, pool
 from tests.components.clouds.gke.gke_declared import (
     CLUSTER,
@@ -23,9 +18,6 @@ from tests.components.clouds.gke.gke_declared import (
     every,
     fleet_plan,
 )
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 
 def test_the_kubeconfig_is_a_login_and_secret_everywhere(google: Recorder) -> None:

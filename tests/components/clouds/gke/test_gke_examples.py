@@ -1,19 +1,12 @@
-"""The examples on GKE, resource by resource, against the inputs recorded before."""
-
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Recorder
 from tests.components.clouds.gke.gke_declared import declare
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
-    from tests.golden_files import Golden
+from tests.golden_files import Golden
 
 PROJECT = Path(__file__).resolve().parents[4]
 

@@ -1,12 +1,9 @@
-"""The driver installers of GKE as the engine sees them: which, where, when, and evictable."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
 
+from dra_fleet.testing import Recorder
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool
 from tests.components.clouds.gke.gke_declared import (
     CLUSTER,
@@ -17,9 +14,6 @@ from tests.components.clouds.gke.gke_declared import (
     every,
     fleet_plan,
 )
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 
 def test_each_kind_of_node_has_its_own_installer_that_may_be_evicted(google: Recorder) -> None:

@@ -1,16 +1,10 @@
-"""Node pools of GKE as the engine sees them: machines, drivers, counts, capacity, upgrades."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from dra_fleet.testing import Recorder
 from tests.clouds.gke.gke_fleets import cluster, l4, pool, tpu
 from tests.components.clouds.gke.gke_declared import INSTALLER, POOL, declare, every, fleet_plan
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-"""GPUs that the GPU Operator's device plugin advertises several times: settings, chart values, capacity."""
-
 from __future__ import annotations
 
 import asyncio

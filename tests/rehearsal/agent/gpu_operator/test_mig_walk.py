@@ -1,7 +1,3 @@
-"""The MIG manager's walk: each state, and what it does or waits for there."""
-
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

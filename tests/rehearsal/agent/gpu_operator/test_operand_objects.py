@@ -1,7 +1,3 @@
-"""DaemonSets of a ClusterPolicy, one per operand, with the requirements of its pods."""
-
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,17 +1,9 @@
-"""Conditions on which the operator's pods wait or crash on a machine."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.drivers.nvidia.simulation.operator.daemons import NO_GPU, VGPU, start
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
 from tests.rehearsal.agent.gpu_operator.operator_objects import host, pod_of, read_policy
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
 
 BARE = host()
 DRIVEN = host(nvidia={"driverVersion": "580.95.05"})

@@ -1,7 +1,3 @@
-"""Labels that the operator sets on nodes, and labels that it keeps."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of

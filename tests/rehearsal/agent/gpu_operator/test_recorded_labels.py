@@ -1,15 +1,8 @@
-"""Simulated labels equal those of NVIDIA's GPU feature discovery for every machine."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from scripts.record_labels import MODULE, RECIPE, LabelCase, differences, label_cases, labels, recorded_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def test_all_machines_and_layouts_are_recorded_of_the_module_that_is_pinned() -> None:

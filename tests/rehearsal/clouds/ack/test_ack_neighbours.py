@@ -1,16 +1,7 @@
-"""Other resources beside a GPU fleet at Alibaba Cloud exist at once, and others are built from them."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from dra_fleet.rehearsal.clouds.neighbours import neighbours
-from tests.rehearsal.clouds.ack.ack_region import ADDON
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.ack.ack_region import Region
+from tests.rehearsal.clouds.ack.ack_region import ADDON, Region
 
 
 @pytest.mark.parametrize("kind", sorted(neighbours("ack").keys() - {ADDON}))

@@ -1,16 +1,9 @@
-"""The machines of ACK's node pools: their labels, drivers and what advertises their GPUs."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
-from tests.rehearsal.clouds.ack.ack_region import A10, DISABLED, POOL, REGION, pool_inputs
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.ack.ack_region import Region
+from tests.rehearsal.clouds.ack.ack_region import A10, DISABLED, POOL, REGION, Region, pool_inputs
 
 PLUGIN = "ack-nvidia-device-plugin"
 SCHEDULING = "ack.node.gpu.schedule"

@@ -1,9 +1,5 @@
-"""The simulated ACK without control planes: clusters, pools, and refusals with their words."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,12 +12,10 @@ from tests.rehearsal.clouds.ack.ack_region import (
     NETWORK,
     POOL,
     VSWITCH,
+    Region,
     cluster_inputs,
     pool_inputs,
 )
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.ack.ack_region import Region
 
 SCALING = {"enable": True, "minSize": 1, "maxSize": 3, "type": "gpu"}
 PRIVATE = {"privatePoolOptionsMatchCriteria": "Target"}

@@ -3,18 +3,11 @@
 Ids and outputs: https://www.pulumi.com/registry/packages/azure-native/api-docs/
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.clouds.neighbours import neighbours
-from tests.rehearsal.clouds.aks.aks_subscription import GROUP
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.aks.aks_subscription import Subscription
+from tests.rehearsal.clouds.aks.aks_subscription import GROUP, Subscription
 
 NETWORK = "azure-native:network:VirtualNetwork"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"

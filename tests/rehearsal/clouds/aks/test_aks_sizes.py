@@ -1,8 +1,5 @@
-"""VM sizes that this program does not know: described in a custom catalogue, or rejected with the fix."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +9,7 @@ from dra_fleet.core.facts import NAME, VARIABLE
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.rehearsal.clouds.aks.aks_subscription import Subscription
+from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 
 NEW = "Standard_NV6ads_A10_v6"
 LIKE = f"name: {NEW}, like: Standard_NV6ads_A10_v5, cpus: 6, memoryGib: 55, source: Azure, date: 2026-11-20"

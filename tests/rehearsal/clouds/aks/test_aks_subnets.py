@@ -1,7 +1,3 @@
-"""Subnets of agent pools that Azure refuses."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

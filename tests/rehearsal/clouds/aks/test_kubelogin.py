@@ -1,7 +1,3 @@
-"""The arguments of the simulated kubelogin are those of the published one."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.clouds.aks.simulation.kubelogin import LOGINS, main, read_arguments

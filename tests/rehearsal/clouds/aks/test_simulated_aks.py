@@ -1,9 +1,6 @@
-"""The simulated Azure without control planes: every refusal, with its words."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +19,6 @@ from tests.rehearsal.clouds.aks.aks_subscription import (
     Subscription,
     pool_inputs,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_nodes_have_the_names_labels_taints_and_drivers_aks_gives(aks: Subscription) -> None:

@@ -1,22 +1,16 @@
-"""Questions of `dra-fleet doctor` to the simulated Google Cloud project."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet import clouds
 from dra_fleet.clouds.gke.account import AccessState
+from dra_fleet.core.findings.reported import PreflightFinding
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.clouds.gke.gke_fleets import l4, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
-
-if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
-    from tests.rehearsal.clouds.gke.gke_project import Project
+from tests.rehearsal.clouds.gke.gke_project import Project
 
 G2 = "g2-standard-8"
 

@@ -1,7 +1,3 @@
-"""The arguments of the simulated gke-gcloud-auth-plugin are those of the published one."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.clouds.gke.simulation.gke_gcloud_auth_plugin import main, read_arguments

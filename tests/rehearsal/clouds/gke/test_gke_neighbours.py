@@ -3,16 +3,10 @@
 Ids and outputs: https://www.pulumi.com/registry/packages/gcp/api-docs/
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from dra_fleet.rehearsal.clouds.neighbours import neighbours
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.gke.gke_project import Project
+from tests.rehearsal.clouds.gke.gke_project import Project
 
 NETWORK = "gcp:compute/network:Network"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"

@@ -1,15 +1,6 @@
-"""The nodes that a simulated Google Cloud makes of a pool, and the contents of their images."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.rehearsal.clouds.gke.gke_project import L4
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.gke.gke_project import Project
+from tests.rehearsal.clouds.gke.gke_project import L4, Project
 
 
 def test_a_gpu_node_on_cos_starts_without_a_driver_and_can_get_one(gke: Project) -> None:

@@ -1,18 +1,11 @@
-"""Every refusal of a node pool by the simulated Google Cloud, with the same message."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.clouds.gke.simulation.account import metric
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.gke.gke_project import Project
-
+from tests.rehearsal.clouds.gke.gke_project import Project
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
