@@ -6,10 +6,9 @@ from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
 from dra_fleet.model.plan import ReleasePlan
-from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
-from tests.fleet.plan.plan_helpers import ROOT, planned, refused
-
-EXAMPLES = sorted((ROOT / "examples").glob("aks-*.yaml"))
+from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
+from tests.fleet.plan.plan_helpers import planned
+from tests.fleet.plan.tables import Case, table
 
 
 def releases(fleet: dict[str, Any]) -> dict[str, ReleasePlan]:
@@ -121,14 +120,9 @@ def test_a_layout_of_our_own_is_written_out_for_the_mig_manager() -> None:
     assert '"mig-devices": {"1g.10gb": 4, "3g.40gb": 1}' in config_file([(gpu, layout)])
 
 
-def test_surge_needs_quota_and_says_so() -> None:
-    fleet = vgpu()
-    pool(fleet)["upgrade"] = {"surge": 1}
-    output = (
-        "cluster studio: pool gpu upgrades by surge 1, which needs Azure quota for that many more "
-        "Standard_NV6ads_A10_v5 (6 vCPUs each)"
-    )
-    assert warnings(fleet) == (output,)
+@table(__file__, vgpu, mig)
+def test_plan(case: Case) -> None:
+    case.verify()
 
 
 def test_reports_the_isolation_of_each_pool() -> None:
@@ -153,24 +147,3 @@ def test_a_fraction_of_an_a10_is_one_gpu_of_that_part_of_its_memory(
     assert (gpu.nominal_gb, gpu.memory_mib, gpu.mig) == (gigabytes, None, None)
     assert machine.price is not None
     assert machine.price.region == "eastus"
-
-
-def test_a_chart_that_crashes_on_azure_s_machines_is_warned_of() -> None:
-    fleet = vgpu()
-    cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
-    assert warnings(fleet) == (
-        (
-            "cluster studio: chart 25.3.2 was seen to crash on Azure machines, which do not show the PCIe "
-            "root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
-        ),
-    )
-
-
-def test_partitions_need_a_chart_that_does_not_publish_their_gpu_as_well() -> None:
-    fleet = mig()
-    cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
-    assert refused(fleet) == {
-        "clusters.studio.drivers.nvidia": "publishes each GPU beside its partitions, so that it would be "
-        "allocated twice, on pools with partitions (gpu)\n"
-        "  got: 25.3.2\n  fix: use version 25.8.1 or later, where it is fixed"
-    }

@@ -5,12 +5,6 @@ from typing import Any
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 
-KNOWN = (
-    "nvidia-tesla-k80, nvidia-tesla-p100, nvidia-tesla-p4, nvidia-tesla-v100, nvidia-tesla-t4, "
-    "nvidia-tesla-a100, nvidia-a100-80gb, nvidia-l4, nvidia-h100-80gb"
-)
-"""The accelerators whose devices GKE's autoscaler predicts."""
-
 
 def l4() -> dict[str, Any]:
     """One pool of L4, driver by this stack's installer, chart 0.5.0."""
