@@ -2,7 +2,8 @@ import pytest
 
 from dra_fleet import check as checking
 from dra_fleet.check import ManifestFile
-from tests.check.check_helpers import findings, plan_of
+from tests.check.check_helpers import plan_of
+from tests.check.tables import Case, table
 
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
 CLAIM = """apiVersion: resource.k8s.io/v1
@@ -53,38 +54,6 @@ def test_a_file_of_a_folder_may_hold_no_objects() -> None:
     assert (checked.findings, checked.passed) == ((), {"no Kubernetes objects": 1})
 
 
-def test_a_template_is_to_be_rendered_first() -> None:
-    [output] = findings(TEMPLATE)
-    assert "warning: is a template that was not rendered, and was not checked" in output
-    assert "fix: render it first, for example: helm template … | dra-fleet check -" in output
-
-
-@pytest.mark.parametrize(
-    ("left", "fix"),
-    [
-        ('"${CLASS}"', "envsubst < FILE | dra-fleet check -"),
-        ("$GPU_CLASS", "envsubst < FILE | dra-fleet check -"),
-        ('"{{ gpu_class }}"', "helm template … | dra-fleet check -"),
-        ("<your-class>", "put a value in its place"),
-        ('"@CLASS@"', "put a value in its place"),
-        ("__CLASS__", "put a value in its place"),
-    ],
-)
-def test_reports_a_placeholder_once_and_nothing_else_about_its_value(left: str, fix: str) -> None:
-    [output] = findings(CLAIM % (left, 1))
-    assert f"deviceClassName: was not rendered: {left.strip(chr(34))} is not a value; fix: " in output
-    assert fix in output
-
-
-def test_the_rest_of_an_object_with_something_left_in_it_is_checked() -> None:
-    output = findings((CLAIM % ("gpu.nvidia.com", -1)).replace("name: c", "name: '${NAME}'"))
-    assert [line.rpartition(" ")[2] for line in output] == ["[not-rendered]", "[object-refused]"]
-
-
-def test_marks_in_commands_are_the_container_s_own() -> None:
-    pod = (
-        "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
-        "  resourceClaims: [{name: c, resourceClaimName: c}]\n"
-        "  containers: [{name: c, command: [sh, 'echo ${HOME} $PATH'], resources: {claims: [{name: c}]}}]\n"
-    )
-    assert findings(CLAIM % ("gpu.nvidia.com", 1) + pod) == []
+@table(__file__)
+def test_findings(case: Case) -> None:
+    case.verify()
