@@ -17,9 +17,7 @@ RECIPES = ROOT / "tests" / "data" / "recipes"
 
 
 def check(
-    plan: FleetPlan,
-    manifests: Iterable[ManifestFile],
-    values: Iterable[ValuesFile] = (),
+    plan: FleetPlan, manifests: Iterable[ManifestFile], values: Iterable[ValuesFile] = ()
 ) -> list[FileFinding]:
     return list(checking.check(plan, manifests, values).findings)
 

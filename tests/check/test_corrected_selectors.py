@@ -41,10 +41,7 @@ NEW = ATTRIBUTES + ".cudaComputeCapability.compareTo(semver('9.0.0')) >= 0"
             f"({TYPE} || {ATTRIBUTES}.type == 'this or that')",
         ),
         (ATTRIBUTES + ".productName.startswith('NVIDIA')", ATTRIBUTES + ".productName.startsWith('NVIDIA')"),
-        (
-            ATTRIBUTES + ".type.toLowerCase() == 'gpu'",
-            ATTRIBUTES + ".type.lowerAscii() == 'gpu'",
-        ),
+        (ATTRIBUTES + ".type.toLowerCase() == 'gpu'", ATTRIBUTES + ".type.lowerAscii() == 'gpu'"),
     ],
 )
 def test_a_mistake_is_corrected(written: str, meant: str) -> None:

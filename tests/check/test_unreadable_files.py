@@ -20,9 +20,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         (b"a: &a [*a]", "1:8: error: holds an anchor that contains itself: a"),
         (b"[" * 1_000_000, "1:66: error: is nested more than 64 levels deep"),
         pytest.param(
-            b"---\na:\n" + b"- b\n" * 100_000,
-            "error: holds more than 100000 values",
-            marks=pytest.mark.slow,
+            b"---\na:\n" + b"- b\n" * 100_000, "error: holds more than 100000 values", marks=pytest.mark.slow
         ),
         (b"? [a]\n: b\n", "1:3: error: has a key that is not a text"),
         (b"just text", "1:1: error: is not a Kubernetes object: apiVersion and kind are required"),

@@ -78,10 +78,7 @@ def test_no_machine_large_enough_exits_1() -> None:
             {"accelerator": "A1000", "cloud": "aks"},
             "no machine has an accelerator of that name\n  got: A1000\n",
         ),
-        (
-            {"least": "40Gx"},
-            "'40Gx' is not a quantity; allowed: a number with an optional suffix: ",
-        ),
+        ({"least": "40Gx"}, "'40Gx' is not a quantity; allowed: a number with an optional suffix: "),
         ({"least": "40"}, "40 bytes are less than any accelerator has; fix: write one such as 40Gi"),
     ],
 )

@@ -97,11 +97,7 @@ def test_a_table_of_more_rows_than_a_screen_shows_is_written_as_it_is_a_line_for
     print_table(console, table)
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
-    assert lines[:3] == [
-        "Claims",
-        " Claim      Why",
-        f" claim-0    none of [{'x' * 90}]",
-    ]
+    assert lines[:3] == ["Claims", " Claim      Why", f" claim-0    none of [{'x' * 90}]"]
     assert lines[-2:] == ["so many", ""]
     assert len(lines) == STYLED + 5
 

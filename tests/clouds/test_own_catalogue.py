@@ -50,9 +50,7 @@ def catalogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str]
     return write
 
 
-def test_a_custom_machine_with_gpus_is_proved_by_its_definition(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_custom_machine_with_gpus_is_proved_by_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(EXAMPLE / NAME))
     plan = make_plan(read_stack_file(EXAMPLE / "own.yaml").settings)
     (pool,) = plan.clusters[0].pools

@@ -75,10 +75,7 @@ def test_a_ready_cluster_has_no_problem() -> None:
 @pytest.mark.parametrize(
     ("version", "problem"),
     [
-        (
-            "v1.33.9",
-            "the server runs v1.33.9; resource.k8s.io/v1 needs at least 1.34 -> upgrade the cluster",
-        ),
+        ("v1.33.9", "the server runs v1.33.9; resource.k8s.io/v1 needs at least 1.34 -> upgrade the cluster"),
         (
             "v1.35.8-gke.1036000",
             (

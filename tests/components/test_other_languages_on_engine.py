@@ -90,11 +90,7 @@ def with_clusters(tmp_path: Path, rehearsal_simulator: RehearsalWorld, tools: To
 
 def fleet(context: str, copies: float = 2.0) -> dict[str, Any]:
     """A fleet on a cluster that exists; numbers as other languages send them."""
-    pool = {
-        "machine": "hgx-h100-8",
-        "nodes": {"min": 1.0, "max": 1.0},
-        "nodeSelector": {"pool": "h100"},
-    }
+    pool = {"machine": "hgx-h100-8", "nodes": {"min": 1.0, "max": 1.0}, "nodeSelector": {"pool": "h100"}}
     cluster = {
         "cloud": "existing",
         "kubeconfig": {"context": context},

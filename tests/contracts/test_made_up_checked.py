@@ -68,10 +68,7 @@ def test_its_cluster_of_a_minor_without_dra_is_found(tmp_path: Path) -> None:
     assert verdict["passed"] is False
     assert {finding["rule"]: finding["message"] for finding in verdict["findings"]} == {
         RULE.name: said(
-            old,
-            "version is '1.33'",
-            ALLOWED,
-            f"upgrade, one minor at a time, to {FLOOR} or newer",
+            old, "version is '1.33'", ALLOWED, f"upgrade, one minor at a time, to {FLOOR} or newer"
         )
     }
 

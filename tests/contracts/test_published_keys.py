@@ -60,12 +60,7 @@ _CHARTS: Final = (
     ("nvidia", "0.4.1", "sigs.k8s.io/dra-driver-nvidia-gpu@v0.4.1", "deployments/helm/dra-driver-nvidia-gpu"),
     ("nvidia", "0.5.0", "sigs.k8s.io/dra-driver-nvidia-gpu@v0.5.0", "deployments/helm/dra-driver-nvidia-gpu"),
     ("dranet", "1.4.0", "sigs.k8s.io/dranet@v1.4.0", "deployments/helm/dranet"),
-    (
-        "dracpu",
-        "0.2.0",
-        "github.com/kubernetes-sigs/dra-driver-cpu@v0.2.0",
-        "deployment/helm/dra-driver-cpu",
-    ),
+    ("dracpu", "0.2.0", "github.com/kubernetes-sigs/dra-driver-cpu@v0.2.0", "deployment/helm/dra-driver-cpu"),
 )
 _REFUSED_BY_TEMPLATES: Final = {"namespace", "nvidiaCtkPath"}
 """Values of older charts: `templates/validation.yaml` fails if one is set."""

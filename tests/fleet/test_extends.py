@@ -175,8 +175,7 @@ ENVIRONMENTS = PROJECT / "examples" / "environments"
 
 
 @pytest.mark.parametrize(
-    ("folder", "stacks"),
-    [(ENVIRONMENTS, "{}.yaml"), (PROJECT / "templates" / "fleet", "Pulumi.{}.yaml")],
+    ("folder", "stacks"), [(ENVIRONMENTS, "{}.yaml"), (PROJECT / "templates" / "fleet", "Pulumi.{}.yaml")]
 )
 def test_staging_and_prod_share_owner_versions_classes_and_claims(folder: Path, stacks: str) -> None:
     one, other = (

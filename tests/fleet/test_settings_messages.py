@@ -43,10 +43,7 @@ MISTAKES = {
         ),
     ),
     "too few": (("copies: 4", "copies: 0"), "workloads.train.copies: must be at least 1|got: 0"),
-    "too many": (
-        ("copies: 4", "copies: 10001"),
-        "workloads.train.copies: must be at most 10000|got: 10001",
-    ),
+    "too many": (("copies: 4", "copies: 10001"), "workloads.train.copies: must be at most 10000|got: 10001"),
     "an empty text": (("owner: ml-platform", 'owner: ""'), 'owner: must not be empty|got: ""'),
     "an empty mapping": (
         ("{example.com/pool: h100}", "{}"),

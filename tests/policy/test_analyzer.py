@@ -170,10 +170,7 @@ def test_a_missing_toleration_is_added_to_those_that_are_there() -> None:
     assert properties == {
         **DRIVER,
         "values": {
-            "kubeletPlugin": {
-                "tolerations": [own, added],
-                "priorityClassName": "",
-            },
+            "kubeletPlugin": {"tolerations": [own, added], "priorityClassName": ""},
             "nvidiaDriverRoot": "/",
         },
     }

@@ -77,11 +77,7 @@ def started(project: Path, asked: str, patch: pytest.MonkeyPatch, *, of_project:
     """The pack as an engine starts it for a stack."""
     patch.chdir(project)
     served = Analyzer(
-        name=pack.NAME,
-        version=pack.VERSION,
-        rules=pack.RULES,
-        unjudged=pack.UNJUDGED,
-        of_project=of_project,
+        name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED, of_project=of_project
     )
     config = {asked_policies.KEY: asked} if asked else {}
     served.ConfigureStack(analyzer_pb2.AnalyzerStackConfigureRequest(stack="dev", config=config), CONTEXT)

@@ -87,10 +87,7 @@ def test_without_a_record_nothing_is_stopped(tmp_path: Path) -> None:
 
 def test_an_engine_that_cannot_be_recorded_does_not_run(tmp_path: Path) -> None:
     witness = tmp_path / "witness"
-    with (
-        (tmp_path / "output.txt").open("w") as output,
-        pytest.raises(FileNotFoundError),
-    ):
+    with (tmp_path / "output.txt").open("w") as output, pytest.raises(FileNotFoundError):
         engine_run.start(
             ["sh", "-c", f"sleep 2; touch {witness}"],
             directory=tmp_path,

@@ -90,8 +90,7 @@ def test_reports_the_engine_s_output(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "place"),
-    [({"secret": "k"}, "secret k"), (STACK, "stack acme/infra/prod, output kubeconfig")],
+    ("source", "place"), [({"secret": "k"}, "secret k"), (STACK, "stack acme/infra/prod, output kubeconfig")]
 )
 def test_two_clusters_of_one_kubeconfig_are_refused(
     home: Home, tmp_path: Path, source: dict[str, str], place: str

@@ -113,11 +113,7 @@ ROOT_MOUNT = (
     [
         (vgpu, "/", ROOT_MOUNT),
         (mig, "/", ROOT_MOUNT),
-        (
-            mig,
-            "/opt/gpu",
-            "is not where the DRA driver looks for the GPU driver that the operator installs",
-        ),
+        (mig, "/opt/gpu", "is not where the DRA driver looks for the GPU driver that the operator installs"),
     ],
 )
 def test_the_operator_mounts_no_folder_on_a_container_s_root(

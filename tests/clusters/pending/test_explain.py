@@ -25,11 +25,7 @@ TEMPLATE_SPEC: dict[str, Any] = {
 
 
 def device(name: str, kind: str = "gpu", memory: str = "40Gi") -> dict[str, Any]:
-    return {
-        "name": name,
-        "attributes": {"type": {"string": kind}},
-        "capacity": {"memory": {"value": memory}},
-    }
+    return {"name": name, "attributes": {"type": {"string": kind}}, "capacity": {"memory": {"value": memory}}}
 
 
 def published(*devices: dict[str, Any], generation: int = 1) -> dict[str, Any]:

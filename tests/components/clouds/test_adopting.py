@@ -75,11 +75,7 @@ def failing(recorder: Recorder) -> Recorder:
 @pytest.mark.parametrize(
     ("fleet", "answer", "output"),
     [
-        (
-            adopting(vgpu(), resourceGroup="theirs"),
-            'Status=404 Code="ResourceNotFound"',
-            AZURE,
-        ),
+        (adopting(vgpu(), resourceGroup="theirs"), 'Status=404 Code="ResourceNotFound"', AZURE),
         (
             adopting(l4()),
             "1 error occurred:\n\t* projects/ml-render/locations/us-central1/clusters/old not found\n\n",

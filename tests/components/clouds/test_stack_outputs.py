@@ -106,11 +106,7 @@ def exporting(recorder: Recorder) -> Recorder:
     ids=["aks", "eks", "gke", "ack"],
 )
 def test_pools_come_into_the_cluster_that_another_stack_exports(
-    fleet: dict[str, Any],
-    adopt: dict[str, Any],
-    kind: str,
-    inputs: dict[str, Any],
-    exporting: Recorder,
+    fleet: dict[str, Any], adopt: dict[str, Any], kind: str, inputs: dict[str, Any], exporting: Recorder
 ) -> None:
     [(name, cluster)] = fleet["clusters"].items()
     del cluster["create"], cluster["access"]

@@ -99,8 +99,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "fix: did you mean min?",
     ),
     "text for a list of expressions": case(
-        lambda: device_class(cel="true"),
-        "DeviceClass big: cel must be a list of CEL expressions; got: true",
+        lambda: device_class(cel="true"), "DeviceClass big: cel must be a list of CEL expressions; got: true"
     ),
     "neither intent nor expression": case(
         lambda: device_class(driver=None),
@@ -142,8 +141,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "Demand: template must be a ResourceClaimTemplate or a ResourceClaim of dra_fleet; got: str",
     ),
     "no replicas": case(
-        lambda: dra.Demand(template(), replicas=0),
-        "Demand single: replicas must be at least 1; got: 0",
+        lambda: dra.Demand(template(), replicas=0), "Demand single: replicas must be at least 1; got: 0"
     ),
     "created cluster without access": case(
         lambda: aks(access=None),

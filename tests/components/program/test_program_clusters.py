@@ -94,11 +94,7 @@ CLOUDS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any], str]
             "create": {},
             "access": {"external": True},
             "pools": {
-                "l4": {
-                    "machine": "g2-standard-24",
-                    "nodes": {"min": 1, "max": 2},
-                    "zones": ["us-central1-a"],
-                }
+                "l4": {"machine": "g2-standard-24", "nodes": {"min": 1, "max": 2}, "zones": ["us-central1-a"]}
             },
         },
         {"machine": "a2-highgpu-1g", "zones": ["us-central1-a"], "gpu_driver": "external"},
@@ -203,10 +199,7 @@ def test_pool_of_an_existing_cluster_is_selected_and_proved(recorder: Recorder) 
     ("declare", "words"),
     [
         (template, "is declared after classes or claims of ExistingCluster lab"),
-        (
-            nvidia,
-            "changes the chart values of release dra-driver-nvidia-gpu, which is declared before it",
-        ),
+        (nvidia, "changes the chart values of release dra-driver-nvidia-gpu, which is declared before it"),
     ],
 )
 def test_pool_after_what_depends_on_it_is_refused(

@@ -130,11 +130,7 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
             "webhook.tls.secret",
             "is required for the webhook",
         ),
-        (
-            {"webhook": {"enabled": True, "tls": {"mode": ""}}},
-            "webhook.tls.mode",
-            "is rejected by the chart",
-        ),
+        ({"webhook": {"enabled": True, "tls": {"mode": ""}}}, "webhook.tls.mode", "is rejected by the chart"),
         (
             {"featureGates": {"IMEXDaemonsWithDNSNames": False}},
             "featureGates.ComputeDomainCliques",

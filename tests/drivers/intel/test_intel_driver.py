@@ -68,8 +68,7 @@ def test_parameters_are_refused_for_it_reads_none(fleet: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("labels", "word"),
-    [({}, "guaranteed"), ({"intel.feature.node.kubernetes.io/gpu": "false"}, "never")],
+    ("labels", "word"), [({}, "guaranteed"), ({"intel.feature.node.kubernetes.io/gpu": "false"}, "never")]
 )
 def test_a_node_that_the_rules_of_node_features_omit_has_no_device(
     fleet: dict[str, Any], labels: dict[str, str], word: str

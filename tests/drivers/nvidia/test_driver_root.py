@@ -24,11 +24,7 @@ def test_a_driver_looks_elsewhere_where_no_root_is_its_own(
 
 @pytest.mark.parametrize(
     ("values", "root"),
-    [
-        ({}, HOST),
-        ({"nvidiaDriverRoot": None}, HOST),
-        ({"nvidiaDriverRoot": OF_OPERATOR}, OF_OPERATOR),
-    ],
+    [({}, HOST), ({"nvidiaDriverRoot": None}, HOST), ({"nvidiaDriverRoot": OF_OPERATOR}, OF_OPERATOR)],
 )
 def test_values_that_name_no_root_leave_it_to_the_chart(values: dict[str, object], root: str) -> None:
     assert root_in(DRIVER, values) == root

@@ -27,14 +27,8 @@ def driver(key: str = STATE) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("labels", "output"),
     [
-        (
-            {},
-            f"{CONFIG} is all-1g.10gb and no one has begun ({STATE} is not set); {LOOK}",
-        ),
-        (
-            {STATE: "rebooting"},
-            f"{STATE} is rebooting for {CONFIG}=all-1g.10gb",
-        ),
+        ({}, f"{CONFIG} is all-1g.10gb and no one has begun ({STATE} is not set); {LOOK}"),
+        ({STATE: "rebooting"}, f"{STATE} is rebooting for {CONFIG}=all-1g.10gb"),
         (
             {STATE: "failed"},
             f"{STATE} is failed for {CONFIG}=all-1g.10gb; see the log of the MIG manager's pod there",
@@ -49,8 +43,7 @@ def test_a_driver_that_waits_for_partitions_says_how_far_they_are(
 
 
 @pytest.mark.parametrize(
-    ("spec", "labels"),
-    [(driver("other"), LAYOUT), (driver(), {}), (driver(), {**LAYOUT, STATE: "success"})],
+    ("spec", "labels"), [(driver("other"), LAYOUT), (driver(), {}), (driver(), {**LAYOUT, STATE: "success"})]
 )
 def test_another_reason_is_left_to_be_reported(spec: dict[str, Any], labels: dict[str, str]) -> None:
     assert awaits(spec, labelled(labels)) is None
@@ -59,10 +52,7 @@ def test_another_reason_is_left_to_be_reported(spec: dict[str, Any], labels: dic
 @pytest.mark.parametrize(
     ("labels", "output"),
     [
-        (
-            {},
-            ": label its pool nvidia.com/mig.config=all-1g.10gb, or another layout, for the GPU Operator",
-        ),
+        ({}, ": label its pool nvidia.com/mig.config=all-1g.10gb, or another layout, for the GPU Operator"),
         (
             {CONFIG: "all-disabled"},
             f": {CONFIG} is all-disabled, which makes no partitions; name a layout such as all-1g.10gb",

@@ -20,9 +20,7 @@ NEWEST = node_side.versions()[-1]
 def recorder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Recorder]:
     with slices_api() as api:
         yield Recorder(
-            plugin=node_side.gpu_plugin(NEWEST),
-            api=api,
-            calls=tmp_path_factory.mktemp("nvml") / "calls",
+            plugin=node_side.gpu_plugin(NEWEST), api=api, calls=tmp_path_factory.mktemp("nvml") / "calls"
         )
 
 

@@ -75,10 +75,7 @@ def test_template_of_demand_is_created_and_no_pod(recorder: Recorder) -> None:
             {"workloads": {"train": pods(1, volumes={"data": {"mountPath": "/data"}})}},
             "workloads.train.volumes.data",
         ),
-        (
-            {"workloads": {"train": pods(1, env={"A": {"key": "a"}})}},
-            "workloads.train.env.A",
-        ),
+        ({"workloads": {"train": pods(1, env={"A": {"key": "a"}})}}, "workloads.train.env.A"),
     ],
 )
 def test_wrong_demand_is_an_error_at_its_path(more: dict[str, Any], path: str) -> None:

@@ -204,11 +204,7 @@ def test_coreweave_manages_compute_domains_and_its_device_plugin_the_gpus() -> N
     plan = planned(stack("coreweave"))
     [pool] = plan.clusters[0].pools
     proof = prove(plan)
-    assert (pool.advertise, pool.by_plugin, pool.has_managed("nvidia")) == (
-        "compute-domain-only",
-        True,
-        True,
-    )
+    assert (pool.advertise, pool.by_plugin, pool.has_managed("nvidia")) == ("compute-domain-only", True, True)
     assert [(item.name, item.word) for item in proof.claims] == [("pretrain-channel", "guaranteed")]
 
 

@@ -36,10 +36,7 @@ def test_a_cluster_gets_the_classes_of_its_drivers_and_those_by_hand(fleet: dict
     second_cluster(fleet, {"example": {"version": "0.4.0"}})
     fleet["classes"]["sample"] = {"driver": "example"}
     plans = {cluster.name: [item.name for item in cluster.classes] for cluster in planned(fleet).clusters}
-    assert plans == {
-        "edge": ["mig-1g-5gb", "sample"],
-        "lab": ["at-least-20g", "mig-1g-5gb", "mig-5g"],
-    }
+    assert plans == {"edge": ["mig-1g-5gb", "sample"], "lab": ["at-least-20g", "mig-1g-5gb", "mig-5g"]}
 
 
 def test_a_cluster_with_its_own_drivers_gets_every_class_and_no_release(fleet: dict[str, Any]) -> None:

@@ -195,10 +195,7 @@ def test_sorting_by_a_key_is_refused_before_1_35() -> None:
         environment("1.34").compile("[1].sortBy(x, x) == [1]")
 
 
-@pytest.mark.parametrize(
-    "expression",
-    ["lists.range(2000).transformMap(i, v, v).size() == 1"],
-)
+@pytest.mark.parametrize("expression", ["lists.range(2000).transformMap(i, v, v).size() == 1"])
 def test_too_long_or_too_large_evaluations_are_unknown(expression: str) -> None:
     outcome, said = check(expression)
     assert outcome == "unknown"

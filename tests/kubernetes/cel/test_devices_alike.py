@@ -54,11 +54,7 @@ def test_devices_that_differ_in_what_no_one_reads_have_one_verdict() -> None:
             attributes(index={"int": 1}),
             ["true", "false"],
         ),
-        (
-            "device.driver == 'gpu.nvidia.com'",
-            device("other.example.com"),
-            ["true", "false"],
-        ),
+        ("device.driver == 'gpu.nvidia.com'", device("other.example.com"), ["true", "false"]),
         ("device.allowMultipleAllocations", device(allowMultipleAllocations=True), ["false", "true"]),
         (
             f"device.capacity['{DOMAIN}'].memory.compareTo(quantity('8Gi')) == 0",

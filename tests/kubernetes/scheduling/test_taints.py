@@ -33,10 +33,7 @@ SLA = "node.kubernetes.io/sla"
     ("given", "taint", "covered"),
     [
         pytest.param(
-            toleration("foo", "Exists", effect="NoSchedule"),
-            ("foo", "", "NoSchedule"),
-            True,
-            id="Exists",
+            toleration("foo", "Exists", effect="NoSchedule"), ("foo", "", "NoSchedule"), True, id="Exists"
         ),
         pytest.param(
             toleration("foo", "Exists", effect="NoSchedule"),
@@ -51,10 +48,7 @@ SLA = "node.kubernetes.io/sla"
             id="empty key with Exists",
         ),
         pytest.param(
-            toleration("foo", "Equal", "bar", "NoSchedule"),
-            ("foo", "bar", "NoSchedule"),
-            True,
-            id="Equal",
+            toleration("foo", "Equal", "bar", "NoSchedule"), ("foo", "bar", "NoSchedule"), True, id="Equal"
         ),
         pytest.param(
             toleration("foo", "Equal", "value1", "NoSchedule"),
@@ -69,16 +63,10 @@ SLA = "node.kubernetes.io/sla"
             id="another effect",
         ),
         pytest.param(
-            toleration(SLA, "Gt", "750", "NoSchedule"),
-            (SLA, "950", "NoSchedule"),
-            False,
-            id="Gt, gate off",
+            toleration(SLA, "Gt", "750", "NoSchedule"), (SLA, "950", "NoSchedule"), False, id="Gt, gate off"
         ),
         pytest.param(
-            toleration(SLA, "Lt", "950", "NoSchedule"),
-            (SLA, "800", "NoSchedule"),
-            False,
-            id="Lt, gate off",
+            toleration(SLA, "Lt", "950", "NoSchedule"), (SLA, "800", "NoSchedule"), False, id="Lt, gate off"
         ),
         pytest.param(toleration("foo", value="bar"), ("foo", "bar", "NoExecute"), True, id="no operator"),
         pytest.param(toleration("foo", "Exists"), ("fo", "", "NoExecute"), False, id="another key"),

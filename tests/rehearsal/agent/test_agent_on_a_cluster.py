@@ -115,13 +115,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], Cause, str]] = {
         "does not tolerate its taint team=a:NoSchedule",
     ),
     "pod taint": ("tainted", {}, {}, Cause.TAINT_NOT_TOLERATED, "taint team=a:NoSchedule of node tainted-0"),
-    "driver root": (
-        "operated",
-        {},
-        {},
-        Cause.DRIVER_NOT_READY,
-        "--set nvidiaDriverRoot=/run/nvidia/driver",
-    ),
+    "driver root": ("operated", {}, {}, Cause.DRIVER_NOT_READY, "--set nvidiaDriverRoot=/run/nvidia/driver"),
     "stranded": ("stranded", {}, {}, Cause.NO_DEVICES, "publishes no device"),
     "no node": ("nowhere", {}, {}, Cause.NO_NODE, "label example.com/pool=nowhere is missing"),
     "selector": (

@@ -12,11 +12,7 @@ from dra_fleet.rehearsal.simulator.node import Host
 
 
 def host(gpu: str = "A100-SXM4-40GB", **nvidia: Any) -> Host:
-    node = {
-        "name": "n1",
-        "gpus": {"model": gpu, "count": 2},
-        **({"nvidia": nvidia} if nvidia else {}),
-    }
+    node = {"name": "n1", "gpus": {"model": gpu, "count": 2}, **({"nvidia": nvidia} if nvidia else {})}
     return ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [node]}).hosts()[0]
 
 

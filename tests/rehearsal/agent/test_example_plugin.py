@@ -177,11 +177,7 @@ def test_configuration_of_another_request_is_skipped() -> None:
                 'version "resource.nvidia.com/v1beta1" in scheme "pkg/runtime/scheme.go:111"'
             ),
         ),
-        (
-            gpu_config(shares=4),
-            "gpu",
-            (f'{UNDECODED}strict decoding error: unknown field "shares"'),
-        ),
+        (gpu_config(shares=4), "gpu", (f'{UNDECODED}strict decoding error: unknown field "shares"')),
         (
             gpu_config(sharing="TimeSlicing"),
             "gpu",

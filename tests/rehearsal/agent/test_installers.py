@@ -4,11 +4,7 @@ import pytest
 
 from dra_fleet.clusters.client import Object
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
-from dra_fleet.drivers.nvidia.simulation.machine import (
-    installer_problem,
-    is_installer,
-    with_installed_driver,
-)
+from dra_fleet.drivers.nvidia.simulation.machine import installer_problem, is_installer, with_installed_driver
 from dra_fleet.drivers.tpu.simulation.node_side import TpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware

@@ -40,12 +40,7 @@ def test_a_custom_machine_has_its_gpus_on_roots() -> None:
     node = {"name": "n", "gpus": gpus, "pcie": {"gpusPerRoot": 2, "gpusPerNumaNode": 2}}
     (host,) = hardware(node).clusters["lab"].hosts()
     found = parts_of(host).gpus
-    assert [gpu.pcie_root for gpu in found] == [
-        "pci0000:10",
-        "pci0000:10",
-        "pci0000:20",
-        "pci0000:20",
-    ]
+    assert [gpu.pcie_root for gpu in found] == ["pci0000:10", "pci0000:10", "pci0000:20", "pci0000:20"]
     assert [gpu.numa_node for gpu in found] == [0, 0, 1, 1]
     assert len({gpu.pci_bus_id for gpu in found}) == 4
 

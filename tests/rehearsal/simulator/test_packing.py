@@ -53,11 +53,7 @@ def claim(name: str, count: int = 1, allocated: Sequence[str] = ()) -> Object:
                 "requests": [
                     {
                         "name": "gpu",
-                        "exactly": {
-                            "deviceClassName": "gpu",
-                            "allocationMode": "ExactCount",
-                            "count": count,
-                        },
+                        "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count},
                     }
                 ]
             }

@@ -9,11 +9,7 @@ from dra_fleet.rehearsal.simulator.processes import ProcessId
 from dra_fleet.rehearsal.simulator.store import ClusterRecord, Store
 
 LAB = ClusterRecord(
-    name="lab",
-    version="v1.36.3",
-    hardware={"nodes": [{"name": "a"}]},
-    port=None,
-    phase="creating",
+    name="lab", version="v1.36.3", hardware={"nodes": [{"name": "a"}]}, port=None, phase="creating"
 )
 
 

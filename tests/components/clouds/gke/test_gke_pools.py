@@ -19,11 +19,7 @@ def test_gke_s_driver_installation_is_always_stated(owner: str, version: str, go
     declare(google, fleet_plan(fleet))
     accelerator = google.only(POOL, "render-gpu").inputs["nodeConfig"]["guestAccelerators"]
     assert accelerator == [
-        {
-            "type": "nvidia-l4",
-            "count": 1,
-            "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
-        }
+        {"type": "nvidia-l4", "count": 1, "gpuDriverInstallationConfig": {"gpuDriverVersion": version}}
     ]
     assert bool(every(google, INSTALLER)) is (owner == "installer")
 
@@ -63,11 +59,7 @@ def test_a_machine_of_the_catalogue_is_its_machine_type_with_accelerators(google
             1,
             {
                 "initialNodeCount": 2,
-                "autoscaling": {
-                    "totalMinNodeCount": 2,
-                    "totalMaxNodeCount": 4,
-                    "locationPolicy": "BALANCED",
-                },
+                "autoscaling": {"totalMinNodeCount": 2, "totalMaxNodeCount": 4, "locationPolicy": "BALANCED"},
             },
         ),
         ({"min": 3, "max": 4}, 2, {"initialNodeCount": 2}),
@@ -105,11 +97,7 @@ def test_capacity_is_declared_in_google_s_words(google: Recorder) -> None:
 @pytest.mark.parametrize(
     ("change", "key", "requested"),
     [
-        (
-            {"flexStart": True, "autoRepair": False},
-            "management",
-            {"autoRepair": False, "autoUpgrade": True},
-        ),
+        ({"flexStart": True, "autoRepair": False}, "management", {"autoRepair": False, "autoUpgrade": True}),
         ({"queued": True, "nodes": {"min": 0, "max": 2}}, "queuedProvisioning", {"enabled": True}),
         (
             {"upgrade": {"surge": 2, "unavailable": 0}},
@@ -119,10 +107,7 @@ def test_capacity_is_declared_in_google_s_words(google: Recorder) -> None:
         (
             {"upgrade": {"strategy": "BLUE_GREEN"}},
             "upgradeSettings",
-            {
-                "strategy": "BLUE_GREEN",
-                "blueGreenSettings": {"standardRolloutPolicy": {"batchNodeCount": 1}},
-            },
+            {"strategy": "BLUE_GREEN", "blueGreenSettings": {"standardRolloutPolicy": {"batchNodeCount": 1}}},
         ),
     ],
 )

@@ -63,10 +63,7 @@ class MeadowCluster(Platform):
         self.admit(args.logins)
         own = self.child_opts(pulumi.ResourceOptions(provider=meadow))
         plane = ControlPlane(
-            CLUSTER,
-            name,
-            {"name": name, "version": args.kubernetes, "server": None, "authority": None},
-            own,
+            CLUSTER, name, {"name": name, "version": args.kubernetes, "server": None, "authority": None}, own
         )
         pools = [
             pulumi.CustomResource(POOL, logical(name, pool.name), _pool(plane, pool), own)

@@ -5,12 +5,7 @@ import pytest
 
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, role_of
 from dra_fleet.drivers.nvidia.simulation.operator.operands import HASH, OPERANDS, objects_of, runtime_class
-from tests.rehearsal.agent.gpu_operator.operator_objects import (
-    NAMESPACE,
-    daemonset_of,
-    pod_of,
-    read_policy,
-)
+from tests.rehearsal.agent.gpu_operator.operator_objects import NAMESPACE, daemonset_of, pod_of, read_policy
 
 GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 SKU = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}

@@ -27,10 +27,7 @@ def test_pools_of_one_kind_of_subnet_are_accepted(pools: list[dict[str, Any]]) -
 @pytest.mark.parametrize(
     ("pools", "message"),
     [
-        (
-            [pool("system"), pool("gpu", f"{HUB}gpu")],
-            "The Agentpool system does not have subnet defined.",
-        ),
+        ([pool("system"), pool("gpu", f"{HUB}gpu")], "The Agentpool system does not have subnet defined."),
         ([pool("system", f"{HUB}nodes"), pool("gpu")], "The Agentpool gpu does not have subnet defined."),
         (
             [pool("system", f"{HUB}nodes"), pool("gpu", HUB.replace("hub", "spoke") + "gpu")],

@@ -22,12 +22,7 @@ def fleet(**pool: Any) -> dict[str, Any]:
         "drivers": {"nvidia": {"version": "0.5.0"}},
         "pools": {"gpu": {"machine": A100, "nodes": {"min": 1, "max": 3}, **pool}},
     }
-    return {
-        "owner": "ml",
-        "environment": "development",
-        "kubernetes": "1.36",
-        "clusters": {"studio": studio},
-    }
+    return {"owner": "ml", "environment": "development", "kubernetes": "1.36", "clusters": {"studio": studio}}
 
 
 def output(aks: Subscription, limits: dict[str, Any], **pool: Any) -> list[PreflightFinding]:

@@ -46,26 +46,12 @@ FAMILY = "GPUS-PER-GPU-FAMILY-per-project-region"
             "PREEMPTIBLE-NVIDIA-L4-GPUS-per-project-region",
             HERE,
         ),
-        (
-            "nvidia-h100-80gb",
-            H100,
-            16,
-            f"{FAMILY} NVIDIA_H100",
-            FAMILY,
-            f"{HERE},gpu_family=NVIDIA_H100",
-        ),
+        ("nvidia-h100-80gb", H100, 16, f"{FAMILY} NVIDIA_H100", FAMILY, f"{HERE},gpu_family=NVIDIA_H100"),
         ("GPUS_ALL_REGIONS", {}, 2, "GPUS_ALL_REGIONS", "GPUS-ALL-REGIONS-per-project", ""),
     ],
 )
 def test_too_little_quota_at_max_is_reported_with_the_command_that_asks_for_more(
-    gke: Project,
-    *,
-    accelerator: str,
-    changed: dict[str, Any],
-    count: int,
-    name: str,
-    quota: str,
-    where: str,
+    gke: Project, *, accelerator: str, changed: dict[str, Any], count: int, name: str, quota: str, where: str
 ) -> None:
     found = about(output(gke, {"quotas": {accelerator: 1}}, **changed), "quota")
     place = "us-central1" if where else "all regions"

@@ -68,10 +68,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ),
     (
         {},
-        {
-            "placementPolicy": {"type": "COMPACT"},
-            "nodeLocations": ["us-central1-a", "us-central1-b"],
-        },
+        {"placementPolicy": {"type": "COMPACT"}, "nodeLocations": ["us-central1-a", "us-central1-b"]},
         "Node pool gpu: compact placement needs exactly one zone",
     ),
     (
