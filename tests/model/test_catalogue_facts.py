@@ -1,8 +1,11 @@
 import datetime as dt
 import re
+from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
+import dra_fleet
 from dra_fleet import clouds, drivers
 from dra_fleet.core.facts import Entry
 from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
@@ -137,3 +140,20 @@ def test_the_defaults_that_changed_with_chart_0_4_are_those_of_each_version() ->
     assert [name for name, entry in versions.items() if not entry.extended_resources] == ["25.3.2", "25.8.1"]
     for entry in versions.values():
         assert set(entry.extended_resources.values()) <= set(entry.classes)
+
+
+ROOT = Path(dra_fleet.__file__).parent
+FILES = [
+    file
+    for folder in ("clouds", "drivers", "hardware", "kubernetes")
+    for file in sorted((ROOT / folder).rglob("*.yaml"))
+    if not {"templates", "chart"} & set(file.parts)
+]
+"""Files of data; the templates of charts are not YAML before Helm renders them."""
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_no_data_file_holds_a_key_twice(file: Path) -> None:
+    """The catalogue's own reader would let the later one win; this one raises DuplicateKeyError."""
+    content: object = YAML(typ="safe", pure=True).load(file)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    assert isinstance(content, dict)

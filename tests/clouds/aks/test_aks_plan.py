@@ -1,10 +1,18 @@
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dra_fleet.check.inventory import clusters
 from dra_fleet.clouds.aks import CLOUD
+from dra_fleet.clouds.aks.plan import partitions_of, physical_name
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
+from dra_fleet.fleet import parse, read_stack_file
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.model.plan import ReleasePlan
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
 from tests.fleet.plan.plan_helpers import planned
@@ -147,3 +155,57 @@ def test_a_fraction_of_an_a10_is_one_gpu_of_that_part_of_its_memory(
     assert (gpu.nominal_gb, gpu.memory_mib, gpu.mig) == (gigabytes, None, None)
     assert machine.price is not None
     assert machine.price.region == "eastus"
+
+
+LABELS = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
+
+
+@given(LABELS, st.text(max_size=20))
+def test_every_pool_gets_a_name_that_azure_takes(name: str, identity: str) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]{0,11}", physical_name("agentPool", name, identity))
+
+
+@pytest.mark.slow
+@given(st.sets(st.tuples(LABELS, st.sampled_from(["", "a", "b"])), min_size=2, max_size=200))
+def test_pools_of_different_names_or_identities_never_meet(pools: set[tuple[str, str]]) -> None:
+    assert len({physical_name("agentPool", name, identity) for name, identity in pools}) == len(pools)
+
+
+def test_names_that_share_their_first_letters_are_distinguished() -> None:
+    assert physical_name("agentPool", "training-a") != physical_name("agentPool", "training-b")
+    assert physical_name("agentPool", "training-a").startswith("traini")
+
+
+@pytest.mark.slow
+@given(LABELS)
+def test_a_dns_prefix_is_short_enough(name: str) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9-]{0,53}", physical_name("dnsPrefix", name))
+
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "aks-managed-mig" / "stack.yaml"
+
+
+@pytest.mark.parametrize(
+    ("values", "resource"),
+    [({"mig": {"strategy": "mixed"}}, "nvidia.com/mig-1g.10gb"), ({}, "nvidia.com/gpu")],
+)
+def test_check_counts_the_partitions_of_an_instance_profile(values: dict[str, object], resource: str) -> None:
+    settings = read_stack_file(EXAMPLE).settings.model_dump(by_alias=True, exclude_none=True)
+    settings["clusters"]["mnist"]["gpuOperator"]["values"] = values
+    (cluster,) = clusters(make_plan(parse(settings)))
+    assert cluster.plugin_resources == {resource: {"mig": 56}}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "profile", "partitions"),
+    [
+        ("A100-SXM4-80GB", "MIG2g", {"2g.20gb": 3}),
+        ("A100-SXM4-80GB", "mig7g", {"7g.80gb": 1}),
+        ("A10", "MIG1g", {}),
+        (None, "MIG1g", {}),
+    ],
+)
+def test_an_instance_profile_fills_each_gpu_with_partitions_of_one_size(
+    gpu: str | None, profile: str, partitions: dict[str, int]
+) -> None:
+    assert partitions_of(gpu, profile) == partitions

@@ -4,10 +4,12 @@ import pytest
 
 from dra_fleet import clouds
 from dra_fleet.clouds.gke.account import AccessState
+from dra_fleet.clouds.gke.simulation.gke_gcloud_auth_plugin import main, read_arguments
 from dra_fleet.core.findings.reported import PreflightFinding
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
+from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 from tests.clouds.gke.gke_fleets import l4, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
 from tests.rehearsal.clouds.gke.gke_project import Project
@@ -192,3 +194,29 @@ def test_no_one_logged_in_is_one_sentence() -> None:
 def test_a_login_that_may_not_ask_is_refused_in_google_s_words(gke: Project) -> None:
     with pytest.raises(CloudRefusal, match="PERMISSION_DENIED"):
         output(gke, {"denied": ["compute.regions.get"]})
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--use_application_default_credentials"], ["--project", "p", "--location=l"]]
+)
+def test_the_published_flags_are_taken(arguments: list[str]) -> None:
+    read_arguments(arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nope"], "unknown flag: --nope"),
+        (["get-token"], "unknown flag: get-token"),
+        (["--project"], "flag needs an argument: --project"),
+    ],
+)
+def test_rejects_arguments_that_the_published_helper_rejects(arguments: list[str], message: str) -> None:
+    with pytest.raises(HelperError) as refused:
+        read_arguments(arguments)
+    assert str(refused.value) == message
+
+
+def test_without_a_simulator_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["/no/socket"]) == 1
+    assert "no simulator answers on /no/socket" in capsys.readouterr().err
