@@ -9,32 +9,10 @@ from dra_fleet.kubernetes.devices.gates import GATED_FIELDS, drop_disabled
 from dra_fleet.kubernetes.devices.names import Check
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.minors import is_on
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("text", "canonical"),
-    [
-        ("1024Mi", "1Gi"),
-        ("9728Mi", "9728Mi"),
-        ("1.5Gi", "1536Mi"),
-        ("512Ki", "512Ki"),
-        ("0.5Gi", "512Mi"),
-        ("0", "0"),
-        ("500m", "500m"),
-        ("1000m", "1"),
-        ("1500", "1500"),
-        ("2000", "2k"),
-        ("1e3", "1e3"),
-        ("12e6", "12e6"),
-        (".5", "500m"),
-        ("5.", "5"),
-        ("+3", "3"),
-        ("-2Gi", "-2Gi"),
-        ("1023", "1023"),
-        ("0.1n", "1n"),
-        ("1E", "1E"),
-    ],
-)
+@rows(__file__, "test_a_quantity_is_written_as_the_api_server_stores_it", "text canonical")
 def test_a_quantity_is_written_as_the_api_server_stores_it(text: str, canonical: str) -> None:
     assert str(Quantity.parse(text)) == canonical
 
