@@ -20,11 +20,6 @@ def labelled(advertise: str, key: str, value: str, *, operated: bool = True) -> 
     return fleet
 
 
-@table(__file__, vgpu, l4)
-def test_plan(case: Case) -> None:
-    case.verify()
-
-
 def needing(advertise: str, label: str) -> dict[str, Any]:
     """Both pools have their GPU driver from the operator, the one of DRA its partitions too."""
     operand, _, value = label.partition(": ")
@@ -34,6 +29,19 @@ def needing(advertise: str, label: str) -> dict[str, Any]:
     for pool in pools.values():
         pool["gpuDriver"] = "operator"
     return fleet
+
+
+def operated() -> dict[str, Any]:
+    return labelled("neither", "", "")
+
+
+def divided() -> dict[str, Any]:
+    return needing("neither", "")
+
+
+@table(__file__, operated, divided, vgpu, l4)
+def test_plan(case: Case) -> None:
+    case.verify()
 
 
 @pytest.mark.parametrize(

@@ -150,9 +150,11 @@ FILES = [
     if not {"templates", "chart"} & set(file.parts)
 ]
 """Files of data; the templates of charts are not YAML before Helm renders them."""
+TABLES = sorted(Path(__file__).parents[1].rglob("test_*.yaml"))
+"""Tables of tests."""
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [*FILES, *TABLES], ids=lambda file: file.stem)
 def test_no_data_file_holds_a_key_twice(file: Path) -> None:
     """The catalogue's own reader would let the later one win; this one raises DuplicateKeyError."""
     content: object = YAML(typ="safe", pure=True).load(file)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
