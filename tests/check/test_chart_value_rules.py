@@ -1,6 +1,79 @@
-from tests.check.tables import Case, table
+import pytest
+
+from tests.check.check_helpers import RECIPES, value_findings
+
+STACK = RECIPES / "s2" / "corrected-stack.yaml"
+GOOD = (RECIPES / "s2" / "corrected-values.yaml").read_text()
+OLD = "nvidia-dra-driver-gpu@25.8.1"
 
 
-@table(__file__)
-def test_findings(case: Case) -> None:
-    case.verify()
+def output(text: str, chart: str = OLD) -> list[str]:
+    return [line.partition(f"{chart.replace('@', ' ')} ")[2] for line in value_findings(text, STACK, chart)]
+
+
+@pytest.mark.parametrize("chart", [OLD, "nvidia-dra-driver-gpu@25.12.0", "dra-driver-nvidia-gpu@0.5.0"])
+def test_the_good_values_pass(chart: str) -> None:
+    assert output(GOOD, chart) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "begin"),
+    [
+        ("gpuResourcesEnabledOverride: true\n", "", "gpuResourcesEnabledOverride: must be true when"),
+        (
+            "nvidiaDriverRoot: /run/nvidia/driver",
+            "nvidiaDriverRoot: /",
+            "nvidiaDriverRoot: is not where pool mig has its GPU driver (gpuDriver: operator)",
+        ),
+        (
+            "value: gpu,",
+            "value: cpu,",
+            "kubeletPlugin.tolerations: does not tolerate sku=gpu:NoSchedule of pool mig",
+        ),
+        (
+            "key: nvidia.com/mig.config.state, operator: In, values: [success]",
+            "key: agentpool, operator: In, values: [mig]",
+            "kubeletPlugin.affinity: the plugin may start on pool mig before its MIG partitions exist",
+        ),
+        (
+            "resources:\n  computeDomains:\n    enabled: false\n",
+            "",
+            "controller.affinity: chart 25.8.1 lets its controller run only on nodes labelled",
+        ),
+    ],
+)
+def test_each_break_is_reported(old: str, new: str, begin: str) -> None:
+    assert old in GOOD
+    [line] = output(GOOD.replace(old, new))
+    assert line.startswith(begin)
+
+
+def test_an_affinity_for_other_nodes_leaves_the_pool_without_devices() -> None:
+    changed = GOOD.replace(
+        "nvidia.com/mig.config.state, operator: In, values: [success]",
+        "agentpool, operator: In, values: [cpu]",
+    )
+    lines = output(changed)
+    assert lines[0].startswith("kubeletPlugin.affinity: keeps the plugin from the nodes of pool mig")
+
+
+def test_an_unknown_chart_or_version_is_reported() -> None:
+    [line] = value_findings("{}", STACK, "gpu-driver@1.0.0")
+    assert "chart 'gpu-driver' is not the chart of a known driver" in line
+    [line] = value_findings("{}", STACK, "nvidia-dra-driver-gpu@25")
+    assert "has no known version '25'; allowed: 25.3.2, 25.8.1, 25.12.0" in line
+
+
+def test_values_of_a_version_between_known_ones_are_checked_by_the_one_before_it_and_stop_nothing() -> None:
+    found = value_findings("noSuchKey: 1\n", STACK, "nvidia-dra-driver-gpu@25.9.0")
+    (output,) = [line for line in found if "[chart-version]" in line]
+    assert "chart version 25.9.0 is not known to this program: values, defaults, feature gates" in output
+    assert "are checked by 25.8.1, the newest known before it" in output
+    (refused,) = [line for line in found if "noSuchKey" in line]
+    assert ": warning: " in refused
+
+
+def test_a_value_in_a_list_is_reported_where_it_stands() -> None:
+    text = "logVerbosity: '4'\nimagePullSecrets:\n- {name: regcred}\n- other\n"
+    (output,) = [line for line in value_findings(text) if "imagePullSecrets" in line]
+    assert output.startswith("4:3: error: values of dra-driver-nvidia-gpu 0.5.0 imagePullSecrets[1]: ")

@@ -1,15 +1,142 @@
-# ruff: noqa: E501 - YAML is written as in files
+# ruff: noqa: E501 - messages and YAML are written as they are reported
 
-from tests.check.check_helpers import cluster, on
-from tests.check.tables import Case, table
-from tests.check.test_published_systems import class_, exactly, pod, template
+import pytest
+
+from tests.check.check_helpers import cluster, nvidia, on
+from tests.check.test_published_systems import DOMAIN, class_, exactly, pod, template
 
 H100 = cluster("hgx-h100-8")
+TAINTED = cluster(
+    "hgx-h100-8", taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+)
 
 
-@table(__file__)
-def test_findings(case: Case) -> None:
-    case.verify()
+def limits(text: str, requests: str = "", **pod_fields: str) -> str:
+    """A pod that asks by extended resources."""
+    fields = "".join(f"  {name}: {value}\n" for name, value in pod_fields.items())
+    asked = f"limits: {{{text}}}" + (f", requests: {{{requests}}}" if requests else "")
+    return (
+        f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n{fields}"
+        f"  containers: [{{name: c, image: i, resources: {{{asked}}}}}]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["gaudi.intel.com", "qat.intel.com", "mrdma.google.com", "neuron.aws.com", "dra.memory", "fpga"]
+)
+def test_a_class_of_a_driver_that_is_unknown_is_doubted(name: str) -> None:
+    [output] = on(template("one", exactly("dev", name)) + pod("one"), lab=H100)
+    assert (
+        f"warning: ResourceClaimTemplate one spec.spec.devices.requests[0].exactly.deviceClassName: cannot be checked: it is not a class of the stack, its drivers or the files; another driver may install it; got: {name}"
+        in output
+    )
+
+
+def test_a_class_like_a_known_one_is_doubted_with_the_known_name() -> None:
+    [output] = on(template("one", exactly("gpu", "gpu.nvida.com")), lab=H100)
+    assert " warning: " in output
+    assert "did you mean gpu.nvidia.com?" in output
+
+
+def test_a_class_of_a_known_driver_that_the_stack_lacks_is_an_error_with_the_driver() -> None:
+    [output] = on(
+        template("one", exactly("gpu", "gpu.nvidia.com")),
+        lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}}),
+    )
+    assert " error: " in output
+    assert "fix: add nvidia to the cluster's drivers" in output
+
+
+def test_an_unknown_class_does_not_end_the_checking_of_the_other_requests() -> None:
+    output = on(
+        template(
+            "two", exactly("nic", "nic.example.org") + ", " + exactly("gpu", "gpu.nvidia.com", ", count: 9")
+        ),
+        lab=H100,
+    )
+    assert [line.rpartition("[")[2] for line in output] == ["class-not-judged]", "not-enough-devices]"]
+
+
+NIC = class_("nic", "device.driver == 'dra.net'")
+
+
+def test_dranet_is_not_aws_s_alone() -> None:
+    text = class_(
+        "rdma",
+        "device.driver == 'dra.net' && device.attributes['dra.net'].rdma == true && has(device.attributes['gce.dra.net'].block)",
+    )
+    [output] = on(text + template("nics", exactly("nic", "rdma", ", count: 2")), lab=H100)
+    assert (
+        "warning: DeviceClass rdma spec.selectors[0].cel.expression: cannot be checked: what driver dra.net publishes cannot be predicted"
+        in output
+    )
+
+
+def test_a_network_card_is_the_pod_s_and_no_container_needs_to_name_it() -> None:
+    untaken = pod("nic").replace("resources: {claims: [{name: own}]}", "resources: {}")
+    assert [
+        line
+        for line in on(NIC + template("nic", exactly("nic", "nic")) + untaken, lab=H100)
+        if "no container" in line
+    ] == []
+    [output] = on(template("nic", exactly("gpu", "gpu.nvidia.com")) + untaken, lab=H100)
+    assert "no container takes claim own" in output
+
+
+def test_gpus_by_their_extended_resource_go_with_a_claim_of_network_cards() -> None:
+    text = NIC + template("nic", exactly("nic", "nic")) + pod("nic", ", limits: {nvidia.com/gpu: 1}")
+    assert [line for line in on(text, lab=H100) if "second claim" in line] == []
+    [output] = on(
+        template("g", exactly("gpu", "gpu.nvidia.com")) + pod("g", ", limits: {nvidia.com/gpu: 1}"), lab=H100
+    )
+    assert "makes a second claim, of class gpu.nvidia.com, besides the pod's own" in output
+
+
+@pytest.mark.parametrize("version", ["0.4.0", "0.4.1", "0.5.0"])
+def test_every_gpu_has_a_bus_id_from_0_4_0_on(version: str) -> None:
+    text = class_(
+        "bus",
+        "device.driver == 'gpu.nvidia.com' && device.attributes['resource.kubernetes.io'].pciBusID.startsWith('0000')",
+    )
+    output = on(text, lab=cluster("hgx-h100-8", drivers={"nvidia": {"version": version}}))
+    assert [line for line in output if "has no pciBusID" in line] == []
+
+
+@pytest.mark.parametrize(
+    ("toleration", "output"),
+    [
+        ("{effect: NoSchedule}", "[0]: is rejected: a toleration without a key must have operator Exists"),
+        (
+            "{key: nvidia.com/gpu, operator: Exist}",
+            "[0].operator: is rejected: it is not an operator; got: Exist",
+        ),
+        (
+            "{key: nvidia.com/gpu, operator: Exists, value: 'true'}",
+            "[0].value: is rejected: must be empty with operator Exists; got: true",
+        ),
+        ("{operator: Exists, effect: NoRun}", "[0].effect: is rejected: it is not an effect; got: NoRun"),
+        (
+            "{operator: Exists, effect: NoSchedule, tolerationSeconds: 30}",
+            "[0].effect: is rejected: must be NoExecute where tolerationSeconds is given; got: NoSchedule",
+        ),
+    ],
+    ids=["no key", "operator", "value", "effect", "seconds"],
+)
+def test_a_toleration_that_the_server_refuses_is_reported(toleration: str, output: str) -> None:
+    found = on(limits("nvidia.com/gpu: 1", tolerations=f"[{toleration}]"), lab=TAINTED)
+    assert [line for line in found if f"error: Pod p spec.tolerations{output}" in line] != []
+
+
+def test_a_toleration_for_some_seconds_is_taken() -> None:
+    some = "[{operator: Exists}, {key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]"
+    assert on(limits("nvidia.com/gpu: 1", tolerations=some), lab=TAINTED) == []
+
+
+def test_a_manifest_for_one_cluster_of_several_needs_to_run_on_one() -> None:
+    both = {"big": cluster("hgx-h100-8"), "small": cluster("pcie-l40s-4")}
+    text = template("eight", exactly("gpu", "gpu.nvidia.com", ", count: 8")) + pod("eight")
+    assert [line for line in on(text, **both) if " error: " in line] == []
+    assert [line for line in on(text, small=both["small"]) if " error: " in line] != []
 
 
 def test_a_claim_for_one_cluster_and_a_pod_for_the_other_run_nowhere() -> None:
@@ -19,6 +146,14 @@ def test_a_claim_for_one_cluster_and_a_pod_for_the_other_run_nowhere() -> None:
         "spec:\n", "spec:\n  nodeSelector: {example.com/pool: other}\n"
     )
     assert [line for line in on(text, **both) if " error: Pod p " in line] != []
+
+
+def test_a_pod_read_from_a_cluster_has_its_node() -> None:
+    text = template("g", exactly("gpu", "gpu.nvidia.com"))
+    there = pod("g").replace("spec:\n", "spec:\n  nodeName: gpu-1\n")
+    [output] = on(text + there, lab=H100)
+    assert "the pod would never start" in output
+    assert on(text + there + "status: {phase: Running}\n", lab=H100) == []
 
 
 def test_templates_of_one_name_in_two_namespaces_are_two() -> None:
@@ -68,3 +203,87 @@ def test_a_clause_of_the_class_is_called_the_class_s() -> None:
         "matches 0 of 16 devices of the fleet's nodes: class old: `device.attributes['gpu.nvidia.com'].architecture == 'Ampere'`"
         in output
     )
+
+
+JOBS = {
+    "kubeflow.org/v2beta1 MPIJob": "mpiReplicaSpecs: {{Worker: {{replicas: 1, template: {template}}}}}",
+    "kubeflow.org/v1 PyTorchJob": "pytorchReplicaSpecs: {{Worker: {{replicas: 1, template: {template}}}}}",
+    "ray.io/v1 RayCluster": "workerGroupSpecs: [{{groupName: g, replicas: 1, template: {template}}}]",
+    "ray.io/v1 RayService": "rayClusterConfig: {{headGroupSpec: {{template: {template}}}}}",
+    "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet": "leaderWorkerTemplate: {{size: 2, workerTemplate: {template}}}",
+    "jobset.x-k8s.io/v1alpha2 JobSet": "replicatedJobs: [{{name: w, template: {{spec: {{template: {template}}}}}}}]",
+    "v1 ReplicationController": "replicas: 1, template: {template}",
+}
+POD = "{spec: {resourceClaims: [{name: own, resourceClaimTemplateName: missing}], containers: [{name: c, image: i, resources: {claims: [{name: own}]}}]}}"
+
+
+@pytest.mark.parametrize("kind", JOBS)
+def test_pods_are_found_wherever_a_kind_holds_them(kind: str) -> None:
+    version, name = kind.split()
+    text = f"apiVersion: {version}\nkind: {name}\nmetadata: {{name: j}}\nspec: {{{JOBS[kind].format(template=POD)}}}\n"
+    [output] = on(text, lab=H100)
+    assert f"error: {name} j spec." in output
+    assert "is not a ResourceClaimTemplate of the stack or of the files checked; got: missing" in output
+
+
+def test_a_machine_takes_its_claims_by_its_devices() -> None:
+    machine = (
+        "---\napiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: vm}\nspec:\n"
+        "  resourceClaims: [{name: own, resourceClaimTemplateName: g}]\n"
+        "  domain: {devices: {gpus: [{name: gpu, claimName: own, requestName: gpus}]}}\n"
+    )
+    [output] = on(template("g", exactly("gpu", "gpu.nvidia.com")) + machine, lab=H100)
+    assert (
+        "spec.domain.devices.gpus[0].requestName: is not a request of claim g; got: gpus; allowed: gpu"
+        in output
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "severity"), [("v1alpha3", "warning"), ("v1beta2", "warning"), ("v1", "error")]
+)
+def test_device_taint_rules_are_checked_by_what_the_minor_serves(version: str, severity: str) -> None:
+    rule = f"apiVersion: resource.k8s.io/{version}\nkind: DeviceTaintRule\nmetadata: {{name: r}}\nspec: {{taint: {{key: a, effect: NoSchedule}}}}\n"
+    [output] = on(rule, lab=H100)
+    assert f"{severity}: DeviceTaintRule r apiVersion: is " in output
+
+
+def test_a_name_of_an_extended_resource_belongs_to_one_class() -> None:
+    second = class_("mine", "device.driver == 'gpu.nvidia.com'").replace(
+        "spec: {", "spec: {extendedResourceName: nvidia.com/gpu, "
+    )
+    [output] = on(second, lab=H100)
+    assert (
+        "warning: DeviceClass mine spec.extendedResourceName: is the name of class gpu.nvidia.com too"
+        in output
+    )
+
+
+def test_more_gpus_than_a_node_has_are_reported() -> None:
+    [output] = on(limits("nvidia.com/gpu: 16"), lab=H100)
+    assert "requests 16 devices of class gpu.nvidia.com on one node, where at most 8 match" in output
+
+
+def test_limits_and_requests_of_an_extended_resource_are_the_same() -> None:
+    [output] = on(limits("nvidia.com/gpu: 2", "nvidia.com/gpu: 1"), lab=H100)
+    assert "must be the same in limits and requests; got: limits 2, requests 1" in output
+
+
+def test_an_implicit_class_must_be_there() -> None:
+    prefix = "deviceclass.resource.kubernetes.io/"
+    assert on(limits(f"{prefix}gpu.nvidia.com: 1"), lab=H100) == []
+    [output] = on(limits(f"{prefix}gpus: 1"), lab=H100)
+    assert "warning: Pod p spec.containers[0].resources.limits" in output
+    assert "is not a class of the stack" in output
+
+
+def test_a_domain_needs_a_driver_that_serves_domains() -> None:
+    [output] = on(DOMAIN % "", lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}}))
+    assert "has no NVIDIA driver on this cluster, whose controller makes ComputeDomains" in output
+    assert on(DOMAIN % "", lab=cluster("hgx-h100-8", drivers={})) == []
+    served = nvidia(resources={"computeDomains": {"enabled": True}})
+    [output] = on(
+        (DOMAIN % "").replace("channel: {", "channel: {allocationMode: Some, "),
+        lab=cluster("hgx-h100-8", drivers=served),
+    )
+    assert "spec.channel.allocationMode: " in output
