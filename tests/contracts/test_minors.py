@@ -1,10 +1,6 @@
-"""One page lists the changes for a new Kubernetes minor and names every file that knows a minor."""
-
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +11,6 @@ from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.proof.allocator import Allocation, CandidateNode, allocate
 from dra_fleet.rehearsal.tools import recipes
 from tests.proof.proof_helpers import fleet, pool, proved
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = ROOT / "CONTRIBUTING.md"
 MINORS = tuple(entry.minor for entry in kubernetes_facts().minors)

@@ -1,7 +1,3 @@
-"""Facts of a cloud or driver are in its folders: no string elsewhere is its name or has its domain."""
-
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

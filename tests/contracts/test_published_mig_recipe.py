@@ -5,8 +5,6 @@ Source: https://blog.aks.azure.com/2026/03/03/multi-instance-gpu-with-dra-on-aks
 `check`, the gate and the review each report it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,3 @@
-"""The contract of every documented transition of Kubernetes, queues and drivers."""
-
-from __future__ import annotations
-
 from collections import Counter
 from typing import Final
 

@@ -1,7 +1,3 @@
-"""CONTRIBUTING's walks name files that are there, for every cloud and every driver."""
-
-from __future__ import annotations
-
 import re
 import tomllib
 

@@ -1,7 +1,3 @@
-"""A checkout's folders are imported under the names that they have in the installed package, too."""
-
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module

@@ -4,23 +4,16 @@ It grows by itself with the pack. Some rules check a whole cluster, so each rule
 place, and each rule uses its first break that is still reported beside all the others.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dra_fleet.policy import pack
 from dra_fleet.policy.checking import check
-from dra_fleet.policy.rule_cases import UNKNOWN, Declared, declared_with
+from dra_fleet.policy.rule import Rule, Settings
+from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, declared_with
 from dra_fleet.policy.rule_files import load_cases
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from dra_fleet.policy.rule import Rule, Settings
-    from dra_fleet.policy.rule_cases import Break, RuleCase
 
 CASES_FOLDER = Path(__file__).parents[1] / "policies" / "rules"
 CHECKING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]

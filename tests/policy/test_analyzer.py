@@ -1,9 +1,6 @@
-"""The pack as the engine speaks to it: levels, parameters, corrections, broken rules, secrets."""
-
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -12,6 +9,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke import TRIPLE
+from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.core.declared.values import Missing, Secret
 from dra_fleet.core.findings.engine_events import SECRET, SIGNATURE
 from dra_fleet.core.findings.errors import ExpectedError
@@ -19,11 +17,6 @@ from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import decode, encode
 from policies.rules import cluster, device_class, pool
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dra_fleet.core.declared.resources import Resource, Stack
 
 FLOOR = cluster.REQUIRE_MINIMUM_KUBERNETES
 CANARY = "s3cr3t-canary"

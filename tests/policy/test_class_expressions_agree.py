@@ -1,5 +1,3 @@
-"""The rules decide if a class matches a whole GPU as Kubernetes evaluates its expression."""
-
 from __future__ import annotations
 
 from collections import Counter

@@ -1,7 +1,3 @@
-"""The version floor: valid versions, checked types, and the source of the floor."""
-
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,10 +1,8 @@
-"""The rules check saved events of a preview without the pack; what events do not report never passes."""
-
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -16,16 +14,11 @@ from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
 from dra_fleet.policy.gate.without_engine import check_record, was_checked
+from dra_fleet.policy.rule import Rule
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared
 from tests.policy.breaking_program import cases_of
 from tests.policy.every_rule import check_all
 from tests.policy.other_project import marked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from dra_fleet.policy.rule import Rule
 
 ROOT = Declared(type="pulumi:pulumi:Stack", name="other-dev", outputs={})
 CLUSTER = Declared(type="dra-fleet:clouds:ExistingCluster", name="train", properties={"kubernetes": "1.35"})

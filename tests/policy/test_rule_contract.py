@@ -1,22 +1,13 @@
-"""The contract of every rule: its program passes, each break is reported, unknown and secret are handled."""
-
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.rule import ResourceRule, StackRule
-from dra_fleet.policy.rule_cases import CHECKS, breaks_what_is_there, explains_itself
+from dra_fleet.policy.rule import ResourceRule, Rule, StackRule
+from dra_fleet.policy.rule_cases import CHECKS, Check, breaks_what_is_there, explains_itself
 from policies import rules
 from tests.policy.breaking_program import CHECKING, cases_of
-
-if TYPE_CHECKING:
-    from dra_fleet.policy.rule import Rule
-    from dra_fleet.policy.rule_cases import Check
 
 FILES = [path.stem for path in Path(rules.__path__[0]).glob("[!_]*.py")]
 

@@ -1,16 +1,11 @@
-"""Rules are found in their folder."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from dra_fleet.policy import docs, pack
+from dra_fleet.policy.rule import Rule
 from dra_fleet.policy.rule_files import RULES_FOLDER, RuleFileError, load_cases, load_rules
 from tests.policy.own_rules import OWNER, write_rules
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULE = """\
 import re
@@ -138,3 +133,14 @@ def test_two_rules_of_one_name_are_both_named(tmp_path: Path) -> None:
         f"{folder}/chart_pin_version.py and {RULES_FOLDER}/chart.py both hold the rule "
         "chart-pin-version; fix: rename one"
     )
+
+
+@pytest.mark.parametrize("rule", pack.RULES, ids=lambda rule: rule.name)
+def test_each_rule_says_its_level_why_fix_and_parameters(rule: Rule) -> None:
+    page = docs.page()
+    section = page[page.index(f"\n## {rule.name}\n") :].split("\n## ")[1]
+    for said in (rule.description, rule.fix, rule.link, rule.severity, rule.level("standard")):
+        assert said in section
+    for parameter in rule.parameters:
+        assert f"`{parameter.name}`" in section
+        assert parameter.description in section

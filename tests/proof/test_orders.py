@@ -1,7 +1,3 @@
-"""Verdicts on sets of workloads, compared with orders of arrival that are played one by one."""
-
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

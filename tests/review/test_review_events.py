@@ -1,7 +1,3 @@
-"""Events of a preview: what is read from them, and what is no such thing."""
-
-from __future__ import annotations
-
 import json
 
 import pytest

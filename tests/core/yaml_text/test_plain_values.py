@@ -1,7 +1,3 @@
-"""Plain values are read as by ruamel.yaml, which writes the same files."""
-
-from __future__ import annotations
-
 import itertools
 from typing import Any, cast
 

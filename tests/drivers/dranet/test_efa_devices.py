@@ -1,7 +1,3 @@
-"""EFA network cards as devices: what the chart's class finds, and what is unknown before they run."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

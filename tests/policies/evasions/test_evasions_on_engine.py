@@ -1,23 +1,19 @@
 """Ways past the pack that only a real engine shows: what stands beside the program, and what it does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.verdict import Expected, check
 from dra_fleet.policy.rule_cases import Declared
+from dra_fleet.rehearsal.tools import Toolset
 from tests.policy.other_project import OtherProject
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

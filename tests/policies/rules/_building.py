@@ -1,15 +1,9 @@
 """Short forms of cases for rules."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from dra_fleet.policy.rule_cases import Break, RuleCase
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dra_fleet.policy.rule_cases import Declared
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase
 
 
 def passes(

@@ -1,7 +1,5 @@
 """Programs of the rules on releases of charts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, UNKNOWN, Break, Declared, RuleCase, said

@@ -1,7 +1,5 @@
 """Programs of the rules on claims, their templates, and namespaces that can hold claims with adminAccess."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, UNKNOWN, Break, Declared, RuleCase, said

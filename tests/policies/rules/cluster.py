@@ -1,7 +1,5 @@
 """Programs of the rules on managed clusters and their Kubernetes versions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said

@@ -1,7 +1,5 @@
 """Programs of the rules on credentials in outputs and providers."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

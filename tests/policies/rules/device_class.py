@@ -1,7 +1,5 @@
 """Programs of the rules on DeviceClasses and the selectors of classes and claims."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dra_fleet.drivers.divided_devices import DeviceSelection, dividable

@@ -1,7 +1,5 @@
 """Programs of the rules on DRA drivers and GPU drivers of nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Programs of the rules on the devices of a node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.clouds.gke import GPU_PRESENT, TRIPLE

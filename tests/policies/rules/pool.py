@@ -1,7 +1,5 @@
 """Programs of the rules on node pools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.clouds.gke import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE

@@ -1,7 +1,5 @@
 """Programs of the rules on MIG partitions and shared devices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.drivers.nvidia.facts import MIG_CONFIG as LABEL

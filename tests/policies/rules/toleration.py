@@ -1,7 +1,5 @@
 """Programs of the rules on the taints that plugins of drivers tolerate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.clouds.gke import TPU_DRA

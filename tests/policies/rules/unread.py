@@ -1,7 +1,5 @@
 """Programs of the rules on what no rule can read."""
 
-from __future__ import annotations
-
 from dra_fleet.policy.rule_cases import Break, Declared, said
 from tests.policies.rules._building import passes
 

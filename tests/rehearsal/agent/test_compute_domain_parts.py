@@ -1,13 +1,9 @@
-"""ComputeDomains as the simulated driver runs them: its controller, its daemons and its node plugin."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError, KubeApi, Object
 from dra_fleet.drivers.nvidia.simulation import compute_domains
 from dra_fleet.drivers.nvidia.simulation.compute_domain import ComputeDomainPlugin
 from dra_fleet.drivers.nvidia.simulation.compute_domains import (
@@ -21,11 +17,8 @@ from dra_fleet.drivers.nvidia.simulation.compute_domains import (
 )
 from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed, StartFailed
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.node import Host
 from tests.rehearsal.agent.fake_api import FakeApi
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.simulator.node import Host
 
 API = "resource.nvidia.com/v1beta1"
 UID = "4c0eefb0-b96a-4aa9-ac7f-468303cca798"

@@ -1,5 +1,3 @@
-"""The charts that a rehearsal serves: values and rights of the originals, and what the imitations reject."""
-
 from __future__ import annotations
 
 import subprocess

@@ -1,10 +1,6 @@
-"""A pull request's review, played with each code host's own variables."""
-
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +9,6 @@ from dra_fleet.review import forges
 from dra_fleet.review.forges import read_run
 from tests.review.forges.code_hosts import COMMIT, CodeHost, azure, github, gitlab, serving
 from tests.review.samples import DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PROJECT = Path(__file__).resolve().parents[3]
 CI = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD")

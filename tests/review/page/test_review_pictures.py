@@ -1,7 +1,3 @@
-"""The pictures as shapes: devices drawn once each, losses marked, sums to scale, unknown prices apart."""
-
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

@@ -1,7 +1,3 @@
-"""GPUs that the GPU Operator's device plugin advertises several times: settings, chart values, capacity."""
-
-from __future__ import annotations
-
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,13 +12,13 @@ from dra_fleet.drivers.nvidia.simulation.operator.features import gpu_labels
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, extended_resources
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.model.plan import ClusterPlan
 from tests.fleet.plan.plan_helpers import refused
 from tests.rehearsal.agent.fake_api import FakeApi
 from tests.rehearsal.agent.gpu_operator.operator_objects import host, pod_of, read_policy
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi
-    from dra_fleet.model.plan import ClusterPlan
 
 SLICED = {"strategy": "time-slicing", "replicas": 4}
 MPS = {"strategy": "mps", "replicas": 3}
