@@ -9,7 +9,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
 
-from dra_fleet.drivers.nvidia.labels import (
+from dra_fleet.drivers.nvidia.facts import (
     API,
     CLIQUE_LABEL,
     KIND,

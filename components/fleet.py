@@ -11,15 +11,12 @@ import pulumi
 from dra_fleet.fleet.queueing.kueue import FLAVOR
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
-from .claim import Claim, ClaimArgs
-from .claim_template import ClaimTemplate, ClaimTemplateArgs
+from .claim import Claim, ClaimArgs, ClaimTemplate, ClaimTemplateArgs, DeviceClass, DeviceClassArgs
 from .clouds import resolve
 from .clouds.logins import Logins
 from .clouds.platform import ClusterArgs
 from .compute_domain import ComputeDomain
 from .core.identity import Identity, logical
-from .device_class import DeviceClass, DeviceClassArgs
-from .gang import Gang, GangArgs, declare_gang
 from .namespace import Namespace, NamespaceArgs
 from .queue import (
     ClusterQueue,
@@ -30,7 +27,7 @@ from .queue import (
     ResourceFlavorArgs,
 )
 from .release import DriverRelease, DriverReleaseArgs
-from .workload import WorkloadJob, WorkloadJobArgs, workload_deployment
+from .workload import Gang, GangArgs, WorkloadJob, WorkloadJobArgs, declare_gang, workload_deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -225,10 +222,7 @@ def _namespaces(platform: Platform, plan: ClusterPlan, identity: Identity) -> di
 
 
 def _releases(
-    platform: Platform,
-    plan: ClusterPlan,
-    namespaces: Mapping[str, Namespace],
-    hooks: pulumi.ResourceOptions,
+    platform: Platform, plan: ClusterPlan, namespaces: Mapping[str, Namespace], hooks: pulumi.ResourceOptions
 ) -> dict[str, DriverRelease]:
     made: dict[str, DriverRelease] = {}
     for release in plan.releases:

@@ -1,4 +1,4 @@
-"""The components for programs in any language: the engine's calls to this package, and their results.
+"""The components for programs in any language, a whole fleet among them: the engine's calls and results.
 
 A program in TypeScript, Go or YAML declares `dra-fleet:index:Fleet`, with a stack file's keys as inputs, or
 one cluster with everything in it: `dra-fleet:index:AksCluster` and so on, or `dra-fleet:index:Cluster`.
@@ -10,7 +10,7 @@ https://www.pulumi.com/docs/iac/packages-and-automation/pulumi-packages/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
@@ -24,15 +24,20 @@ from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import DoesNotFit
 
 from .clouds import resolve
-from .clouds.stack_outputs import THIS_PROGRAM
-from .fleet_component import FleetComponent, FleetComponentArgs
+from .clouds.additions import THIS_PROGRAM
+from .fleet import build
 from .parts import PACKAGE, PARTS, Made, Part, References, made_part, token
 from .program.cluster import Cluster
 from .program.planning import NO_POOL, SECTIONS, ClusterProgram
 from .schema import CLUSTER, KUBECONFIG, KUBECONFIGS, VERSION, cluster_tokens, schema
 
 if TYPE_CHECKING:
-    from .clouds.platform import Platform
+    from collections.abc import Callable
+
+    from dra_fleet.model.plan import FleetPlan
+
+    from .clouds.platform import Platform, SecretReader
+
 
 __all__ = ["PACKAGE", "VERSION", "References", "made", "schema"]
 
@@ -233,3 +238,59 @@ def _kubeconfig(given: pulumi.Input[Mapping[str, pulumi.Input[str]]], key: str) 
             f"{KUBECONFIGS}.{key}", "is named by a cluster and not given; fix: give the kubeconfig's text"
         )
     return pulumi.Output.secret(given).apply(lambda secrets: secrets[key])
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetComponentArgs:
+    """Arguments of `FleetComponent`.
+
+    Attributes:
+        plan: the clusters and what is in them.
+        secret: reads a secret, such as a kubeconfig, by the key that the plan names.
+        outputs: Outputs of other resources by the references that the plan's settings have for them.
+        token: the registered type.
+        component: returns the component class of a cloud.
+    """
+
+    plan: FleetPlan
+    secret: SecretReader
+    outputs: Mapping[str, pulumi.Output[str]] = field(default_factory=dict[str, pulumi.Output[str]])
+    token: str = "dra-fleet:index:Fleet"  # noqa: S105 - Pulumi's word for a type's name
+    component: Callable[[str], type[Platform]] = resolve
+
+
+class FleetComponent(pulumi.ComponentResource):
+    """Clusters, and the classes, claims and workloads in them.
+
+    Attributes:
+        clusters: exports of each cluster, by name.
+        kubeconfigs: secret kubeconfigs of the clusters that have one.
+        platforms: components of the clusters, by name.
+    """
+
+    clusters: Mapping[str, Any]
+    kubeconfigs: pulumi.Output[Any]
+
+    def __init__(
+        self, name: str, args: FleetComponentArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Declare a fleet.
+
+        Args:
+            name: the component's.
+            args: what it is made of.
+            opts: of the component; what is in it waits for what it depends on.
+
+        Raises:
+            SettingsInvalid: a secret is missing.
+        """
+        inputs = {"owner": args.plan.owner, "environment": args.plan.environment}
+        super().__init__(args.token, name, inputs, opts)
+        # The engine passes a component's dependencies on to no one.
+        after = None if opts is None else opts.depends_on
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+        made = build(args.plan, args.secret, opts, outputs=args.outputs, component=args.component)
+        self.clusters = made.clusters
+        self.platforms = dict(made.platforms)
+        self.kubeconfigs = pulumi.Output.secret(dict(made.kubeconfigs))
+        self.register_outputs({"clusters": self.clusters, "kubeconfigs": self.kubeconfigs})

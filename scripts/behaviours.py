@@ -38,10 +38,14 @@ def text() -> str:
 
 
 def _name(test: str) -> str:
-    """Return a test's name in words."""
+    """Return the name of a test, or of a case in a table of tests, in words."""
     file, _, name = test.partition("::")
-    tree = ast.parse((PROJECT / "tests" / file).read_text(encoding="utf-8"))
-    defined = {item.name for item in tree.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
+    text = (PROJECT / "tests" / file).read_text(encoding="utf-8")
+    if file.endswith(".yaml"):
+        defined = {case.partition(": ")[0] for case in yaml.safe_load(text)["cases"]}
+    else:
+        tree = ast.parse(text)
+        defined = {it.name for it in tree.body if isinstance(it, ast.FunctionDef | ast.AsyncFunctionDef)}
     if name not in defined:
         msg = f"tests/truth.yaml: {test} is not a test; rename it there as in its file"
         raise ValueError(msg)

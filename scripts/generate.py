@@ -15,7 +15,7 @@ from dra_fleet.fleet import explanation
 from dra_fleet.fleet import schema as stack_schema
 from dra_fleet.policy import docs
 from dra_fleet.policy.gate import preset
-from dra_fleet.policy.presets import PRESETS
+from dra_fleet.policy.rule import PRESETS
 from dra_fleet.review import schema as review_schema
 from scripts import behaviours, commands, support, truth
 

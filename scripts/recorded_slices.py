@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from dra_fleet import drivers
 from dra_fleet.drivers.installed import Installed
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.modes import MEDIA_EXTENSIONS
 from dra_fleet.drivers.nvidia.settings import MigSharing
+from dra_fleet.drivers.nvidia.slices import MEDIA_EXTENSIONS
 from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.plan import PoolPlan

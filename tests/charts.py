@@ -1,7 +1,5 @@
 """The charts that a rehearsal serves, as folders for helm."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import tempfile

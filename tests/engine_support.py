@@ -4,12 +4,11 @@ Fixtures: `tools`, `rehearsal_simulator`, and `rehearsal_home` for a test that b
 simulator.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import pytest
@@ -19,12 +18,8 @@ from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal import tools as rehearsal_tools
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.simulator.client import SimulatorClient, ensure_running, stop
+from dra_fleet.rehearsal.tools import Toolset
 from dra_fleet.rehearsal.tools.toolset import playable_minors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from dra_fleet.rehearsal.tools import Toolset
 
 NEWEST = "v1.37.2"
 FLOOR = "v1.34.9"

@@ -1,18 +1,12 @@
 """Prints the outcome of each injected fault at the end of a run; `--faults FILE` writes it. A plugin."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from xdist.workermanage import WorkerController  # pyright: ignore[reportMissingTypeStubs]
+from xdist.workermanage import WorkerController  # pyright: ignore[reportMissingTypeStubs]
 
 Rows = dict[str, str]
 """The outcome by fault and step."""

@@ -1,7 +1,5 @@
 """Golden texts, which change only by intent. A pytest plugin; `make generate` writes them again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,12 +1,7 @@
 """Paths of the values of plain data."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 Place = tuple[str | int, ...]
 

@@ -3,20 +3,13 @@
 # The SDK's module is private.
 # pyright: reportPrivateUsage=false
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pulumi
 import pytest
 from pulumi.runtime.proto import source_pb2
 
-from dra_fleet.testing import recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.testing import Recorder
+from dra_fleet.testing import Recorder, recording
 
 
 def _as_given(alias: object, *named: object) -> object:

@@ -3,18 +3,12 @@
 Workers of pytest-xdist hand their counts to the process that started them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from xdist.workermanage import WorkerController  # pyright: ignore[reportMissingTypeStubs]
+from xdist.workermanage import WorkerController  # pyright: ignore[reportMissingTypeStubs]
 
 Tally = dict[str, Counter[str]]
 _TALLY = pytest.StashKey[Tally]()

@@ -1,14 +1,10 @@
 """Continuous integration skips no test for a reason that is not listed here. A pytest plugin."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 ALLOWED_SKIPS = frozenset(
     {

@@ -1,7 +1,3 @@
-"""Files for visitors and bots are valid, and every link of a page has a target."""
-
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

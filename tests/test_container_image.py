@@ -1,7 +1,3 @@
-"""The image and the devcontainer carry what the project requests, of the versions that it pins elsewhere."""
-
-from __future__ import annotations
-
 import json
 import re
 import tomllib

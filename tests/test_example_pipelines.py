@@ -1,7 +1,3 @@
-"""The pipelines in examples/pipelines are valid, and cannot let a failed gate pass."""
-
-from __future__ import annotations
-
 import json
 import re
 import shlex

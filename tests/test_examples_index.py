@@ -1,7 +1,3 @@
-"""The index of the examples."""
-
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,3 @@
-"""The table of injected faults counts what recovered."""
-
-from __future__ import annotations
-
 from tests.fault_table import summary
 
 

@@ -1,7 +1,3 @@
-"""Files that are made from the code are current."""
-
-from __future__ import annotations
-
 import pytest
 
 from scripts.generate import GENERATED, PROJECT
@@ -11,8 +7,7 @@ SLOW = ("docs/truth.md", "docs/support.md")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in GENERATED],
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in GENERATED]
 )
 def test_a_generated_file_is_current(name: str) -> None:
     assert (PROJECT / name).read_text(encoding="utf-8") == GENERATED[name](), "run: make generate"

@@ -1,19 +1,12 @@
-"""Linux on x86-64 and arm64, and macOS on arm64: what is installed there, and what only Linux has."""
-
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from scripts.lock import LOCKS, PLATFORMS, WHEELS, locked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROJECT = Path(__file__).resolve().parents[1]
 PROGRAM = ("dra_fleet", "components", "stacks", "policies")

@@ -1,7 +1,3 @@
-"""The pipelines of pull requests are valid, and apply what was reviewed."""
-
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,3 @@
-"""The repository's own rules: format, lint, types, imports, short files, nothing of one workplace."""
-
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

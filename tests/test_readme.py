@@ -1,7 +1,3 @@
-"""The quick start and messages of the README and the start page, run as printed."""
-
-from __future__ import annotations
-
 import os
 import re
 import subprocess

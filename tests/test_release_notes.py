@@ -1,7 +1,3 @@
-"""A release publishes what the list of changes says of its version, and of no other."""
-
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -42,11 +38,7 @@ def test_the_notes_of_a_version_are_its_section(version: str, said: str) -> None
 @pytest.mark.parametrize(
     ("text", "version", "said"),
     [
-        (
-            TEXT,
-            "0.3.0",
-            "CHANGELOG.md has no section '## 0.3.0 - YEAR-MONTH-DAY'; add it above its changes",
-        ),
+        (TEXT, "0.3.0", "CHANGELOG.md has no section '## 0.3.0 - YEAR-MONTH-DAY'; add it above its changes"),
         (
             TEXT.replace("2026-12-24", "not released yet"),
             "0.1.0",

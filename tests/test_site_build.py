@@ -1,23 +1,16 @@
-"""The documentation's site builds, no link on it leads nowhere, and its pages ask nothing of others."""
-
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from typing_extensions import override
 
 from scripts.site_pages import PROJECT, address
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 THEIRS = "404.html"
 """Its links begin at the server's root."""

@@ -1,19 +1,12 @@
-"""Continuous integration fails on skips that no one allowed; elsewhere they are skips."""
-
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests import skip_policy
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,6 @@ After you rewrite a text, or move a file to another room, write the counts with
 `python -m tests.test_style`. The command rejects a larger total.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,3 @@
-"""The table of what is supported says of every way what tests and the plan say."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet import drivers

@@ -1,22 +1,15 @@
-"""Examples by task, guides and concepts: their commands, run as printed, and the cost of each example."""
-
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet import clouds
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PROJECT = Path(__file__).resolve().parents[1]
 EXAMPLES = PROJECT / "examples"

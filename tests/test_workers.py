@@ -1,7 +1,3 @@
-"""Distribution of the tests among pytest-xdist's workers, without losses."""
-
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

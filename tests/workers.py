@@ -4,17 +4,12 @@ A file's tests stay together, because they share rehearsals and clusters. The fi
 first, so that no worker starts one of them when the others are done.
 """
 
-from __future__ import annotations
-
 import gc
 import os
-from typing import TYPE_CHECKING
 
 import pytest
+from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
 from xdist.scheduler import LoadFileScheduling  # pyright: ignore[reportMissingTypeStubs]
-
-if TYPE_CHECKING:
-    from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
 
 LONGEST_FIRST = (
     "tests/faults/test_faults.py",

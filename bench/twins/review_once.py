@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from dra_fleet.review.assemble import Known, fleet_of, make_review
 from dra_fleet.review.events import Preview
-from dra_fleet.review.was import Was
+from dra_fleet.review.running import Was
 from dra_fleet.review.writing import StackText, write_review
 from tests.review.samples import large_settings
 

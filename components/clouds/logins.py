@@ -1,4 +1,4 @@
-"""The logins that a program works with: nothing is made before all are those that the stack names.
+"""Logins of a program, kubeconfigs without secrets, and the clusters that a stack adopts.
 
 Clouds differ in whom they ask. AWS and Alibaba Cloud report whose a login is; Azure and Google Cloud let a
 login into many subscriptions and projects, so that the one which is named is read with it.
@@ -7,16 +7,17 @@ login into many subscriptions and projects, so that the one which is named is re
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pulumi
 
 from dra_fleet.core.findings.errors import SettingsError, under
 
-from .adopting import words
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
 
 T = TypeVar("T")
 
@@ -78,3 +79,62 @@ def of_account(
         return found if found == account else refuse(found)
 
     return asked.recover(lambda refused: refuse(words(refused))).apply(checked)
+
+
+_ENVELOPE = re.compile(r"^invoke of \S+ failed: (?:invocation of \S+ returned an error: )?")
+"""Texts of SDK and engine before a cloud's own message."""
+
+
+def readable(
+    found: pulumi.Output[T], cluster: str, *, known_as: str, listing: str, permission: str
+) -> pulumi.Output[T]:
+    """Return the cloud's answer, or raise an error that the user can fix if the cloud refused.
+
+    Otherwise the refusal would end the program as an unexpected exception with a traceback.
+
+    Args:
+        found: the answer to a function of the cloud that was called for one cluster.
+        cluster: the cluster's name in the stack file.
+        known_as: kind, name and place of the cluster in its cloud.
+        listing: the command that lists the existing clusters.
+        permission: the permission that a login needs to get the answer.
+    """
+
+    def refuse(refused: Exception) -> NoReturn:
+        error = SettingsError(
+            path=under("clusters", cluster, "adopt"),
+            what=f"{known_as} cannot be read",
+            got=words(refused),
+            allowed="a cluster that is there and that your login may read",
+            fix=f"look for it with `{listing}`; if it is there, ask for {permission}",
+        )
+        raise pulumi.RunError(str(error)) from refused
+
+    return found.recover(refuse)
+
+
+def words(refused: Exception) -> str:
+    """Return the cloud's own message of a refusal."""
+    return " ".join(_ENVELOPE.sub("", str(refused)).split())
+
+
+def kubeconfig_with(login: Mapping[str, object], cluster: str, entry: Mapping[str, str]) -> str:
+    """Return a kubeconfig that runs a command for each token.
+
+    Args:
+        login: the command and its arguments, as `exec` of a user.
+        cluster: the cluster's name in the stack.
+        entry: its address, and its authority unless that is public.
+    """
+    called = {"apiVersion": "client.authentication.k8s.io/v1beta1", "interactiveMode": "Never", **login}
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": cluster, "cluster": entry}],
+            "users": [{"name": cluster, "user": {"exec": called}}],
+            "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
+            "current-context": cluster,
+        },
+        sort_keys=True,
+    )

@@ -13,9 +13,8 @@ import pulumi
 import pulumi_kubernetes
 
 from ..core.identity import logical
-from .additions import addition, check
+from .additions import THIS_PROGRAM, StackOutputs, addition, check
 from .logins import Logins
-from .stack_outputs import THIS_PROGRAM, StackOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence

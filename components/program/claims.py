@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 import pulumi
 from pulumi_kubernetes.core import v1 as core
 
-from ..claim import Claim, ClaimArgs
-from ..claim_template import ClaimTemplate, ClaimTemplateArgs
+from ..claim import Claim, ClaimArgs, ClaimTemplate, ClaimTemplateArgs
 from ..core.identity import logical
 from .arguments import checked, choices_error, key_of, named, plain, refused
 from .cluster import cluster_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from .. import device_class
+from .. import claim
 from ..core.identity import logical
 from .arguments import checked, key_of, named, plain, refused
 from .cluster import cluster_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 
-class DeviceClass(device_class.DeviceClass):
+class DeviceClass(claim.DeviceClass):
     """A DeviceClass. The constructor checks it, and proves that it matches a device of the cluster's pools.
 
     Args:
@@ -97,7 +97,7 @@ class DeviceClass(device_class.DeviceClass):
         self.class_name, self.cluster = name, cluster
         super().__init__(
             logical(cluster.program.name, name),
-            device_class.DeviceClassArgs(name=name, spec=spec, identity=cluster.identity),
+            claim.DeviceClassArgs(name=name, spec=spec, identity=cluster.identity),
             pulumi.ResourceOptions.merge(cluster.member_opts(), opts),
         )
 

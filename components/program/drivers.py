@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 def _chart(
-    component: str,
-    version: object,
-    namespace: pulumi.Input[str] | None,
-    **further: Mapping[str, Any] | None,
+    component: str, version: object, namespace: pulumi.Input[str] | None, **further: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the settings of a chart; a namespace that is an Output is not a setting."""
     own = {"namespace": namespace} if isinstance(namespace, str) else {}

@@ -232,12 +232,7 @@ class ClusterProgram:
             self._warn([str(refused(self.component, "", what, fix=fix))])
 
     def _fleet(self, only: Mapping[str, set[str]] | None) -> FleetPlan:
-        cluster = {
-            **self.settings,
-            **self.operators,
-            "pools": self._planned_pools(),
-            "drivers": self.drivers,
-        }
+        cluster = {**self.settings, **self.operators, "pools": self._planned_pools(), "drivers": self.drivers}
         parts = {
             key: {name: value for name, value in kept.items() if only is None or name in only[key]}
             for key, kept in self.declared.items()

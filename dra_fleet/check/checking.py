@@ -1,18 +1,19 @@
-"""Checks files against a stack's fleet: all files together, so that they may refer to each other."""
+"""Check files against a stack's fleet, all files together, and report to code hosts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
 
-from dra_fleet.check.contents import contents_of
+from dra_fleet.check.contents import check_heads, contents_of
 from dra_fleet.check.device_objects import all_expressions, validated
 from dra_fleet.check.exemptions import NO_OWN_RULES, RULES, comments, counted
 from dra_fleet.check.inventory import clusters
-from dra_fleet.check.object_heads import check_heads
 from dra_fleet.check.on_cluster import checked_on
 from dra_fleet.check.resources import check_rendered
+from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.proof.answer.messages import STRICT
 
@@ -163,3 +164,49 @@ def _where_it_runs(outcomes: Sequence[Outcome]) -> list[Found]:
     return [
         dict.fromkeys(replace(item, severity="warning") for item in outcome.findings) for outcome in outcomes
     ]
+
+
+_TOOL: Final = "dra-fleet"
+
+
+def to_sarif(
+    findings: Iterable[FileFinding], stack: str, own: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """Return the findings as one SARIF log; `own` are custom rules, each with its subject."""
+    run = SarifRun(
+        tool=_TOOL,
+        version=version(_TOOL),
+        rules=tuple(
+            SarifRule(name=name, description=text, level="error")
+            for name, text in {**RULES, **(own or {})}.items()
+        ),
+        category=f"dra-fleet-check/{stack}",
+    )
+    results = [
+        SarifResult(
+            rule=finding.rule,
+            level=finding.severity,
+            message=finding.sentence,
+            names=(f"{finding.object} {finding.path}".strip(),),
+            file=finding.file,
+            line=finding.line,
+            identity=(finding.file, finding.object, finding.path, finding.what),
+            suppressed=finding.exempted,
+        )
+        for finding in findings
+    ]
+    return sarif(run, results)
+
+
+def annotation(finding: FileFinding) -> str:
+    """Return a finding as a workflow command.
+
+    Format: https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands.
+    """
+    where = {"file": finding.file, "line": finding.line, "col": finding.column, "title": finding.rule}
+    fields = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in where.items())
+    return f"::{finding.severity} {fields}::{_escaped(finding.sentence)}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    return "".join(f"%{ord(letter):02X}" if letter in f"%\r\n{more}" else letter for letter in text)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.check.resources import FileObject
     from dra_fleet.core.findings.finding import Found
     from dra_fleet.core.yaml_text import Path
-    from dra_fleet.kubernetes.devices.problem import Problem
+    from dra_fleet.kubernetes.devices.base import Problem
 
 _REMOVED = {
     "v1beta1": "removed in 1.38, and served before that only where it was turned on",
@@ -198,5 +198,4 @@ def _has(resource: FileObject, dotted: str) -> bool:
 
 
 def class_name(request: ClassRequest) -> str:
-    """Return the class that a request names."""
     return str(cast("object", request.value.get("deviceClassName")) or "")

@@ -89,7 +89,6 @@ class ClusterInventory:
 
     @cached_property
     def pools(self) -> tuple[NodeDevices, ...]:
-        """Its pools with their devices."""
         return tuple(
             NodeDevices(
                 plan=pool,
@@ -173,7 +172,6 @@ class ClusterInventory:
 
 
 def clusters(plan: FleetPlan, named: Collection[str] = ()) -> tuple[ClusterInventory, ...]:
-    """Return the clusters of a plan."""
     return tuple(ClusterInventory(cluster, frozenset(named)) for cluster in plan.clusters)
 
 

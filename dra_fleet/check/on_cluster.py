@@ -6,23 +6,28 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import clouds, drivers
-from dra_fleet.check.companions import check_companions, claims_of_domains, class_mentions
 from dra_fleet.check.device_objects import class_name, config_path, devices_path, expressions, requests
 from dra_fleet.check.extended_resources import ExtendedResources, report_unknown_class
-from dra_fleet.check.fitting import Fitting
-from dra_fleet.check.gangs import check_gangs, prove_gang
+from dra_fleet.check.fitting import Fitting, check_gangs, prove_gang
 from dra_fleet.check.pods import check_claims, pods_of
-from dra_fleet.check.references import References, references
+from dra_fleet.check.references import (
+    References,
+    check_companions,
+    claims_of_domains,
+    class_mentions,
+    references,
+)
 from dra_fleet.check.resources import at, is_about_value, keyed, mapping, sequence
 from dra_fleet.check.scheduling import check_scheduling
 from dra_fleet.check.selection import ClassSelection
 from dra_fleet.kubernetes.devices.device_class import CelSelector, DeviceClassSpec, DeviceSelector
 from dra_fleet.model.plan import DeviceClassPlan
-from dra_fleet.proof.answer.admin_access import AdminRequest, refused_admin_access
-from dra_fleet.proof.answer.parameters import (
+from dra_fleet.proof.answer.claims import (
+    AdminRequest,
     checked_parameters,
     limits_beyond,
     mismatch,
+    refused_admin_access,
     skipped,
     wrong_types,
 )

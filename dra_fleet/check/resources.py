@@ -131,7 +131,6 @@ def sequence(value: object) -> list[Any]:
 
 
 def at(value: object, path: Path) -> object:
-    """Return the value at a path, or None."""
     for part in path:
         if isinstance(part, int):
             items = sequence(value)

@@ -9,12 +9,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet import drivers
-from dra_fleet.check import rewriting
 from dra_fleet.check.device_objects import class_name, expressions, requests
 from dra_fleet.check.extended_resources import report_unknown_class
-from dra_fleet.check.matching import FOREIGN, Checked, Programs, check, counted, devices, verdict, why_none
 from dra_fleet.check.resources import Key, at, mapping
-from dra_fleet.check.selectors import compiled, never_published
+from dra_fleet.check.selectors import (
+    FOREIGN,
+    Checked,
+    Programs,
+    check,
+    compiled,
+    corrected,
+    counted,
+    devices,
+    guarded_by_driver,
+    guarded_by_presence,
+    never_published,
+    of_type,
+    verdict,
+    why_none,
+)
 from dra_fleet.drivers.divided_devices import names_partitions
 from dra_fleet.kubernetes.cel import asked, environment
 
@@ -145,7 +158,7 @@ def check_class_width(
     whole = _whole_gpus(clusters, found, resource.name)
     if whole:
         path, expression = own[-1]
-        fix = rewriting.of_type(expression, whole[0].cel.driver, _MIG)
+        fix = of_type(expression, whole[0].cel.driver, _MIG)
         resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=expression, fix=fix)
 
 
@@ -280,7 +293,6 @@ class ClassSelection:
         )
 
     def known_classes(self) -> list[str]:
-        """Return the names of all classes."""
         return sorted(self.classes)
 
     def _check_request(
@@ -456,7 +468,7 @@ def _report_failure(subject: Subject, places: Mapping[str, Path], failed: Checke
         what=f"{what}; {hint[0]}" if hint[0] else what,
         got=expression,
         allowed=hint[1],
-        fix=hint[2] or rewriting.corrected(expression, cel),
+        fix=hint[2] or corrected(expression, cel),
     )
 
 
@@ -492,9 +504,7 @@ def _warn_foreign(subject: Subject, path: Path, program: Program) -> None:
         what="fails on the devices of any other driver, which aborts the scheduling of every pod that asks; "
         "nothing requests the driver first",
         got=program.expression,
-        fix=rewriting.guarded_by_driver(program.expression, drivers[0])
-        if drivers
-        else "begin with device.driver == …",
+        fix=guarded_by_driver(program.expression, drivers[0]) if drivers else "begin with device.driver == …",
     )
 
 
@@ -503,7 +513,7 @@ def _warn_optional(subject: Subject, path: Path, program: Program, device: Fleet
     identity = message.rpartition(": ")[2]
     read = next((read for read in program.lookups if read.identity == identity and read.domain), None)
     fix = (
-        rewriting.guarded_by_presence(program.expression, read.variable, str(read.domain), identity)
+        guarded_by_presence(program.expression, read.variable, str(read.domain), identity)
         if read is not None
         else "ask for it with `in` first"
     )

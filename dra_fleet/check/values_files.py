@@ -14,18 +14,18 @@ from dra_fleet.core.findings.finding import Found, Subject
 from dra_fleet.core.yaml_text import Unreadable
 from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.facts import version_of
-from dra_fleet.drivers.common.placement import install_dir_refusals, looks_elsewhere, root_in, root_of
-from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.common.placement import (
+    PluginPods,
+    install_dir_refusals,
+    looks_elsewhere,
+    root_in,
+    root_of,
+)
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import flow, is_on, value_at
 from dra_fleet.fleet.plan import advertisers
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import (
-    Toleration,
-    sequence,
-    toleration_text,
-    untolerated_taints,
-)
+from dra_fleet.kubernetes.scheduling.taints import Toleration, sequence, toleration_text, untolerated_taints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

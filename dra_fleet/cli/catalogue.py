@@ -107,8 +107,8 @@ def drivers(
 
 def _show_ages(stack: str, *, json: bool) -> None:
     from dra_fleet.fleet import read_stack_file
-    from dra_fleet.fleet.ages import BEHIND, MOST_DAYS, ages, catalogue_date
     from dra_fleet.fleet.plan import make_plan
+    from dra_fleet.fleet.upgrades import BEHIND, MOST_DAYS, ages, catalogue_date
     from dra_fleet.rehearsal.project import stack_file
 
     today, date = dt.datetime.now(tz=dt.UTC).date(), catalogue_date()

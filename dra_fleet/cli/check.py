@@ -31,10 +31,7 @@ EXAMPLES = examples(
     ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),
     ("before an upgrade to a later Kubernetes version", "dra-fleet check deploy --stack prod --at 1.38"),
     ("for one cluster", "dra-fleet check job.yaml --stack prod --cluster studio"),
-    (
-        "a folder, with a report for the code host",
-        "dra-fleet check deploy --stack prod --sarif check.sarif",
-    ),
+    ("a folder, with a report for the code host", "dra-fleet check deploy --stack prod --sarif check.sarif"),
     ("a rendered chart", "helm template job ./job | dra-fleet check - --stack prod"),
     (
         "the values of a driver's chart",
@@ -49,21 +46,12 @@ _STYLES = {"error": "bold red", "warning": "yellow"}
 
 def check(  # noqa: PLR0917 - Typer names them
     stack: Annotated[
-        str,
-        typer.Option(
-            "--stack",
-            "-s",
-            metavar="STACK",
-            help=STACK_HELP,
-            autocompletion=stacks,
-        ),
+        str, typer.Option("--stack", "-s", metavar="STACK", help=STACK_HELP, autocompletion=stacks)
     ],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE",
-            help="Manifest files, folders or patterns (- reads stdin).",
-            show_default=False,
+            metavar="FILE", help="Manifest files, folders or patterns (- reads stdin).", show_default=False
         ),
     ] = None,
     values: Annotated[
@@ -130,7 +118,7 @@ def check(  # noqa: PLR0917 - Typer names them
     own, options = NO_OWN_RULES, asked(rules, exemptions)
     project = asked_by_file(file) if project_policies else None
     if options.paths or project is not None:
-        from dra_fleet.cli.own_rules import own_rules
+        from dra_fleet.cli.manifests import own_rules
 
         own = own_rules(options, project)
     unreadable: list[FileFinding] = []
@@ -140,7 +128,7 @@ def check(  # noqa: PLR0917 - Typer names them
     checked = check_files(plan, given_files, charts, cluster or (), omitted, own=own)
     found = [*unreadable, *checked.findings]
     if sarif is not None:
-        from dra_fleet.check.report import to_sarif
+        from dra_fleet.check.checking import to_sarif
 
         sarif.write_text(jsonlib.dumps(to_sarif(found, stack, own.about), indent=2) + "\n", encoding="utf-8")
     _print(found, checked, "json" if json else form)
@@ -197,7 +185,7 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format | Litera
         print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
         return
     if form == "github":
-        from dra_fleet.check.report import annotation
+        from dra_fleet.check.checking import annotation
 
         for finding in found:
             typer.echo(annotation(finding))

@@ -37,8 +37,7 @@ EXEMPTIONS = typer.Option(
 )
 
 PROJECT_POLICIES = typer.Option(
-    "--project-policies",
-    help="Also use the rules and exemptions that the project's own files name.",
+    "--project-policies", help="Also use the rules and exemptions that the project's own files name."
 )
 
 EXAMPLES = examples(
@@ -77,8 +76,7 @@ def _common(
     output: Annotated[Form, typer.Option("--output", "-o", help="Format of the result.")] = "table",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
     verbose: Annotated[
-        bool,
-        typer.Option("--verbose", "-v", help="Also print files read, programs started and connections."),
+        bool, typer.Option("--verbose", "-v", help="Also print files read, programs started and connections.")
     ] = False,
 ) -> None:
     """Declare the shared options for Typer."""

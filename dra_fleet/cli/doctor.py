@@ -13,7 +13,7 @@ from dra_fleet.cli.output import new_table, print_json, print_table, stdout_cons
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dra_fleet.core.findings.reported import Level, PreflightFinding
+    from dra_fleet.core.findings.errors import Level, PreflightFinding
     from dra_fleet.model.plan import ClusterPlan
 
 EXAMPLES = examples(
@@ -26,10 +26,7 @@ INCOMPLETE = 3
 STYLES = {"ok": "green", "warning": "yellow", "unchecked": "yellow", "problem": "red"}
 
 
-def doctor(
-    stack: Stack,
-    json: Json = False,
-) -> None:
+def doctor(stack: Stack, json: Json = False) -> None:
     """Check each cluster of a stack and its cloud account (read-only).
 
     In the cluster: version, API, what advertises devices, pools. A cluster that the stack creates can be
@@ -100,7 +97,7 @@ async def _check_cluster(cluster: ClusterPlan, stack: str) -> list[PreflightFind
 
 
 def _found(level: Level, subject: str, message: str, fix: str = "") -> PreflightFinding:
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
 
     return PreflightFinding(level=level, subject=subject, message=message, fix=fix)
 

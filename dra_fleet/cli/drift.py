@@ -44,7 +44,7 @@ def drift(
     that a chart created are not compared.
     """
     from dra_fleet.review.drift import RefreshCommand, read_drift
-    from dra_fleet.review.request import ReviewRequest
+    from dra_fleet.review.previewing import ReviewRequest
 
     request = ReviewRequest.of(stack, directory=cwd or rehearsed_copy())
     with reporting() as reporter, reporter.step("refresh") as shown:
@@ -64,7 +64,7 @@ def drift(
 def _show(stack: str, found: Sequence[Drift]) -> None:
     from rich.text import Text
 
-    from dra_fleet.review.kinds import counted
+    from dra_fleet.review.events import counted
 
     table = new_table(
         f"stack {stack}: {counted(len(found), 'resource')} changed by hand",

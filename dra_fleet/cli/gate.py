@@ -13,14 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dra_fleet.cli.command import EXEMPTIONS, PROJECT_POLICIES, RULES, Json, examples
-from dra_fleet.cli.output import (
-    print_error,
-    print_json,
-    stderr_console,
-    stdout_console,
-)
+from dra_fleet.cli.output import print_error, print_json, stderr_console, stdout_console
 from dra_fleet.core.places import SELECTED, rehearsed_copy
-from dra_fleet.policy.presets import Preset  # noqa: TC001 - typer reads annotations at run time
+from dra_fleet.policy.rule import Preset  # noqa: TC001 - typer reads annotations at run time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
@@ -30,7 +25,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.gate.verdict import Expected, GateFinding, GateVerdict
-    from dra_fleet.policy.own import Policies
+    from dra_fleet.policy.pack import Policies
 
 
 _STYLES = {"mandatory": "bold red", "advisory": "yellow"}
@@ -104,8 +99,7 @@ def gate(  # noqa: PLR0917 - Typer names them
         ),
     ] = None,
     write_baseline: Annotated[
-        bool,
-        typer.Option("--write-baseline", help="Write the present findings to the file of --baseline."),
+        bool, typer.Option("--write-baseline", help="Write the present findings to the file of --baseline.")
     ] = False,
     cwd: Annotated[
         Path | None,
@@ -231,8 +225,7 @@ def _write(
     junit: Path | None,
 ) -> None:
     """Write the reports; where an engine ran, its state is asked for the program's lines."""
-    from dra_fleet.policy.gate.places import places
-    from dra_fleet.policy.gate.report import to_junit, to_sarif
+    from dra_fleet.policy.gate.report import places, to_junit, to_sarif
     from dra_fleet.policy.gate.running import resources_in_state
 
     folder = Path() if stack is not None and cwd is None else cwd
@@ -407,9 +400,7 @@ def _show_findings(console: Console, verdict: GateVerdict) -> None:
     console.print()
 
 
-def _grouped(
-    findings: Iterable[GateFinding],
-) -> dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]]:
+def _grouped(findings: Iterable[GateFinding]) -> dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]]:
     """Return the sentences by level, severity and rule, each once, with the resources of which it is true."""
     groups: dict[tuple[str, str, str], dict[tuple[str, ...], list[str]]] = {}
     for finding in findings:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dra_fleet.fleet import StackFile
-    from dra_fleet.fleet.outlook import Outlook
     from dra_fleet.fleet.plan import FleetPlan
+    from dra_fleet.fleet.upgrades import Outlook
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts
     from dra_fleet.proof.answer.verdicts import ClaimProof, PoolFit, Proof, WorkloadProof
@@ -57,8 +57,7 @@ def prove(  # noqa: PLR0917 - Typer reads the options by their order
     stack: Stack,
     json: Json = False,
     everything: Annotated[
-        bool,
-        typer.Option("--all", help="Print each claim on each pool, the reasons and stranded capacity."),
+        bool, typer.Option("--all", help="Print each claim on each pool, the reasons and stranded capacity.")
     ] = False,
     slices: Annotated[
         list[str] | None,
@@ -111,8 +110,8 @@ def planned_at(read: StackFile, minor: str | None) -> tuple[FleetPlan, Outlook]:
         typer.BadParameter: The version is unknown.
     """
     from dra_fleet.fleet import SettingsInvalid
-    from dra_fleet.fleet.outlook import Outlook, known_minors, outlook
     from dra_fleet.fleet.plan import make_plan
+    from dra_fleet.fleet.upgrades import Outlook, known_minors, outlook
 
     if minor is not None and minor not in known_minors():
         raise typer.BadParameter(

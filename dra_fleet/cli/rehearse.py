@@ -170,8 +170,7 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 )
 def env(
     stack: Annotated[
-        str | None,
-        typer.Argument(metavar="STACK", help="Rehearsed stack. Default: the only one, or dev."),
+        str | None, typer.Argument(metavar="STACK", help="Rehearsed stack. Default: the only one, or dev.")
     ] = None,
     json: Json = False,
 ) -> None:

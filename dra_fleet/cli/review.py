@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.holders import ClusterAnswers
     from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.review.forges.runs import CommentApi
+    from dra_fleet.review.forges import CommentApi
     from dra_fleet.review.model import Origin, Review
-    from dra_fleet.review.running import Running
-    from dra_fleet.review.was import Was
+    from dra_fleet.review.running import Running, Was
 
 
 CLUSTERS = "clusters"
@@ -123,7 +122,7 @@ class Pipeline:
     @classmethod
     def here(cls) -> Pipeline:
         """Read the pipeline's variables, without a comment."""
-        from dra_fleet.review.forges.runs import read_run
+        from dra_fleet.review.forges import read_run
         from dra_fleet.review.model import Origin
 
         run = read_run(os.environ)
@@ -141,7 +140,7 @@ class Pipeline:
             ForgeError: the code host does not answer, or rejects the request.
         """
         from dra_fleet.review.comment import marker
-        from dra_fleet.review.forges.runs import read_run
+        from dra_fleet.review.forges import read_run
 
         run = read_run(os.environ)
         if run is None:
@@ -160,7 +159,7 @@ class Pipeline:
             return cls(origin=run.origin)
         if not run.has_token:
             raise NoPullRequestError(f"--post requires a token to write comments; fix: set {run.token_in}")
-        from dra_fleet.review.forges.comments import find_comment
+        from dra_fleet.review.forges import find_comment
 
         there = find_comment(run.api, marker(stack))
         last = there.run(run.origin.run) if there is not None else ""
@@ -174,7 +173,7 @@ class Pipeline:
         """
         if self.api is None:
             return
-        from dra_fleet.review.forges.comments import put_comment
+        from dra_fleet.review.forges import put_comment
 
         if not put_comment(self.api, self.marker, review.read_text(encoding="utf-8"), self.origin.run):
             _print_note("no comment: a later run wrote one; see this review in the artifacts of this run")
@@ -188,10 +187,7 @@ EXAMPLES = examples(
     ("changes since main", "dra-fleet review dev --against main"),
     ("in a pipeline, as a comment on the pull request", "dra-fleet review prod --against main --post"),
     ("including the pods that use devices now", "dra-fleet review prod --running clusters"),
-    (
-        "from files, without an engine",
-        "dra-fleet review dev --events events.jsonl --running running.json",
-    ),
+    ("from files, without an engine", "dra-fleet review dev --events events.jsonl --running running.json"),
     more="Exit code: 0 approve, 10 approval required, 1 refuse.",
 )
 
@@ -227,8 +223,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
         typer.Option(metavar="PATH", help="Policy pack to run. Default: the project's own."),
     ] = None,
     post: Annotated[
-        bool,
-        typer.Option("--post", help="Create or update the comment on this pipeline's pull request."),
+        bool, typer.Option("--post", help="Create or update the comment on this pipeline's pull request.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -237,7 +232,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     The preview runs with your login, as `pulumi preview` does, and changes nothing. The plan binds
     `pulumi up --plan` to the reviewed changes.
     """
-    from dra_fleet.review.request import ReviewRequest
+    from dra_fleet.review.previewing import ReviewRequest
 
     # Read the file first: the preview takes a minute.
     saved = _saved(running)

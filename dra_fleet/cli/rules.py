@@ -89,7 +89,7 @@ def show(
     ),
 )
 def run_cases(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with one file per rule.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with files of rules.")],
     cases: Annotated[
         Path | None,
         typer.Option(
@@ -102,7 +102,7 @@ def run_cases(
     json: Json = False,
 ) -> None:
     """Run the cases of custom rules: passing values, each finding, unknown and secret values."""
-    from dra_fleet.policy.rule_contract import broken_contract
+    from dra_fleet.policy.rule_cases import broken_contract
     from dra_fleet.policy.rule_files import CASES, RULES_FOLDER, load_cases, load_rules
 
     rules = load_rules(folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from dra_fleet.clouds.common.resources import is_open
-from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.core.findings.errors import PreflightFinding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -144,10 +144,7 @@ def check_reservation(
     message = f"pool {pool}: {reservation} reserves {kept} of {machine}; it takes {most} at max"
     enough = kept >= most
     return PreflightFinding(
-        level="ok" if enough else "problem",
-        subject="reservation",
-        message=message,
-        fix="" if enough else ask,
+        level="ok" if enough else "problem", subject="reservation", message=message, fix="" if enough else ask
     )
 
 

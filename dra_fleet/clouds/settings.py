@@ -118,8 +118,7 @@ class CommonClusterSettings(SettingsModel):
     # No default: {} says that others install the drivers, and the proof counts on theirs. A stack that forgot
     # its drivers would be proved by ones that no one installs.
     drivers: Annotated[
-        Mapping[str, DriverSettings],
-        Field(description="DRA drivers by name. {} if dra-fleet installs none"),
+        Mapping[str, DriverSettings], Field(description="DRA drivers by name. {} if dra-fleet installs none")
     ]
 
     @property

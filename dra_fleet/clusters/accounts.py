@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pydantic import ValidationError
 
 from dra_fleet import clouds
-from dra_fleet.core.findings.errors import ExpectedError, message_of
-from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.core.findings.errors import ExpectedError, PreflightFinding, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from dra_fleet.clouds.account import CloudQuestion, Lookup
-    from dra_fleet.core.findings.reported import Level
+    from dra_fleet.core.findings.errors import Level
     from dra_fleet.model.plan import ClusterPlan
 
 SECONDS: Final = 90.0

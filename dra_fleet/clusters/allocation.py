@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict
 
 from dra_fleet import drivers
-from dra_fleet.clusters.objects import carries
+from dra_fleet.clusters.client import carries
 from dra_fleet.clusters.pending import Cause, explain, explain_missing_pods, explain_queued
-from dra_fleet.clusters.pending.selectors import devices_in
-from dra_fleet.clusters.pending.state import claim_names, results_of
+from dra_fleet.clusters.pending.state import claim_names, devices_in, results_of
 from dra_fleet.model.specs import WORKLOAD
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.clusters.pending import ClusterState, WaitingReason
-    from dra_fleet.clusters.pending.selectors import LocatedDevice
+    from dra_fleet.clusters.pending.state import LocatedDevice
 
 
 class OtherPodJson(TypedDict):

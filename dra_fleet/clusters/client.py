@@ -5,7 +5,9 @@ It speaks dictionaries because its callers handle any kind a server serves, what
 
 from __future__ import annotations
 
+import gc
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -16,7 +18,7 @@ from lightkube.config.models import User
 from dra_fleet.clusters.credentials import ExecCredential
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Generator, Mapping
 
     from lightkube.config.kubeconfig import SingleConfig
 
@@ -57,7 +59,6 @@ def refusal_of(response: httpx2.Response) -> ApiError:
 
 
 def refusal_in(status: Object) -> ApiError:
-    """Return the error in a Status object."""
     return ApiError(
         status.get("code", 0),
         status.get("reason", ""),
@@ -216,7 +217,6 @@ class KubeApi:
         return resource.path(meta.get("namespace", "default"), meta["name"], subresource)
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
-        """Read one object."""
         resource = await self.resource(api_version, kind)
         return await self.request("GET", resource.path(namespace, name))
 
@@ -364,3 +364,40 @@ def _without_exec(user: User) -> User:
 
 def _dry(dry_run: bool) -> dict[str, str]:
     return {"dryRun": "All"} if dry_run else {}
+
+
+@contextmanager
+def without_collections() -> Generator[None]:
+    """Read without Python's cycle collector.
+
+    Thousands of pods are a million objects without a cycle; looking for one takes longer than all else.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def section(item: Object, *path: str) -> Object:
+    """Return the mapping at a path; empty if some step of it is absent or null."""
+    return cast("Object", _at(item, path) or {})
+
+
+def entries(item: Object, *path: str) -> list[Object]:
+    """Return the list at a path; empty if some step of it is absent or null."""
+    return cast("list[Object]", _at(item, path) or [])
+
+
+def carries(item: Object, selector: Mapping[str, str]) -> bool:
+    """Return whether the object has all these labels."""
+    return selector.items() <= section(item, "metadata", "labels").items()
+
+
+def _at(item: Object, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - whatever the object has there
+    found: Any = item
+    for key in path:
+        found = cast("Object", found or {}).get(key)
+    return found

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx2
 
 from dra_fleet.clusters.allocation import allocation_json, allocation_of
-from dra_fleet.clusters.client import ApiError, KubeApi
+from dra_fleet.clusters.client import ApiError, KubeApi, without_collections
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
-from dra_fleet.clusters.objects import without_collections
 from dra_fleet.clusters.pending import read_state
 from dra_fleet.core.places import project
 from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret

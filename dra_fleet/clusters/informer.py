@@ -80,7 +80,6 @@ class Informer:
         return not _is_gone(item, self.objects.get(key_of(item)))
 
     def at(self, place: str) -> list[Object]:
-        """Return the objects at a place."""
         return list(self._at.get(place, {}).values())
 
     async def run(self) -> None:

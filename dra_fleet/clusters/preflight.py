@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clusters.objects import carries, entries, section
-from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.clusters.client import carries, entries, section
+from dra_fleet.core.findings.errors import PreflightFinding
 from dra_fleet.drivers.common.values import is_on
 from dra_fleet.kubernetes.minors import kubernetes_facts
 

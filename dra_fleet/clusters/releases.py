@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dra_fleet.clusters.client import entries
 from dra_fleet.clusters.credentials import is_kubeconfig_text
-from dra_fleet.clusters.objects import entries
 from dra_fleet.core.findings.errors import ExpectedError
 
 if TYPE_CHECKING:

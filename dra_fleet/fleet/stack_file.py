@@ -1,26 +1,27 @@
-"""Reads Pulumi.<stack>.yaml as the engine does, for commands that run without it.
+"""Read Pulumi.<stack>.yaml and the files that it extends, as the engine does.
 
 The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside the fleet stay untouched. The
-fleet may extend other files of the same form (see `dra_fleet.fleet.extending`).
+fleet may extend other files of the same form.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid, nearest, shown
+from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid, nearest, shown, under
 from dra_fleet.core.places import PROJECT_FILE, stack_name
 from dra_fleet.core.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
-from dra_fleet.fleet.extending import FLEET, Layer, extended
 from dra_fleet.fleet.parsing import parse
 from dra_fleet.fleet.schema import keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from dra_fleet.core.yaml_text import Path as ValuePath
     from dra_fleet.fleet.settings import FleetSettings
 
 
@@ -97,10 +98,7 @@ def read_stack_file(path: Path) -> StackFile:
     handed_over = variable_bytes(_value(written, path))
     layer = _fleet(written, path, _load)
     return StackFile(
-        name=stack_name(path),
-        settings=parsed(layer),
-        document=layer.document,
-        handed_over=handed_over,
+        name=stack_name(path), settings=parsed(layer), document=layer.document, handed_over=handed_over
     )
 
 
@@ -315,3 +313,118 @@ def variable_bytes(fleet: object) -> int:
     as_json = json.dumps(fleet, default=str, ensure_ascii=False, separators=(",", ":")).translate(_GO)
     text = fleet if isinstance(fleet, str) else as_json
     return len(f"PULUMI_CONFIG={json.dumps({KEY: text}, ensure_ascii=False)}".encode()) + 1
+
+
+def fleet_files(path: Path) -> tuple[Path, ...]:
+    """Return a stack file, and the readable files that it extends, for positions in them."""
+    found: list[Path] = []
+    file: Path | None = path
+    while file is not None and file not in found and file.is_file():
+        found.append(file)
+        name = _below(file)
+        file = None if name is None else named_file(path, name)
+    return tuple(found) or (path,)
+
+
+def _below(file: Path) -> str | None:
+    try:
+        fleet = as_written(file)
+    except SettingsInvalid:
+        return None  # it is reported where the fleet is read
+    name = cast("Mapping[str, Any]", fleet).get(EXTENDS) if isinstance(fleet, dict) else fleet
+    return name if isinstance(name, str) else None
+
+
+# As in Helm's values files and JSON Merge Patch (https://www.rfc-editor.org/rfc/rfc7396): mappings are
+# merged key by key, any other value replaces the extended one, and null removes it. If there is nothing to
+# remove, null remains a value, such as one for a chart.
+
+FLEET: Final = ("config", KEY)
+"""The path of a fleet in a document."""
+EXTENDS: Final = "extends"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """A file that has a fleet, whole or in part: its document, and the fleet's mapping in it.
+
+    `warnings`: what is written in a way that the next version no longer reads.
+    """
+
+    document: Document
+    fleet: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
+def extended(layer: Layer, load: Callable[[str], Layer | None], above: Sequence[str] = ()) -> Layer:
+    """Return a fleet merged with the files it extends.
+
+    Args:
+        layer: The layer that extends them, or nothing.
+        load: Reads a file by the name that `extends` gives it; None if there is no such file.
+        above: The names of the files that led here.
+
+    Raises:
+        SettingsInvalid: A file is missing or wrong, or they extend each other in a loop.
+    """
+    if EXTENDS not in layer.fleet:
+        return layer
+    name = _named(layer, above)
+    below = load(name)
+    if below is None:
+        fix = f"write the file, or the path of another from the folder of the project, or remove {EXTENDS}"
+        raise _wrong(layer, "names a file that does not exist", got=name, fix=fix)
+    return _merged(extended(below, load, (*above, name)), layer)
+
+
+def _named(layer: Layer, above: Sequence[str]) -> str:
+    """Return the name of the extended file, which must not be one of the files above."""
+    name: object = layer.fleet[EXTENDS]
+    if not isinstance(name, str) or not name.endswith((".yaml", ".yml")):
+        allowed = "the path of a .yaml file that has a fleet, from the folder of the project"
+        raise _wrong(layer, "names no file", got=str(name), allowed=allowed)
+    if name in above:
+        way = " -> ".join((*above[above.index(name) :], name))
+        raise _wrong(layer, "leads back to a file that extends this one", got=way, fix=f"remove {EXTENDS}")
+    return name
+
+
+def _merged(below: Layer, above: Layer) -> Layer:
+    taken: set[ValuePath] = set()
+    base = {key: value for key, value in below.fleet.items() if key != EXTENDS}
+    own = {key: value for key, value in above.fleet.items() if key != EXTENDS}
+    fleet = _merge(base, own, FLEET, taken)
+    kept = {
+        path: place._replace(file=place.file or below.document.file)
+        for path, place in below.document.places.items()
+        if not any(path[:length] in taken for length in range(len(FLEET), len(path) + 1))
+    }
+    document = replace(
+        above.document, value={FLEET[0]: {FLEET[1]: fleet}}, places={**kept, **above.document.places}
+    )
+    return Layer(document=document, fleet=fleet, warnings=(*above.warnings, *below.warnings))
+
+
+def _merge(
+    below: Mapping[str, Any], above: Mapping[str, Any], at: ValuePath, taken: set[ValuePath]
+) -> dict[str, Any]:
+    """Merge one mapping over another; `taken` collects the paths of which nothing below is left."""
+    result = dict(below)
+    for key, value in above.items():
+        if isinstance(value, Mapping) and isinstance(below.get(key), Mapping):
+            result[key] = _merge(below[key], cast("Mapping[str, Any]", value), (*at, key), taken)
+            continue
+        taken.add((*at, key))
+        if value is None and key in below:
+            del result[key]
+        else:
+            result[key] = value
+    return result
+
+
+def _wrong(layer: Layer, what: str, *, got: str, allowed: str = "", fix: str = "") -> SettingsInvalid:
+    place = layer.document.place((*FLEET, EXTENDS))
+    at = f"{layer.document.file}:{place.line}:{place.column}"
+    return SettingsInvalid(
+        [SettingsError(path=under(EXTENDS), what=what, got=got, allowed=allowed, fix=fix, at=at)]
+    )

@@ -1,24 +1,31 @@
-"""The path of an upgrade: every step from the versions of a stack to the requested ones, with its verdict."""
+"""Upgrades of a stack: its age, each step to the requested versions, and the changes on the way."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from typing_extensions import TypedDict
 
 from dra_fleet import drivers
-from dra_fleet.core.findings.errors import ExpectedError, choices
+from dra_fleet.core.findings.errors import ExpectedError, SettingsError, choices, under
 from dra_fleet.core.transitions import ANY, VERDICTS, Transition, read_transitions
-from dra_fleet.fleet.ages import known_versions
-from dra_fleet.fleet.outlook import known_minors, outlook
+from dra_fleet.fleet.queueing import kueue
+from dra_fleet.kubernetes.minors import kubernetes_facts, minor_order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    import datetime as dt
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from dra_fleet.core.transitions import Verdict
-    from dra_fleet.model.plan import ClusterPlan, FleetPlan
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.kubernetes.devices.claim import DeviceClaim, DeviceRequest
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, ReleasePlan
+
+    Place = tuple[tuple[object, ...], str]
+    """A path below the cluster, and what is there, as the end of a sentence."""
+
 
 KUBERNETES = "kubernetes"
 MIG = "mig"
@@ -202,7 +209,6 @@ def _order(cluster: ClusterPlan, subject: str, before: str) -> list[str]:
 
 
 def _names(publisher: str, subject: str, release: str) -> bool:
-    """Return True if a release is the one that a subject names."""
     driver = drivers.publishing(publisher)
     return subject == release or (driver is not None and driver.name == subject)
 
@@ -242,3 +248,209 @@ def _require_known(
         if name not in unknown:
             allowed = ", ".join(dict.fromkeys(unknown)) or "nothing, because every step is known"
             raise UnknownTargetError(f"--accept {name}: not an unknown step of this path; allowed: {allowed}")
+
+
+State = Literal["current", "behind", "ended", "old", "unknown"]
+
+BEHIND: Final[frozenset[State]] = frozenset({"behind", "ended", "old"})
+
+MOST_DAYS: Final = 180
+"""Maximum age of a price in days."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Age:
+    """A version or fact that a cluster of a stack uses, compared with the catalogue.
+
+    Attributes:
+        cluster: Name of the cluster.
+        subject: Component, such as "Kubernetes" or "chart gpu-operator".
+        used: The version or fact that the stack uses.
+        newest: The newest that the catalogue knows; "" if it knows none.
+        state: `behind`: the catalogue knows a newer one. `ended`: upstream fixes have ended. `old`: the fact
+            was read more than `MOST_DAYS` ago. `unknown`: the catalogue does not know it.
+        date: Day on which the fact was read from its source.
+    """
+
+    cluster: str
+    subject: str
+    used: str
+    newest: str
+    state: State
+    date: dt.date | None = None
+
+
+def ages(plan: FleetPlan, today: dt.date) -> tuple[Age, ...]:
+    """Return the age of every version and price of a plan, those of each cluster together.
+
+    Args:
+        plan: The plan.
+        today: The day to compare dates with.
+    """
+    return tuple(age for cluster in plan.clusters for age in _of_cluster(cluster, today))
+
+
+def catalogue_date() -> dt.date:
+    """Return the newest day on which a driver's or Kubernetes' facts were read."""
+    return max(kubernetes_facts().date, *(driver.facts.date for driver in drivers.known()))
+
+
+def _of_cluster(cluster: ClusterPlan, today: dt.date) -> Iterator[Age]:
+    yield _of_kubernetes(cluster, today)
+    yield from (_of_release(cluster.name, release) for release in cluster.releases)
+    priced = {pool.machine.name: pool.machine.price for pool in cluster.pools}
+    for name, price in sorted(priced.items()):
+        if price is not None:
+            old = (today - price.date).days > MOST_DAYS
+            yield Age(
+                cluster=cluster.name,
+                subject=f"price of {name}",
+                used=f"{price.per_hour:g} {price.currency}/hour",
+                newest="",
+                state="old" if old else "current",
+                date=price.date,
+            )
+
+
+def _of_kubernetes(cluster: ClusterPlan, today: dt.date) -> Age:
+    facts = kubernetes_facts()
+    entry = facts.minor(cluster.kubernetes)
+    state: State = "current" if minor_order(cluster.kubernetes) >= minor_order(facts.newest) else "behind"
+    if entry is not None and entry.end_of_life <= today:
+        state = "ended"
+    return Age(
+        cluster=cluster.name,
+        subject="Kubernetes",
+        used=cluster.kubernetes,
+        newest=facts.newest,
+        state=state,
+        date=facts.date,
+    )
+
+
+def _of_release(cluster: str, release: ReleasePlan) -> Age:
+    known = known_versions(release)
+    versions = [entry.version for entry in known]
+    state: State = "unknown"
+    if release.version in versions:
+        state = "current" if release.version == versions[-1] else "behind"
+    return Age(
+        cluster=cluster,
+        subject=f"chart {release.name}",
+        used=release.version,
+        newest=versions[-1] if versions else "",
+        state=state,
+        date=known[-1].date if known else None,
+    )
+
+
+def known_versions(release: ReleasePlan) -> Sequence[ChartVersion]:
+    """Return the versions of a release's chart, the newest last."""
+    if release.name == kueue.NAME:
+        return [*kueue.versions().values()]
+    for driver in drivers.known():
+        operator = driver.resources.operator
+        if operator is not None and operator.chart == release.name:
+            return operator.versions()
+    facts = drivers.facts_of(release.driver)
+    return facts.versions if facts is not None else ()
+
+
+def known_minors() -> list[str]:
+    """Return the Kubernetes versions that a stack can be proved at, planned ones last."""
+    facts = kubernetes_facts()
+    return [entry.minor for entry in (*facts.minors, *facts.planned)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """Problems and changes for a stack on the way to a later version; `notes` are sentences."""
+
+    errors: tuple[SettingsError, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def outlook(plan: FleetPlan, minor: str) -> Outlook:
+    """Return what breaks and what changes for the clusters of a plan on the way to a version.
+
+    Args:
+        plan: The plan of the stack as it is.
+        minor: One of `known_minors`.
+    """
+    errors: list[SettingsError] = []
+    notes: dict[str, list[str]] = {}
+    for cluster in plan.clusters:
+        for change in kubernetes_facts().changes:
+            if not minor_order(cluster.kubernetes) < minor_order(change.minor) <= minor_order(minor):
+                continue
+            for path, because in _CONCERNS[change.name](cluster):
+                what = f"Kubernetes {kubernetes_facts().dated(change.minor)}: {change.what}{because}"
+                place = under("clusters", cluster.name, *path)
+                if change.level == "error":
+                    errors.append(SettingsError(path=place, what=what, fix=change.fix))
+                else:
+                    notes.setdefault(f"{what}; fix: {change.fix}", []).append(cluster.name)
+    return Outlook(
+        errors=tuple(errors),
+        notes=tuple(f"clusters {', '.join(names)}: {text}" for text, names in notes.items()),
+    )
+
+
+def _of_removed_api(cluster: ClusterPlan) -> Iterator[Place]:
+    removed = {change.removes for change in kubernetes_facts().changes if change.removes}
+    for release in cluster.releases:
+        facts = drivers.facts_of(release.driver)
+        chart = facts.version(release.version) if facts else None
+        if chart is not None and removed & {*chart.needs_apis}:
+            yield ("drivers", release.driver), f", which {release.driver} {release.version} needs"
+
+
+def _of_gangs(cluster: ClusterPlan) -> Iterator[Place]:
+    names = [workload.name for workload in cluster.workloads if workload.gang]
+    if names:
+        yield (), f"; gangs: {', '.join(names)}"
+
+
+def _of_shares(cluster: ClusterPlan) -> Iterator[Place]:
+    return _of_claims(cluster, lambda devices: any(_capacity(request) for request in devices.requests))
+
+
+def _of_constraints(cluster: ClusterPlan) -> Iterator[Place]:
+    return _of_claims(cluster, lambda devices: bool(devices.constraints))
+
+
+def _of_claims(cluster: ClusterPlan, concerns: Callable[[DeviceClaim], bool]) -> Iterator[Place]:
+    plans = (*cluster.templates, *cluster.claims)
+    names = [plan.name for plan in plans if concerns(plan.spec.devices)]
+    if names:
+        yield (), f"; claims: {', '.join(names)}"
+
+
+def _capacity(request: DeviceRequest) -> bool:
+    asked = (request.exactly, *request.first_available)
+    return any(item is not None and item.capacity is not None for item in asked)
+
+
+def _of_pods(cluster: ClusterPlan) -> Iterator[Place]:
+    if cluster.workloads or cluster.demand:
+        yield (), ""
+
+
+def _of_node_resources(cluster: ClusterPlan) -> Iterator[Place]:
+    concerned = {driver.facts.driver for driver in drivers.known() if driver.allocates_node_resources}
+    for release in cluster.releases:
+        if release.driver in concerned:
+            yield ("drivers", release.driver), ""
+
+
+_CONCERNS: Final[Mapping[str, Callable[[ClusterPlan], Iterator[Place]]]] = {
+    "gangs-v1alpha1-removed": _of_gangs,
+    "gangs-v1alpha2-removed": _of_gangs,
+    "v1beta1-removed": _of_removed_api,
+    "consumable-capacity-locked": _of_shares,
+    "capacity-names": _of_shares,
+    "list-attributes": _of_constraints,
+    "preemption": _of_pods,
+    "node-allocatable": _of_node_resources,
+}
+"""The parts of a cluster that a change concerns, by the change's name."""

@@ -68,7 +68,7 @@ VIRTUAL_MACHINES: Final[Mapping[str, Mapping[str, tuple[Template, ...]]]] = {
         "VirtualMachineInstance": ((),),
         "VirtualMachine": (_SPEC,),
         "VirtualMachineInstanceReplicaSet": (_SPEC,),
-    },
+    }
 }
 """The same for kinds whose `spec` lists claims as a pod's does, and has no containers but a machine."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, Tag, model_validator
 
-from dra_fleet.kubernetes.devices.base import QuantityText
+from dra_fleet.kubernetes.devices.base import QuantityText, choose, refuse
 from dra_fleet.kubernetes.devices.claim import (
     MAX_ALTERNATIVES,
     MAX_DEVICES,
@@ -18,7 +18,6 @@ from dra_fleet.kubernetes.devices.claim import (
 )
 from dra_fleet.kubernetes.devices.device_class import MAX_SELECTORS, Expression
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue, QualifiedName
-from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.model.classes import OpaqueSettings
 from dra_fleet.model.settings import SettingsModel
 

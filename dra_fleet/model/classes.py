@@ -5,10 +5,9 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, Tag, model_validator
 
-from dra_fleet.kubernetes.devices.base import QuantityText
+from dra_fleet.kubernetes.devices.base import QuantityText, choose, refuse
 from dra_fleet.kubernetes.devices.device_class import MAX_SELECTORS, Expression
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, ExtendedResourceName, LabelKey
-from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.settings import SettingsModel
 
@@ -36,8 +35,7 @@ class ClusterQueueSettings(SettingsModel):
         DnsLabel | None, Field(description="Queues of the same cohort lend each other unused quota")
     ] = None
     borrowing_limit: Annotated[
-        Mapping[LabelKey, Devices],
-        Field(description="Maximum devices to borrow. Default: all of the cohort"),
+        Mapping[LabelKey, Devices], Field(description="Maximum devices to borrow. Default: all of the cohort")
     ] = Field(default_factory=dict)
     reclaim_within_cohort: Annotated[
         Literal["Never", "Any"],

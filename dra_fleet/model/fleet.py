@@ -55,9 +55,7 @@ class ClusterSettings(Protocol):
     """Settings that the clusters of all clouds have."""
 
     @property
-    def cloud(self) -> str:
-        """Name of its cloud."""
-        ...
+    def cloud(self) -> str: ...
 
     @property
     def kubernetes(self) -> str | None:
@@ -70,9 +68,7 @@ class ClusterSettings(Protocol):
         ...
 
     @property
-    def pools(self) -> Mapping[str, PoolView]:
-        """Pools by name."""
-        ...
+    def pools(self) -> Mapping[str, PoolView]: ...
 
     @property
     def makes_nodes(self) -> bool:
@@ -99,9 +95,7 @@ class FleetSettings(Protocol):
         ...
 
     @property
-    def clusters(self) -> Mapping[str, ClusterSettings]:
-        """Clusters by name."""
-        ...
+    def clusters(self) -> Mapping[str, ClusterSettings]: ...
 
     @property
     def classes(self) -> Mapping[str, ClassSettings]:
@@ -119,9 +113,7 @@ class FleetSettings(Protocol):
         ...
 
     @property
-    def workloads(self) -> Mapping[str, DemandSettings]:
-        """Workloads and demand by name."""
-        ...
+    def workloads(self) -> Mapping[str, DemandSettings]: ...
 
     def place(self, workload: str) -> tuple[str, str]:
         """Return the path of a workload or demand."""

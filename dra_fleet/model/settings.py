@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from dra_fleet.core.facts import EXAMPLE, is_chart_version
-from dra_fleet.kubernetes.devices.base import QuantityText, camel
+from dra_fleet.kubernetes.devices.base import QuantityText, camel, choose, refuse
 from dra_fleet.kubernetes.devices.names import (
     AttributeText,
     DnsLabel,
@@ -19,7 +19,6 @@ from dra_fleet.kubernetes.devices.names import (
     QualifiedName,
     SemanticVersion,
 )
-from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.minors import kubernetes_facts, minor_order
 
 

@@ -5,9 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from dra_fleet.kubernetes.devices.base import QuantityText
+from dra_fleet.kubernetes.devices.base import QuantityText, refuse
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue
-from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import SettingsModel
 
 Accepted = Literal["order", "unknown", "isolation", "replacement"]

@@ -21,7 +21,7 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
 from dra_fleet.core.declared.resources import Provider, Resource, Stack
 from dra_fleet.core.findings.errors import ExpectedError
-from dra_fleet.policy import asked_policies, checking, own
+from dra_fleet.policy import asked_policies, checking, pack
 from dra_fleet.policy.decoding import decode, encode
 from dra_fleet.policy.exemptions import exemption_of, today
 from dra_fleet.policy.reading.contents import may_contain
@@ -279,7 +279,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
                 text = request.config.get(asked_policies.KEY, "")
                 asked = asked.or_else(asked_policies.asked_by_config(text, Path.cwd()))
             if asked.paths:
-                policies = own.load(asked)
+                policies = pack.load(asked)
                 self._exemptions = policies.exemptions
                 self._take(policies.rules)
         except ExpectedError as problem:

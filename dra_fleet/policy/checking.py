@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.core.declared.resources import Stack
 from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy.exemptions import exemption_of
-from dra_fleet.policy.reading.contents import contents, expanded
-from dra_fleet.policy.reading.patches import changed
+from dra_fleet.policy.reading.contents import changed, contents, expanded
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 
 if TYPE_CHECKING:

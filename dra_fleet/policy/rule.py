@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
     from dra_fleet.core.declared.resources import Resource, Stack
     from dra_fleet.core.declared.values import Value
-    from dra_fleet.policy.presets import Preset
+
+
+Preset = Literal["advisory", "standard", "production"]
+
+PRESETS: Final[tuple[Preset, ...]] = ("advisory", "standard", "production")
+
 
 Level = Literal["disabled", "advisory", "mandatory", "remediate"]
 Severity = Literal["low", "medium", "high", "critical"]

@@ -1,10 +1,11 @@
-"""Rules are found in folders, built-in and custom: a file each, whose name is the rule's with `_` for `-`."""
+"""Load rules and their cases from folders, built-in and custom."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
 import traceback
+from collections.abc import Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
@@ -31,9 +32,9 @@ def load_rules(*folders: Path) -> tuple[Rule, ...]:
     """Every rule of some folders: folder by folder, in each by name.
 
     Args:
-        folders: each holds one Python file for each rule, which binds it to `RULE`; files named `_…` hold
-            none, and others import them as `from ._name import …`. Files are imported from there, whatever
-            else is named like them on the path.
+        folders: each has Python files that bind `RULES`, a tuple, or `RULE`, which has the file's name with
+            `-` for `_`. Files named `_…` have none, and others import them as `from ._name import …`. Files
+            are imported from there, whatever else is named like them on the path.
 
     Raises:
         RuleFileError: there is no such folder or no rule in it, a file does not import, binds no rule or one
@@ -41,8 +42,8 @@ def load_rules(*folders: Path) -> tuple[Rule, ...]:
     """
     found: dict[str, tuple[Rule, Path]] = {}
     for folder in folders:
-        for file in _files(folder):
-            rule = _rule(file)
+        in_folder = [(rule, file) for file in _files(folder) for rule in _rules(file)]
+        for rule, file in sorted(in_folder, key=lambda each: each[0].name):
             if rule.name in found:
                 raise RuleFileError(
                     f"{file} and {found[rule.name][1]} both hold the rule {rule.name}; fix: rename one"
@@ -52,18 +53,32 @@ def load_rules(*folders: Path) -> tuple[Rule, ...]:
 
 
 def load_cases(rule: Rule, folder: Path) -> tuple[RuleCase, ...]:
-    """Load the cases of a rule, which the file of its name in a folder binds to `CASES`.
+    """Load the cases of a rule from a folder.
+
+    The file of the rule's name binds them to `CASES`, or a file of several rules binds a mapping from
+    rules' names to their cases.
 
     Raises:
         RuleFileError: there is no such file, it does not import, or binds no cases.
     """
     file = folder / f"{rule.name.replace('-', '_')}.py"
     if not file.is_file():
+        for each in sorted(folder.glob("[!_]*.py")):
+            bound = _bound_cases(each)
+            if isinstance(bound, Mapping) and rule.name in bound:
+                return _cases(each, cast("Mapping[str, object]", bound)[rule.name])
         raise RuleFileError(
             f"the rule {rule.name} has no cases; fix: write {file}, which binds to CASES what "
             "dra_fleet.policy.rule_cases has for it: (RuleCase(passing=…, breaks=…),)"
         )
-    bound: object = getattr(_module(file, f"{_package(folder.parent)}.{folder.name}"), "CASES", None)
+    return _cases(file, _bound_cases(file))
+
+
+def _bound_cases(file: Path) -> object:
+    return getattr(_module(file, f"{_package(file.parent.parent)}.{file.parent.name}"), "CASES", None)
+
+
+def _cases(file: Path, bound: object) -> tuple[RuleCase, ...]:
     if not isinstance(bound, tuple) or not bound:
         raise RuleFileError(f"{file} binds no cases to CASES; fix: CASES = (RuleCase(passing=…, breaks=…),)")
     cases = cast("tuple[object, ...]", bound)
@@ -87,14 +102,18 @@ def _files(folder: Path) -> Iterator[Path]:
     yield from found
 
 
-def _rule(file: Path) -> Rule:
-    rule: object = getattr(_module(file, _package(file.parent)), "RULE", None)
+def _rules(file: Path) -> tuple[Rule, ...]:
+    module = _module(file, _package(file.parent))
+    several = cast("tuple[object, ...]", getattr(module, "RULES", ()))
+    if several and all(isinstance(each, Rule) for each in several):
+        return cast("tuple[Rule, ...]", several)
+    rule: object = getattr(module, "RULE", None)
     name = file.stem.replace("_", "-")
     if not isinstance(rule, Rule):
         raise RuleFileError(f"{file} binds no rule to RULE; fix: RULE = ResourceRule(name={name!r}, …)")
     if rule.name != name:
         raise RuleFileError(f"{file} holds the rule {rule.name}; allowed: {name}, the name of its file")
-    return rule
+    return (rule,)
 
 
 def _package(folder: Path) -> str:

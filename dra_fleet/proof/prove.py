@@ -7,24 +7,35 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import ONE_POD
-from dra_fleet.proof.answer.admin_access import refuse_admin_access
 from dra_fleet.proof.answer.admission import admissions
+from dra_fleet.proof.answer.claims import refuse_admin_access, refuse_parameters, report_whole_devices
 from dra_fleet.proof.answer.classes import prove_classes, report_unmatched
-from dra_fleet.proof.answer.gangs import as_gang, remedy
-from dra_fleet.proof.answer.growth import WORST_FIRST, check_together, must_grow, running_together
-from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, report
-from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_unmatched
-from dra_fleet.proof.answer.parameters import refuse_parameters
-from dra_fleet.proof.answer.partition_names import report_whole_devices
-from dra_fleet.proof.answer.pools import pool_fits
+from dra_fleet.proof.answer.messages import (
+    ACCEPT,
+    STRICT,
+    ProofFindings,
+    fix_of,
+    reasons_of,
+    refuse_broken,
+    report,
+    why_unmatched,
+)
+from dra_fleet.proof.answer.pools import pool_fits, wastes
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
-from dra_fleet.proof.answer.waste import wastes
-from dra_fleet.proof.answer.workloads import Answer
+from dra_fleet.proof.answer.workloads import (
+    WORST_FIRST,
+    Answer,
+    as_gang,
+    check_together,
+    must_grow,
+    remedy,
+    running_together,
+)
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
 from dra_fleet.proof.report import Undecidable
 from dra_fleet.proof.search.contention import Question, suitability_by_group
-from dra_fleet.proof.search.kinds import kinds_of
+from dra_fleet.proof.search.packing import kinds_of
 from dra_fleet.proof.search.placements import Placements, steps_for
 from dra_fleet.proof.search.suitability import Suitability, barrier
 from dra_fleet.proof.supply.prediction import predict
@@ -156,14 +167,7 @@ def _question(
 
 def _any_pod(ask: ClaimAsk) -> PodSet:
     """Return a pod that has one such claim and may be placed anywhere: a template's users may be unknown."""
-    return PodSet(
-        name=ask.name,
-        claim=ask,
-        copies=1,
-        resources=ONE_POD,
-        node_selector={},
-        tolerations=None,
-    )
+    return PodSet(name=ask.name, claim=ask, copies=1, resources=ONE_POD, node_selector={}, tolerations=None)
 
 
 def _prove_claim(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 from typing_extensions import TypedDict
 
-from dra_fleet.core.findings.reported import ReportedViolation, reported_violation
+from dra_fleet.core.findings.errors import ReportedViolation, reported_violation
 from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.rehearsal.simulator.processes import CREATION_TOLERANCE, ProcessId, stop_processes
 

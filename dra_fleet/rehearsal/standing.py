@@ -26,7 +26,7 @@ from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from dra_fleet.core.findings.reported import PreflightFinding
+    from dra_fleet.core.findings.errors import PreflightFinding
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import StackSource

@@ -19,8 +19,7 @@ from dra_fleet.clusters.allocation import (
     allocation_json,
     allocation_of,
 )
-from dra_fleet.clusters.client import ANSWER_WITHIN
-from dra_fleet.clusters.objects import without_collections
+from dra_fleet.clusters.client import ANSWER_WITHIN, without_collections
 from dra_fleet.clusters.pending import read_state
 from dra_fleet.clusters.pending.explain import explain, pod_trouble
 from dra_fleet.proof.answer.admission import admissions

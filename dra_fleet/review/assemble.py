@@ -11,17 +11,16 @@ from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import KEY, under
 from dra_fleet.core.yaml_text import Unreadable, read_json
 from dra_fleet.fleet import SettingsInvalid, parse
-from dra_fleet.fleet.extending import EXTENDS
-from dra_fleet.fleet.outlook import known_minors, outlook
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.fleet.stack_file import EXTENDS
+from dra_fleet.fleet.upgrades import known_minors, outlook
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.proof.prove import prove
 from dra_fleet.review import findings as checked
 from dra_fleet.review.changes import Changes
+from dra_fleet.review.events import short_list
 from dra_fleet.review.findings import findings
 from dra_fleet.review.fitting import OWN, cost, matrices, workloads
-from dra_fleet.review.fleet_map import Offered, example_map, offered, running_map
-from dra_fleet.review.kinds import short_list
 from dra_fleet.review.masking import MASK, scrub_all
 from dra_fleet.review.model import (
     Amounts,
@@ -37,8 +36,8 @@ from dra_fleet.review.model import (
     Use,
     Version,
 )
-from dra_fleet.review.pools import PoolContext, pools
-from dra_fleet.review.was import layout_text
+from dra_fleet.review.pools import Offered, PoolContext, example_map, offered, pools, running_map
+from dra_fleet.review.running import layout_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,8 +49,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.review.events import Preview
     from dra_fleet.review.model import Node, Pool, Workload
-    from dra_fleet.review.running import Running
-    from dra_fleet.review.was import Was, WasCluster
+    from dra_fleet.review.running import Running, Was, WasCluster
 
 
 _SOON = dt.timedelta(days=90)

@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.proof.demand.pod_sets import claim_of
-from dra_fleet.review.kinds import NAMED_BY_ITSELF, fields_of, last_name, value_at
-from dra_fleet.review.losses import ENDING, Losses
+from dra_fleet.review.events import NAMED_BY_ITSELF, fields_of, last_name, value_at
+from dra_fleet.review.losses import ENDING, Losses, Owner, Owners
 from dra_fleet.review.masking import change_shown
 from dra_fleet.review.matched import asked_before_and_after, matched_before_and_after
 from dra_fleet.review.model import Blast, BlastRadius, Change, PropertyChange, ResourceChange
-from dra_fleet.review.owners import Owner, Owners
 from dra_fleet.review.pools import before_words, node_range, nodes_now
-from dra_fleet.review.was import layout_text
+from dra_fleet.review.running import layout_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
     from dra_fleet.review.events import EngineStep, Preview
-    from dra_fleet.review.fleet_map import Offered
     from dra_fleet.review.losses import Loss
     from dra_fleet.review.model import Action, LostPod, Weight
-    from dra_fleet.review.running import Running
-    from dra_fleet.review.was import Was, WasCluster, WasPool
+    from dra_fleet.review.pools import Offered
+    from dra_fleet.review.running import Running, Was, WasCluster, WasPool
 
 
 def rolls_nodes(steps: Iterable[EngineStep]) -> bool:

@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from typing_extensions import TypedDict
 
 from dra_fleet.core.findings.engine_events import NoEngineEventsError, take_events
-from dra_fleet.review.errors import ReviewError
-from dra_fleet.review.events import EngineStep, Preview, engine_step
-from dra_fleet.review.kinds import value_at
+from dra_fleet.review.events import EngineStep, Preview, ReviewError, engine_step, value_at
+from dra_fleet.review.losses import Owners
 from dra_fleet.review.masking import change_shown, scrub
-from dra_fleet.review.owners import Owners
-from dra_fleet.review.previewing import RunningEngine
-from dra_fleet.review.request import ENGINE, ReviewRequest
+from dra_fleet.review.previewing import ENGINE, ReviewRequest, RunningEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from dra_fleet.review.owners import Owner
+    from dra_fleet.review.losses import Owner
 
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 

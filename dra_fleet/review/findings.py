@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.policy.exemptions import without_exemption
-from dra_fleet.review.kinds import counted
+from dra_fleet.review.events import counted
 from dra_fleet.review.model import Finding, Reason, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dra_fleet.core.findings.reported import ReportedViolation
+    from dra_fleet.core.findings.errors import ReportedViolation
     from dra_fleet.fleet import SettingsInvalid
     from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.review.events import Preview
@@ -61,10 +61,7 @@ _EXIT = "an unhandled error occurred: program exited with non-zero exit code"
 
 
 def findings(
-    preview: Preview,
-    proof: Proof | None,
-    invalid: SettingsInvalid | None,
-    warnings: tuple[str, ...],
+    preview: Preview, proof: Proof | None, invalid: SettingsInvalid | None, warnings: tuple[str, ...]
 ) -> tuple[Finding, ...]:
     """All findings.
 

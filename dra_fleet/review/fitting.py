@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
     from dra_fleet.proof.answer.verdicts import ClaimProof, PoolFit, Proof, WorkloadProof
     from dra_fleet.review.model import Word
-    from dra_fleet.review.running import Running
-    from dra_fleet.review.was import Was, WasPool
+    from dra_fleet.review.running import Running, Was, WasPool
 
 
 CURRENCY = "USD"

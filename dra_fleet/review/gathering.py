@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.core.yaml_text import bounded_lines
 from dra_fleet.fleet import SettingsInvalid
-from dra_fleet.fleet.fleet_files import fleet_files
-from dra_fleet.fleet.stack_file import Written, fleet_at, read_fleet, read_written
+from dra_fleet.fleet.stack_file import Written, fleet_at, fleet_files, read_fleet, read_written
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
-from dra_fleet.review.errors import ReviewError
-from dra_fleet.review.events import read_events
+from dra_fleet.review.events import ReviewError, read_events
 from dra_fleet.review.page import compile_templates
-from dra_fleet.review.was import Was, was_exported, was_planned
+from dra_fleet.review.running import Was, was_exported, was_planned
 from dra_fleet.review.writing import StackText
 
 if TYPE_CHECKING:
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
     from dra_fleet.review.events import Preview
     from dra_fleet.review.model import Origin
-    from dra_fleet.review.previewing import RunningPreview
-    from dra_fleet.review.request import ReviewRequest
+    from dra_fleet.review.previewing import ReviewRequest, RunningPreview
     from dra_fleet.review.running import Running
 
 

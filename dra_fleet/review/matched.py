@@ -12,7 +12,7 @@ from dra_fleet.kubernetes.cel.intent import asked
 from dra_fleet.proof.allocator.requests import Selector
 from dra_fleet.proof.demand.asks import Ask
 from dra_fleet.proof.report import Undecidable
-from dra_fleet.review.kinds import short_list, value_at
+from dra_fleet.review.events import short_list, value_at
 from dra_fleet.review.masking import change_shown
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.proof.search.placements import Placements
     from dra_fleet.review.events import EngineStep
-    from dra_fleet.review.fleet_map import Offered
+    from dra_fleet.review.pools import Offered
 
 _SELECTORS = "spec.selectors"
 _EQUALS = re.compile(r"""[^!?()'"]*(?:\[\s*['"][^'"]+['"]\s*\][^!?()'"]*)+==\s*(?:'[^']*'|"[^"]*")""")

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
-from dra_fleet.fleet.extending import FLEET
+from dra_fleet.fleet.stack_file import FLEET
 from dra_fleet.review.comment import render_markdown
 from dra_fleet.review.page import render_page
 from dra_fleet.review.previewing import PLAN

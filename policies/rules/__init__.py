@@ -1,1 +1,1 @@
-"""The rules, one file each; the file's name is the rule's name with `_` for `-`."""
+"""The rules of the pack, a file for each subject."""

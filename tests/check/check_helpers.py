@@ -1,20 +1,15 @@
 """The plan of a stack of one cluster, and files given as text."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dra_fleet import check as checking
 from dra_fleet.check import FileFinding, ManifestFile, ValuesFile
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.fleet.plan import make_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from dra_fleet.model.plan import FleetPlan
+from dra_fleet.model.plan import FleetPlan
 
 ROOT = Path(__file__).parents[2]
 LAB = ROOT / "tests" / "data" / "stacks" / "lab.yaml"
@@ -22,9 +17,7 @@ RECIPES = ROOT / "tests" / "data" / "recipes"
 
 
 def check(
-    plan: FleetPlan,
-    manifests: Iterable[ManifestFile],
-    values: Iterable[ValuesFile] = (),
+    plan: FleetPlan, manifests: Iterable[ManifestFile], values: Iterable[ValuesFile] = ()
 ) -> list[FileFinding]:
     return list(checking.check(plan, manifests, values).findings)
 

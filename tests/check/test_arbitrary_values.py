@@ -1,7 +1,3 @@
-"""Files with any value at any place get findings and raise nothing."""
-
-from __future__ import annotations
-
 import io
 import random
 from pathlib import Path

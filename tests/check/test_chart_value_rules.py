@@ -1,7 +1,3 @@
-"""Values that pass, broken in one place at a time."""
-
-from __future__ import annotations
-
 import pytest
 
 from tests.check.check_helpers import RECIPES, value_findings

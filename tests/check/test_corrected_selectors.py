@@ -1,7 +1,3 @@
-"""The commonest mistakes in selectors: what is proposed is what was meant, and passes."""
-
-from __future__ import annotations
-
 import pytest
 
 from tests.check.test_selector_rules import ATTRIBUTES, CAPACITY, DRIVER, found
@@ -45,10 +41,7 @@ NEW = ATTRIBUTES + ".cudaComputeCapability.compareTo(semver('9.0.0')) >= 0"
             f"({TYPE} || {ATTRIBUTES}.type == 'this or that')",
         ),
         (ATTRIBUTES + ".productName.startswith('NVIDIA')", ATTRIBUTES + ".productName.startsWith('NVIDIA')"),
-        (
-            ATTRIBUTES + ".type.toLowerCase() == 'gpu'",
-            ATTRIBUTES + ".type.lowerAscii() == 'gpu'",
-        ),
+        (ATTRIBUTES + ".type.toLowerCase() == 'gpu'", ATTRIBUTES + ".type.lowerAscii() == 'gpu'"),
     ],
 )
 def test_a_mistake_is_corrected(written: str, meant: str) -> None:

@@ -1,7 +1,3 @@
-"""Gangs in manifests: groups that are missing or too large, and claims that the pods share."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -74,8 +70,7 @@ def test_a_group_that_no_file_declares_is_reported(minor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("minor", "said"),
-    [("1.35", "error: .*up to 1.35.8"), ("1.36", "warning: .*up to 1.36.5"), ("1.37", "")],
+    ("minor", "said"), [("1.35", "error: .*up to 1.35.8"), ("1.36", "warning: .*up to 1.36.5"), ("1.37", "")]
 )
 def test_a_shared_claim_of_a_gang_depends_on_the_version(minor: str, said: str) -> None:
     taken = ", resources: {claims: [{name: gpu}]}"
@@ -134,9 +129,7 @@ def test_a_gang_after_the_remedy_has_no_finding() -> None:
 
 def with_group_claims(gates: list[str], entry: str) -> list[str]:
     group = HEAD.format(
-        "v1beta1",
-        "PodGroup",
-        f"{{schedulingPolicy: {{gang: {{minCount: 2}}}}, resourceClaims: [{entry}]}}",
+        "v1beta1", "PodGroup", f"{{schedulingPolicy: {{gang: {{minCount: 2}}}}, resourceClaims: [{entry}]}}"
     )
     lab = cluster("hgx-h100-8", "1.37") | {"featureGates": gates}
     text = group + CLAIM + job("1.37", 2, claims=SHARED, taken=TAKEN)

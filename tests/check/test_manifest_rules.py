@@ -1,7 +1,3 @@
-"""One file that passes, broken in one place at a time; manifest_rules.yaml holds what is reported then."""
-
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

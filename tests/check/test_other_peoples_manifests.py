@@ -1,7 +1,4 @@
 # ruff: noqa: E501 - messages and YAML are written as they are reported
-"""Third-party manifests: what only their cluster knows is a warning, what cannot work is an error."""
-
-from __future__ import annotations
 
 import pytest
 

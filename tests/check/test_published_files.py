@@ -5,21 +5,17 @@ stacks.yaml; each
 `# finds: SEVERITY RULE LINE` is a finding, and a file without has none.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from dra_fleet.check import ManifestFile
+from dra_fleet.model.plan import FleetPlan
 from tests.check.check_helpers import ROOT, check, cluster, plan_of, plan_on
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import FleetPlan
 
 PUBLISHED = Path(__file__).parent / "published"
 READER: Any = YAML(typ="safe", pure=True)

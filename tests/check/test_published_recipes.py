@@ -1,7 +1,4 @@
 # ruff: noqa: E501, ISC004 - messages are written as they are reported
-"""The published recipes are caught with exactly their traps, and their corrected forms pass."""
-
-from __future__ import annotations
 
 from dra_fleet.check import ManifestFile, ValuesFile
 from tests.check.check_helpers import RECIPES, check, plan_of

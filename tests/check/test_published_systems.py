@@ -4,8 +4,6 @@
 The recipes of the vGPU, MIG, size and ACK systems are files: test_published_recipes.py.
 """
 
-from __future__ import annotations
-
 from dra_fleet.check import ValuesFile
 from tests.check.check_helpers import check, cluster, nvidia, on, plan_on
 

@@ -1,7 +1,4 @@
 # ruff: noqa: E501, ISC004 - messages are written as they are reported
-"""CEL mistakes in a class: what is reported and the corrected expression, which then passes."""
-
-from __future__ import annotations
 
 import pytest
 

@@ -1,12 +1,14 @@
-"""Checked objects are counted, and the reasons for skipped ones."""
-
-from __future__ import annotations
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet import check as checking
-from dra_fleet.check import ManifestFile
-from tests.check.check_helpers import findings, plan_of
+from dra_fleet.check import RULES, ManifestFile, listed
+from dra_fleet.check.checking import annotation, to_sarif
+from tests.check.check_helpers import check, findings, plan_of
+from tests.check.tables import Case, table
 
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
 CLAIM = """apiVersion: resource.k8s.io/v1
@@ -57,38 +59,73 @@ def test_a_file_of_a_folder_may_hold_no_objects() -> None:
     assert (checked.findings, checked.passed) == ((), {"no Kubernetes objects": 1})
 
 
-def test_a_template_is_to_be_rendered_first() -> None:
-    [output] = findings(TEMPLATE)
-    assert "warning: is a template that was not rendered, and was not checked" in output
-    assert "fix: render it first, for example: helm template … | dra-fleet check -" in output
+@table(__file__)
+def test_findings(case: Case) -> None:
+    case.verify()
 
 
-@pytest.mark.parametrize(
-    ("left", "fix"),
-    [
-        ('"${CLASS}"', "envsubst < FILE | dra-fleet check -"),
-        ("$GPU_CLASS", "envsubst < FILE | dra-fleet check -"),
-        ('"{{ gpu_class }}"', "helm template … | dra-fleet check -"),
-        ("<your-class>", "put a value in its place"),
-        ('"@CLASS@"', "put a value in its place"),
-        ("__CLASS__", "put a value in its place"),
-    ],
-)
-def test_reports_a_placeholder_once_and_nothing_else_about_its_value(left: str, fix: str) -> None:
-    [output] = findings(CLAIM % (left, 1))
-    assert f"deviceClassName: was not rendered: {left.strip(chr(34))} is not a value; fix: " in output
-    assert fix in output
+CLASS = """apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: a}
+spec: {}  # dra-fleet: ignore %s
+"""
+ROOT = Path(checking.__file__).parents[1]
 
 
-def test_the_rest_of_an_object_with_something_left_in_it_is_checked() -> None:
-    output = findings((CLAIM % ("gpu.nvidia.com", -1)).replace("name: c", "name: '${NAME}'"))
-    assert [line.rpartition(" ")[2] for line in output] == ["[not-rendered]", "[object-refused]"]
+def test_every_rule_that_is_reported_is_described_and_the_other_way_round() -> None:
+    sources = [*ROOT.glob("check/*.py"), *ROOT.glob("cli/*.py")]
+    output = {name for file in sources for name in re.findall(r'rule="([a-z-]+)"', file.read_text("utf-8"))}
+    assert output == {*RULES}
 
 
-def test_marks_in_commands_are_the_container_s_own() -> None:
-    pod = (
-        "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
-        "  resourceClaims: [{name: c, resourceClaimName: c}]\n"
-        "  containers: [{name: c, command: [sh, 'echo ${HOME} $PATH'], resources: {claims: [{name: c}]}}]\n"
+def test_the_page_lists_every_rule() -> None:
+    page = (ROOT.parent / "docs" / "check.md").read_text("utf-8")
+    listed_there = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", page, re.MULTILINE)
+    assert listed_there == [*RULES.items()]
+
+
+def test_a_comment_leaves_a_rule_out_on_its_line() -> None:
+    assert findings(CLASS % "class-without-selector: it is a test") == []
+    assert len(findings(CLASS % "cel-invalid")) == 1
+
+
+def test_a_comment_leaves_a_rule_out_on_the_line_below() -> None:
+    above = CLASS.replace("spec:", "# dra-fleet: ignore cel-invalid, class-without-selector\nspec:")
+    assert findings(above % "cel-invalid") == []
+
+
+def test_a_comment_leaves_a_rule_out_of_a_file() -> None:
+    assert findings("# dra-fleet: ignore-file class-without-selector\n" + CLASS % "cel-invalid") == []
+
+
+def test_a_rule_that_does_not_exist_is_reported() -> None:
+    output = findings(CLASS % "class-without-selectors")
+    assert [line.rpartition(" ")[2] for line in output] == ["[unknown-rule]", "[class-without-selector]"]
+    assert "names a rule that does not exist; got: class-without-selectors" in output[0]
+    assert "did you mean class-without-selector?" in output[0]
+
+
+@pytest.mark.parametrize(("pattern", "count"), [("deploy/*.yaml", 0), ("other/*", 1)])
+def test_a_list_leaves_rules_out_by_file(pattern: str, count: int) -> None:
+    file = ManifestFile(name="deploy/a.yaml", data=(CLASS % "cel-invalid").encode())
+    omitted = listed("list", f"# decided in review\n{pattern} class-without-selector  # a test\n", [])
+    assert len(checking.check(plan_of(), [file], omitted=omitted).findings) == count
+
+
+def test_a_finding_is_an_annotation_of_github() -> None:
+    [finding] = check(plan_of(), [ManifestFile(name="a,b.yaml", data=(CLASS % "cel-invalid").encode())])
+    assert annotation(finding) == (
+        "::warning file=a%2Cb.yaml,line=4,col=1,title=class-without-selector::DeviceClass a spec: has no "
+        "selector, so that it holds every device of every driver; fix: select by device.driver at least"
     )
-    assert findings(CLAIM % ("gpu.nvidia.com", 1) + pod) == []
+
+
+def test_a_finding_is_a_result_of_sarif_with_its_rule_and_line() -> None:
+    found = check(plan_of(), [ManifestFile(name="a.yaml", data=(CLASS % "cel-invalid").encode())])
+    log: Any = to_sarif(found, "lab")
+    [run] = log["runs"]
+    [result] = run["results"]
+    assert (result["ruleId"], result["level"]) == ("class-without-selector", "warning")
+    place = result["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("a.yaml", 4)
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {*RULES}

@@ -1,7 +1,4 @@
 # ruff: noqa: E501 - messages and YAML are written as they are reported
-"""Published systems on the examples' clusters: each trap that depends on the cloud is reported, the corrected form passes."""
-
-from __future__ import annotations
 
 from pathlib import Path
 from typing import Any

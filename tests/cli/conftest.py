@@ -1,20 +1,14 @@
 """Commands run inside the tests' process; variables that they set for a separate process are reset."""
 
-from __future__ import annotations
-
 import gc
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.cli import main as cli_main
 from dra_fleet.cli.display import Display, set_display
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 Run = Callable[..., tuple[int, str, str]]
 

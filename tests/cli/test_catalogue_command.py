@@ -1,10 +1,7 @@
-"""`dra-fleet machines`, `drivers` and `explain`: what a stack file may say, looked up."""
-
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 import yaml12
@@ -16,9 +13,6 @@ from dra_fleet.clouds.offers import NoSuchOffer, find_offers
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.explanation import UnknownKey, explain
 from dra_fleet.fleet.parsing import FLEET, sections
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,10 +78,7 @@ def test_no_machine_large_enough_exits_1() -> None:
             {"accelerator": "A1000", "cloud": "aks"},
             "no machine has an accelerator of that name\n  got: A1000\n",
         ),
-        (
-            {"least": "40Gx"},
-            "'40Gx' is not a quantity; allowed: a number with an optional suffix: ",
-        ),
+        ({"least": "40Gx"}, "'40Gx' is not a quantity; allowed: a number with an optional suffix: "),
         ({"least": "40"}, "40 bytes are less than any accelerator has; fix: write one such as 40Gi"),
     ],
 )

@@ -1,7 +1,3 @@
-"""A team's own rules in `dra-fleet check`, as in the gate."""
-
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

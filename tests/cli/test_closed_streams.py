@@ -1,7 +1,3 @@
-"""Streams that are closed, full disks, paths that cannot be: a message at most, never a traceback."""
-
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -69,10 +65,7 @@ def test_a_closed_reader_is_no_error(line: str) -> None:
             "error: /no/such/folder/x.sarif: No such file or directory; fix: choose another path\n",
         ),
         ("prove dev --sarif /", "error: /: Is a directory; fix: choose another path\n"),
-        (
-            "prove dev --sarif /dev/null/x",
-            "error: /dev/null/x: Not a directory; fix: choose another path\n",
-        ),
+        ("prove dev --sarif /dev/null/x", "error: /dev/null/x: Not a directory; fix: choose another path\n"),
     ],
 )
 def test_a_path_that_cannot_be_is_reported(line: str, output: str) -> None:

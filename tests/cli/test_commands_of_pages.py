@@ -3,24 +3,19 @@
 Those of guides and concepts are run by `tests/test_task_examples.py`, which compares their output.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from typer._click.exceptions import MissingParameter, UsageError
 from typer.main import get_command
 
 from dra_fleet.cli.main import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.conftest import Run
+from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -1,12 +1,8 @@
-"""Options of all commands: `-o`, `-q`, `-v`, help and completion."""
-
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -14,9 +10,7 @@ from typer.main import get_command
 
 from dra_fleet.cli.command import VARIABLE
 from dra_fleet.cli.main import app
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parents[2]
 LAB = str(ROOT / "tests" / "data" / "stacks" / "lab.yaml")

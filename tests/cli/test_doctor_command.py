@@ -1,21 +1,13 @@
-"""`dra-fleet doctor` where nothing answers: whole JSON, an exit code, and each finding with what to do."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Run
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.gke.gke_fleets import l4
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Run
 
 FLEETS = {"az": vgpu, "aws": h100, "gcloud": l4, "aliyun": a10}
 ANSWERS = {

@@ -1,7 +1,3 @@
-"""The console script before its commands are imported."""
-
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,9 +1,6 @@
-"""Output and exit codes of `dra-fleet gate`, without an engine."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -11,9 +8,6 @@ from typer.testing import CliRunner
 from dra_fleet.cli.main import app
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule import StackRule
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RUNNER = CliRunner()
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"

@@ -1,24 +1,17 @@
-"""`dra-fleet init`: a custom project that proves and checks at once; nothing is ever overwritten."""
-
-from __future__ import annotations
-
 import json
 import runpy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from dra_fleet import clouds
 from dra_fleet.cli import init
 from dra_fleet.cli.main import app
-
-if TYPE_CHECKING:
-    from typer.testing import Result
 
 NOT_WRITTEN = (
     "the project cannot be written into {}: {}; fix: free or change what stands there, or name another folder"

@@ -1,7 +1,3 @@
-"""The output of commands with `--json` matches the published schemas."""
-
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Progress of long work without a terminal."""
-
 from __future__ import annotations
 
 import io

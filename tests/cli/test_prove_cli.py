@@ -1,7 +1,3 @@
-"""`dra-fleet prove` on stack files."""
-
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

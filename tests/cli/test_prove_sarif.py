@@ -1,18 +1,13 @@
-"""`dra-fleet prove --sarif` and the pre-commit hooks: what is wrong, shown where it is written."""
-
-from __future__ import annotations
-
 import json
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parents[2]
 LAB = (ROOT / "tests" / "data" / "stacks" / "lab.yaml").read_text(encoding="utf-8")

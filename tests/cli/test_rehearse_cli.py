@@ -1,22 +1,15 @@
-"""The command line as a user types it, without anything that runs."""
-
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet.cli import main as cli_main
-from dra_fleet.core.findings.reported import ReportedViolation
+from dra_fleet.core.findings.errors import ReportedViolation
 from dra_fleet.rehearsal.engine_run import EngineResult
 from dra_fleet.rehearsal.session import UpReport
 from dra_fleet.rehearsal.status import StackStatus
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from tests.cli.conftest import Run
 
 PROJECT = Path(__file__).resolve().parents[2]
 COMMANDS = (

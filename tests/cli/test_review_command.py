@@ -1,19 +1,13 @@
-"""`dra-fleet review` on saved events: files, exit codes and messages."""
-
-from __future__ import annotations
-
 import json
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from dra_fleet.cli.main import run
 from tests.review.samples import DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -1,9 +1,5 @@
-"""`dra-fleet rules test`, and what `dra-fleet gate` prints of exemptions and baselines."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,9 +7,6 @@ from typer.testing import CliRunner
 from dra_fleet.cli.main import app
 from tests.cli.test_gate_command import FLOOR, preview, save, violation
 from tests.policy.own_rules import OWNER, exemption, write_exemptions, write_rules
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RUNNER = CliRunner()
 

@@ -1,5 +1,3 @@
-"""Answers of clouds are read by names that their published SDKs have."""
-
 from __future__ import annotations
 
 from importlib import import_module

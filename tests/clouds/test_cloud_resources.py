@@ -1,22 +1,15 @@
-"""Every cloud answers everything that rules and the review ask of its resources."""
-
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.clouds.pools import NodePool
+from dra_fleet.clouds.pools import NodePool, PoolForm
 from dra_fleet.clouds.resources import CloudResources
 from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.policy.reading.clouds import all_resources
-
-if TYPE_CHECKING:
-    from dra_fleet.clouds.pools import PoolForm
 
 QUESTIONS = [question.name for question in fields(CloudResources)]
 CLOUDS = [pytest.param(found, id=str(number)) for number, found in enumerate(all_resources())]

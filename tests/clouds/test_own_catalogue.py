@@ -1,9 +1,6 @@
-"""A custom catalogue adds to this program's, and never contradicts it."""
-
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,9 +15,6 @@ from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal.simulator.client import code_digest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own-catalogue"
@@ -56,9 +50,7 @@ def catalogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str]
     return write
 
 
-def test_a_custom_machine_with_gpus_is_proved_by_its_definition(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_custom_machine_with_gpus_is_proved_by_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(EXAMPLE / NAME))
     plan = make_plan(read_stack_file(EXAMPLE / "own.yaml").settings)
     (pool,) = plan.clusters[0].pools

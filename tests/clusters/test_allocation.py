@@ -1,18 +1,10 @@
-"""Devices of workloads and pools, read from objects."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
-from dra_fleet.clusters.allocation import HeldDevice, PoolDevices, allocation_of
+from dra_fleet.clusters.allocation import ClusterAllocation, HeldDevice, PoolDevices, allocation_of
+from dra_fleet.clusters.client import KubeApi, Object
 from dra_fleet.clusters.pending import read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dra_fleet.clusters.allocation import ClusterAllocation
-    from dra_fleet.clusters.client import KubeApi, Object
 
 LABELS = {"dra-fleet/workload": "train"}
 

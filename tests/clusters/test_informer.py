@@ -1,20 +1,13 @@
-"""The informer over interruptions of every kind."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import httpx2
 import pytest
 
 from dra_fleet.clusters import informer as informer_module
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError, KubeApi, Object
 from dra_fleet.clusters.informer import Informer, key_of
 from tests.rehearsal.agent.fake_api import WatchedApi
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import KubeApi, Object
 
 
 def item(name: str, version: str = "1") -> Object:

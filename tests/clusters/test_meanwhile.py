@@ -1,7 +1,3 @@
-"""A request in a background thread returns its answer or error, and ends with its context."""
-
-from __future__ import annotations
-
 import asyncio
 import threading
 

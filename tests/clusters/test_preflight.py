@@ -1,20 +1,19 @@
-"""Findings of `doctor` on a cluster, from answers of API servers."""
-
-from __future__ import annotations
-
 import asyncio
 import copy
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
 from dra_fleet import drivers
 from dra_fleet.clusters.client import KubeApi
-from dra_fleet.clusters.preflight import Requested, preflight
-
-if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.clusters.preflight import Requested, expectations, preflight
+from dra_fleet.clusters.releases import InterruptedRelease, interrupted_releases, wait_for_slices
+from dra_fleet.core.findings.errors import PreflightFinding
+from dra_fleet.fleet import read_stack_file
+from dra_fleet.fleet.plan import make_plan
+from dra_fleet.model.plan import ReleasePlan
 
 REQUESTED = Requested(
     kubernetes="1.36",
@@ -81,10 +80,7 @@ def test_a_ready_cluster_has_no_problem() -> None:
 @pytest.mark.parametrize(
     ("version", "problem"),
     [
-        (
-            "v1.33.9",
-            "the server runs v1.33.9; resource.k8s.io/v1 needs at least 1.34 -> upgrade the cluster",
-        ),
+        ("v1.33.9", "the server runs v1.33.9; resource.k8s.io/v1 needs at least 1.34 -> upgrade the cluster"),
         (
             "v1.35.8-gke.1036000",
             (
@@ -210,3 +206,103 @@ def test_a_managed_driver_is_reported_with_its_provider() -> None:
     ]
     answers["/apis/resource.k8s.io/v1/resourceslices"]["items"] = [nvidia_slice()]
     assert problems(answers, requested) == []
+
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def test_a_driver_managed_on_the_cluster_is_expected_to_publish() -> None:
+    plan = make_plan(read_stack_file(PROJECT / "examples" / "existing-cluster.yaml").settings)
+    requested = expectations(plan.clusters[0])
+    assert (requested.installs, requested.uses) == ({}, ["gpu.nvidia.com"])
+
+
+def test_a_driver_the_stack_installs_is_not_expected_before_it() -> None:
+    plan = make_plan(read_stack_file(PROJECT / "tests" / "data" / "stacks" / "lab.yaml").settings)
+    requested = expectations(plan.clusters[0])
+    assert (requested.installs, requested.uses) == ({"gpu.nvidia.com": "dra-driver-nvidia-gpu"}, [])
+    assert requested.pools["h100"] == ({"example.com/pool": "h100"}, 1)
+
+
+RELEASE = ReleasePlan(
+    name="lab-nvidia",
+    driver="gpu.nvidia.com",
+    chart="c",
+    version="1",
+    repository="",
+    namespace="gpu",
+    values={},
+)
+KINDS = {"resources": [{"name": "secrets", "kind": "Secret", "namespaced": True}]}
+
+
+def found(*states: str) -> list[InterruptedRelease]:
+    """Return the findings if Helm recorded revisions 1, 2, ... in these states."""
+    records = [
+        {
+            "metadata": {
+                "labels": {"owner": "helm", "name": "lab-nvidia", "version": str(number), "status": state}
+            }
+        }
+        for number, state in enumerate(states, 1)
+    ]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/api/v1":
+            return httpx2.Response(200, json=KINDS)
+        assert request.url.path == "/api/v1/namespaces/gpu/secrets"
+        assert request.url.params["labelSelector"] == "owner=helm,name=lab-nvidia"
+        return httpx2.Response(200, json={"items": records[::-1]})
+
+    async def run() -> list[InterruptedRelease]:
+        http = httpx2.AsyncClient(base_url="https://cluster", transport=httpx2.MockTransport(answer))
+        async with KubeApi(http) as api:
+            return await interrupted_releases(api, [RELEASE])
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "states",
+    [(), ("deployed",), ("superseded", "deployed"), ("deployed", "failed"), ("pending-install", "deployed")],
+)
+def test_a_release_whose_latest_revision_ended_is_not_interrupted(states: tuple[str, ...]) -> None:
+    assert found(*states) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "way_out"),
+    [
+        (("superseded", "deployed", "pending-upgrade"), "rollback lab-nvidia 2 --namespace gpu"),
+        (("deployed", "failed", "pending-rollback"), "rollback lab-nvidia 1 --namespace gpu"),
+        (("superseded", "superseded", "failed", "pending-upgrade"), "rollback lab-nvidia 2 --namespace gpu"),
+        (("pending-install",), "uninstall lab-nvidia --namespace gpu"),
+        (("failed", "pending-upgrade"), "uninstall lab-nvidia --namespace gpu"),
+    ],
+)
+def test_a_pending_release_returns_to_what_was_complete(states: tuple[str, ...], way_out: str) -> None:
+    (release,) = found(*states)
+    assert " ".join(release.way_out) == way_out
+    assert str(release) == f"gpu/lab-nvidia (revision {len(states)}, {states[-1]})"
+
+
+def test_an_uninstalled_driver_is_waited_for_until_its_slices_are_gone() -> None:
+    answers = [[{"metadata": {"name": "one"}}], []]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/apis/resource.k8s.io/v1":
+            slices = {"name": "resourceslices", "kind": "ResourceSlice", "namespaced": False}
+            return httpx2.Response(200, json={"resources": [slices]})
+        assert request.url.params["fieldSelector"] == "spec.driver=gpu.nvidia.com"
+        return httpx2.Response(200, json={"items": answers.pop(0)})
+
+    async def run(seconds: float) -> None:
+        http = httpx2.AsyncClient(base_url="https://cluster", transport=httpx2.MockTransport(answer))
+        async with KubeApi(http) as api:
+            await wait_for_slices(api, "gpu.nvidia.com", seconds)
+
+    asyncio.run(run(60))
+    assert answers == []
+    answers[:] = [[{"metadata": {"name": "one"}}]]
+    asyncio.run(run(-1))
+    assert answers == []

@@ -1,7 +1,3 @@
-"""Pending operations: a creation is imported or forgotten only if the cluster knows its outcome."""
-
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

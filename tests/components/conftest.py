@@ -1,15 +1,9 @@
 """Engines that record, with what a cloud answers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from dra_fleet.testing import Recorder
 from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 
 @pytest.fixture

@@ -1,17 +1,9 @@
-"""Templates: names that follow from content, and replacement that never fails a preview."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from components.claim_template import ClaimTemplate, ClaimTemplateArgs
+from components.claim import ClaimTemplate, ClaimTemplateArgs
 from components.core.identity import Identity
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
+from dra_fleet.testing import Recorder
 
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
 

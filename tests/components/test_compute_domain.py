@@ -1,18 +1,10 @@
-"""ComputeDomains: the driver's own object, with a template whose name pods know before it exists."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 from components.compute_domain import ComputeDomain, ComputeDomainArgs
 from components.core.identity import Identity
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from dra_fleet.testing import Recorder, Registration
+from dra_fleet.testing import Recorder, Registration
 
 DOMAIN = "kubernetes:resource.nvidia.com/v1beta1:ComputeDomain"
 

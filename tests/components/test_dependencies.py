@@ -1,25 +1,17 @@
-"""Dependencies of each object: the objects that it names and that serve it, and no others."""
-
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
+import pulumi
 import pytest
 
 from components.fleet import build
+from dra_fleet.core.declared.resources import Resource
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Recorder
 from tests.fleet.plan.plan_helpers import dev, planned
 from tests.policy.own_stacks import STACKS, declared
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pulumi
-
-    from dra_fleet.core.declared.resources import Resource
-    from dra_fleet.testing import Recorder
 
 NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"

@@ -1,18 +1,11 @@
-"""The typed arguments say exactly what the checked models say."""
+from typing import Any
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from components.claim import Claim, ClaimArgs
+from components.claim import Claim, ClaimArgs, DeviceClass, DeviceClassArgs
 from components.core.identity import Identity
-from components.device_class import DeviceClass, DeviceClassArgs
 from dra_fleet.kubernetes.devices.base import DeviceModel
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
+from dra_fleet.testing import Recorder
 
 OPAQUE = {
     "driver": "gpu.nvidia.com",

@@ -1,25 +1,16 @@
-"""A stack of one cluster as the engine would see it: every child, its parent, its provider and its inputs."""
-
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
 
-from components.fleet import build
+from components.fleet import Outputs, build
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.model.plan import FleetPlan
 from dra_fleet.model.settings import KubeconfigSecret
-from dra_fleet.testing import Secret
-
-if TYPE_CHECKING:
-    from components.fleet import Outputs
-    from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.testing import Recorder, Registration
-    from tests.golden_files import Golden
+from dra_fleet.testing import Recorder, Registration, Secret
+from tests.golden_files import Golden
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -1,9 +1,5 @@
-"""Gangs: the Workload and PodGroup of the cluster's version, and the reference of the Job's pods."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -11,10 +7,8 @@ from dra_fleet.core.places import ROOT
 from dra_fleet.core.yaml_text import read_documents
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Recorder
 from tests.policy.own_stacks import run_fleet
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 STACK: Final = ROOT / "tests" / "data" / "stacks" / "gangs.yaml"
 GANG: Final = {"gang": {"minCount": 2}}

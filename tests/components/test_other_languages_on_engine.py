@@ -1,13 +1,10 @@
-"""The components in a YAML program, on the real engine."""
-
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -17,13 +14,8 @@ from dra_fleet import clouds
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.environment import environment
 from dra_fleet.rehearsal.providers import cloud_plugin
-from dra_fleet.rehearsal.tools import for_language, recipes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
+from dra_fleet.rehearsal.tools import Toolset, for_language, recipes
+from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 
@@ -98,11 +90,7 @@ def with_clusters(tmp_path: Path, rehearsal_simulator: RehearsalWorld, tools: To
 
 def fleet(context: str, copies: float = 2.0) -> dict[str, Any]:
     """A fleet on a cluster that exists; numbers as other languages send them."""
-    pool = {
-        "machine": "hgx-h100-8",
-        "nodes": {"min": 1.0, "max": 1.0},
-        "nodeSelector": {"pool": "h100"},
-    }
+    pool = {"machine": "hgx-h100-8", "nodes": {"min": 1.0, "max": 1.0}, "nodeSelector": {"pool": "h100"}}
     cluster = {
         "cloud": "existing",
         "kubeconfig": {"context": context},

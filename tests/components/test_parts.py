@@ -1,9 +1,5 @@
-"""Separate resources for programs in other languages: what an engine's calls construct in a cluster."""
-
-from __future__ import annotations
-
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
@@ -13,11 +9,9 @@ from pulumi.resource import DependencyResource
 from components.parts import PARTS, References
 from components.program.arguments import key_of
 from components.provider import made, schema
+from dra_fleet.testing import Recorder
 from tests.components.clouds.aks.test_aks import azure
 from tests.components.test_provider import AKS
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 __all__ = ["azure"]
 

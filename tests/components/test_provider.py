@@ -1,8 +1,4 @@
-"""The package for programs in other languages: its schema, and what it makes of what an engine sends."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pulumi
 import pytest
@@ -12,11 +8,8 @@ from pulumi.runtime import rpc
 from components.provider import made, schema
 from dra_fleet import clouds
 from dra_fleet.fleet import FleetSettings
-from dra_fleet.testing import Secret
+from dra_fleet.testing import Recorder, Secret
 from tests.components.clouds.aks.test_aks import azure
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 __all__ = ["azure"]
 

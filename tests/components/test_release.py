@@ -1,15 +1,9 @@
-"""Driver releases: the source of the chart, exact values, and patience."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from components.release import DriverRelease, DriverReleaseArgs
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder, Registration
+from dra_fleet.testing import Recorder, Registration
 
 
 def declare(

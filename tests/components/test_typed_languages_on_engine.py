@@ -1,26 +1,18 @@
-"""Programs in other languages with typed inputs: SDKs that Pulumi's generators write, on the real engine."""
-
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from components.schema import schema
-from dra_fleet.rehearsal.tools import for_language, recipes
+from dra_fleet.rehearsal.tools import Toolset, for_language, recipes
 from tests.components.program.running import EXAMPLES, PROJECT, Program
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
+from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 

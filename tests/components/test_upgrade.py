@@ -5,23 +5,18 @@ After an intended change that providers update in place, add its input to `IN_PL
 memory limit since, which the changelog says with the line that keeps them.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
-from dra_fleet.fleet import read_stack_file
+from dra_fleet.fleet import FleetSettings, read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from tests.policy.own_stacks import run_fleet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.fleet import FleetSettings
-    from dra_fleet.testing import Recorder
+from dra_fleet.testing import Recorder
+from tests.golden_files import Golden
+from tests.policy.own_stacks import PROJECT, declared, run_fleet
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "upgrades"
 VERSIONS = sorted(path.stem for path in DATA.glob("*.jsonl"))
@@ -63,3 +58,12 @@ def test_stack_of_an_earlier_version_has_no_replacement(version: str, recorder: 
         for path in differences(entry.get("inputs", {}), new[urn].get("inputs", {}))
     }
     assert changed - IN_PLACE == set()
+
+
+@pytest.mark.parametrize("stack", ["Pulumi.dev.yaml", "examples/gke-fallback.yaml"])
+def test_a_stack_s_urns_are_those_it_was_deployed_with(
+    stack: str, recorder: Recorder, golden: Golden
+) -> None:
+    file = PROJECT / stack
+    urns = sorted(found.urn for found in declared(recorder, file, preview=False))
+    golden(f"urns_{file.stem.removeprefix('Pulumi.')}.txt", "\n".join(urns) + "\n")

@@ -1,7 +1,5 @@
 """Reads what a release of Kubernetes says of its feature gates, from its own source."""
 
-from __future__ import annotations
-
 import re
 
 _GATE = re.compile(r"^\t(\w+): \{\n((?:\t\t.*\n)+)\t\},$", re.MULTILINE)

@@ -1,7 +1,5 @@
 """A stack on the made-up cloud with the made-up driver, and commands that find both as installed packages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.proof.proof_helpers import fleet, pool

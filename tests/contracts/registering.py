@@ -1,21 +1,16 @@
 """Other packages' clouds and drivers, registered for one test as an installed package registers them."""
 
-from __future__ import annotations
-
 import importlib
 import sys
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.facts import driver_facts
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 MADE_UP = Path(__file__).parent / "made_up"
 """The folder and the entry points of what does not exist."""

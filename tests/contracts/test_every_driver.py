@@ -1,23 +1,15 @@
-"""The contract of every driver, built in or custom."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from dra_fleet import clouds, drivers
+from dra_fleet.drivers import Driver
 from dra_fleet.drivers.base import Accelerators
 from dra_fleet.drivers.common.parameters import check_parameters
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import nested
 from dra_fleet.drivers.installed import Installed
 from tests.contracts.registering import installed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.drivers import Driver
 
 with installed():
     NAMES = drivers.names()

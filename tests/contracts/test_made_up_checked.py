@@ -1,7 +1,3 @@
-"""Resources and clusters of a made-up cloud are checked, proved and reported as those of any cloud."""
-
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -9,7 +5,8 @@ import subprocess
 import sysconfig
 import venv
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,15 +14,13 @@ from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.policy.rule_cases import Declared, said
 from dra_fleet.review.assemble import exposure
-from policies.rules.cluster_require_minimum_kubernetes import ALLOWED, FLOOR, RULE
+from policies.rules.cluster import ALLOWED, FLOOR
+from policies.rules.cluster import REQUIRE_MINIMUM_KUBERNETES as RULE
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP, installed
 from tests.engine.rehearsed import COMMAND
 from tests.policy.test_gate_without_engine import ROOT, lines
 from tests.proof.proof_helpers import proved
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLUSTER = Declared(
     type="meadow:index:Cluster", name="farm", properties={"name": "farm", "version": "1.36"}, protect=True
@@ -74,10 +69,7 @@ def test_its_cluster_of_a_minor_without_dra_is_found(tmp_path: Path) -> None:
     assert verdict["passed"] is False
     assert {finding["rule"]: finding["message"] for finding in verdict["findings"]} == {
         RULE.name: said(
-            old,
-            "version is '1.33'",
-            ALLOWED,
-            f"upgrade, one minor at a time, to {FLOOR} or newer",
+            old, "version is '1.33'", ALLOWED, f"upgrade, one minor at a time, to {FLOOR} or newer"
         )
     }
 

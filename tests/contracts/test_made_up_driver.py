@@ -1,9 +1,7 @@
-"""A driver of another package is one folder and one entry point; a part that it lacks is named."""
-
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,15 +9,10 @@ from dra_fleet import drivers
 from dra_fleet.check.values_files import find_chart
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.registry import NotRegistered
+from dra_fleet.drivers import Driver
 from dra_fleet.fleet import SettingsInvalid
 from tests.contracts.registering import MADE_UP, installed
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from dra_fleet.drivers import Driver
 
 FOUR_LANES = gpus(1)
 

@@ -1,9 +1,7 @@
-"""A driver of another package is rehearsed: its chart is served, its plugin publishes and prepares."""
-
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +12,6 @@ from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from dra_fleet.rehearsal.registry import addresses, archives
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 from tests.contracts.registering import MADE_UP, installed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LANES = "lanes.acme.example"
 POD: dict[str, Any] = {"spec": {"containers": [{"name": "lanes", "command": ["acme-lane-plugin"]}]}}

@@ -1,20 +1,14 @@
-"""A review of a made-up cloud's stack reports its pools, and what a change of one takes from whom."""
-
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STACK = "urn:pulumi:farm::dra-fleet::pulumi:pulumi:Stack::dra-fleet-farm"
 CLUSTER = "dra-fleet:clouds:MeadowCluster"

@@ -1,32 +1,25 @@
-"""A made-up cloud is simulated by its own folder; session, plugin and credential helper find it."""
-
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from dra_fleet import clouds
+from dra_fleet.clouds import Cloud
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.providers import cloud_plugin
 from dra_fleet.rehearsal.simulator.client import SimulatorClient, ensure_running, stop
+from dra_fleet.rehearsal.tools import Toolset
 from tests.contracts.registering import MADE_UP, installed
 from tests.engine_support import RehearsalWorld
 from tests.rehearsal.providers.cloud_program import CloudProgram
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from dra_fleet.clouds import Cloud
-    from dra_fleet.rehearsal.tools import Toolset
 
 PROGRAM = """
 import json, pathlib, pulumi

@@ -4,22 +4,17 @@ Command line, program, policy pack, simulator and plugins are separate processes
 what the made-up package registers.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dra_fleet.rehearsal.tools import Toolset
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP
 from tests.engine.rehearsed import Rehearsed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -1,7 +1,3 @@
-"""Facts of a cloud or driver are in its folders: no string elsewhere is its name or has its domain."""
-
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
@@ -35,8 +31,8 @@ ALLOWED = {
     "dra_fleet/model/managed.py": "a pool setting of the same name as a driver",
     "dra_fleet/model/hardware.py": "the word for machines that no cloud sells",
     "dra_fleet/review/assemble.py": "an example of who holds what, not the driver",
-    "dra_fleet/review/model/review.py": "an example of who holds what, not the driver",
-    "dra_fleet/review/page/wording.py": "an example of who holds what, not the driver",
+    "dra_fleet/review/model.py": "an example of who holds what, not the driver",
+    "dra_fleet/review/page/__init__.py": "an example of who holds what, not the driver",
 }
 """File -> why it may hold such a name."""
 
@@ -52,9 +48,9 @@ ALLOWED_DOMAINS = {
     "dra_fleet/policy/reading/custom_types.py": "groups of custom types, which no cloud or driver reads",
     "dra_fleet/policy/reading/unread.py": "clouds' resources as objects of a cluster, which no cloud reads",
     "dra_fleet/model/classes.py": "an example in a description",
-    "policies/rules/class_require_selector.py": "an example in a fix",
-    "policies/rules/driver_require_gpu_toleration.py": "the fix of most who meet the rule",
-    "policies/rules/sharing_require_isolation.py": "labels that turn sharing on outside of drivers",
+    "policies/rules/device_class.py": "an example in a fix",
+    "policies/rules/toleration.py": "the fix of most who meet the rule",
+    "policies/rules/sharing.py": "labels that turn sharing on outside of drivers",
 }
 """File -> why it may hold a vendor's domain."""
 

@@ -1,21 +1,18 @@
-"""The catalogue has the keys of the sources: those of ResourceSlices, and values that charts read."""
-
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from dra_fleet import drivers
 from dra_fleet.core.facts import read_mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.fleet.stack_file import read_fleet
+from tests.fleet.plan.plan_helpers import ROOT, planned
 
 _LINES: Final[Mapping[str, Mapping[str, Mapping[str, int]]]] = read_mapping(
     (Path(__file__).parent / "published_keys.yaml").read_text(encoding="utf-8")
@@ -66,12 +63,7 @@ _CHARTS: Final = (
     ("nvidia", "0.4.1", "sigs.k8s.io/dra-driver-nvidia-gpu@v0.4.1", "deployments/helm/dra-driver-nvidia-gpu"),
     ("nvidia", "0.5.0", "sigs.k8s.io/dra-driver-nvidia-gpu@v0.5.0", "deployments/helm/dra-driver-nvidia-gpu"),
     ("dranet", "1.4.0", "sigs.k8s.io/dranet@v1.4.0", "deployments/helm/dranet"),
-    (
-        "dracpu",
-        "0.2.0",
-        "github.com/kubernetes-sigs/dra-driver-cpu@v0.2.0",
-        "deployment/helm/dra-driver-cpu",
-    ),
+    ("dracpu", "0.2.0", "github.com/kubernetes-sigs/dra-driver-cpu@v0.2.0", "deployment/helm/dra-driver-cpu"),
 )
 _REFUSED_BY_TEMPLATES: Final = {"namespace", "nvidiaCtkPath"}
 """Values of older charts: `templates/validation.yaml` fails if one is set."""
@@ -102,3 +94,29 @@ def _downloaded(module: str) -> Path:
     done = subprocess.run(asked, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Path(json.loads(done.stdout)["Dir"])
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_the_values_of_every_driver_of_an_example_are_of_its_chart(file: Path) -> None:
+    plan = planned(dict(read_fleet(file)))
+    for cluster in plan.clusters:
+        for release in cluster.releases:
+            facts = drivers.facts_of(release.driver)
+            version = facts.checked_version(release.version) if facts is not None else None
+            if version is not None:
+                assert check_values(version, release.values) == []
+                assert (version.chart, version.repository) == (release.chart, release.repository)
+
+
+def test_every_driver_of_this_program_is_in_an_example() -> None:
+    written = {
+        release.driver
+        for file in EXAMPLES
+        for cluster in planned(dict(read_fleet(file))).clusters
+        for release in cluster.releases
+    }
+    found = {driver.name: driver for name in drivers.BUILT_IN if (driver := drivers.named(name)) is not None}
+    assert [name for name, driver in found.items() if driver.facts.driver not in written] == []

@@ -5,8 +5,6 @@ Source: https://blog.aks.azure.com/2026/03/03/multi-instance-gpu-with-dra-on-aks
 `check`, the gate and the review each report it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.policy.rule_cases import Declared
 from dra_fleet.proof.prove import prove
 from dra_fleet.review.assemble import Known, fleet_of, make_review
-from policies.rules.class_forbid_whole_gpus import RULE
+from policies.rules.device_class import FORBID_WHOLE_GPUS as RULE
 from tests.policy.every_rule import check_all
 from tests.review.samples import as_it_was, preview
 

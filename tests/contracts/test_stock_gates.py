@@ -1,7 +1,3 @@
-"""Feature gates of stock clusters and upstream references are those of Kubernetes' source."""
-
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,3 @@
-"""The contract of every documented transition of Kubernetes, queues and drivers."""
-
-from __future__ import annotations
-
 from collections import Counter
 from typing import Final
 
@@ -9,9 +5,8 @@ import pytest
 
 from dra_fleet import drivers
 from dra_fleet.core.transitions import ANY, Transition
-from dra_fleet.fleet.outlook import known_minors
 from dra_fleet.fleet.queueing import kueue
-from dra_fleet.fleet.upgrades import transitions
+from dra_fleet.fleet.upgrades import known_minors, transitions
 
 ALL: Final = transitions()
 REHEARSED: Final = {

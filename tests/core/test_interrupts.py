@@ -1,12 +1,9 @@
-"""Every engine heeds an interrupt, also where who starts it ignores them."""
-
-from __future__ import annotations
-
 import os
 import signal
 import sys
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +11,8 @@ from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.policy.gate import running as gate
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.rehearsal import engine_run
-from dra_fleet.review.errors import ReviewError
+from dra_fleet.review.events import ReviewError
 from dra_fleet.review.previewing import PreviewCommand, RunningPreview
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from pathlib import Path
 
 ENGINE = f"""#!{sys.executable}
 import pathlib, signal

@@ -1,26 +1,20 @@
 """Mixes of workloads on two clouds whose pools scale, drawn from a seed, and their run on a rehearsal."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from dra_fleet.clusters.objects import carries
+from dra_fleet.clusters.client import KubeApi, Object, carries
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.home import Home
 from tests.engine.arrival_mixes import Mix
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.home import Home
 
 DEADLINE: Final = 180.0
 POLL_SECONDS: Final = 0.5

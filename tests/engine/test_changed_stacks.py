@@ -1,7 +1,5 @@
 """Variations of a stack: what waits, what is rejected, what is replaced, and what survives a kill."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gzip
@@ -9,18 +7,16 @@ import json
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import psutil
 import pytest
 
-from dra_fleet.clusters.objects import entries
+from dra_fleet.clusters.client import entries
 from dra_fleet.rehearsal.access import NothingRunsError, connect
 from dra_fleet.rehearsal.home import Home
-
-if TYPE_CHECKING:
-    from tests.engine.rehearsed import Rehearsed, Settings
+from tests.engine.rehearsed import Rehearsed, Settings
 
 pytestmark = pytest.mark.engine
 

@@ -1,13 +1,12 @@
 """Drivers' own programs in a rehearsal: chosen by option, shown in the tables, ended with the rehearsal."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 import pytest
@@ -15,17 +14,12 @@ from ruamel.yaml import YAML
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from dra_fleet.drivers.example.simulation.plugin import recipes
+from dra_fleet.drivers.example.simulation.node_side import recipes
 from dra_fleet.rehearsal.reporting import Silent
+from dra_fleet.rehearsal.tools import Toolset
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain
-from tests.engine.rehearsed import PROJECT, Rehearsed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine.rehearsed import Finished
+from tests.engine.rehearsed import PROJECT, Finished, Rehearsed
 
 pytestmark = pytest.mark.engine
 

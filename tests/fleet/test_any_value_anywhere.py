@@ -1,7 +1,3 @@
-"""With any value at any place of a stack file, the program continues or reports the error."""
-
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

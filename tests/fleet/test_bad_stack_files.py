@@ -1,7 +1,3 @@
-"""Stack files that anybody may have written: refused at their line and column, in bounded time and memory."""
-
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 

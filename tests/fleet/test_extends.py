@@ -1,7 +1,3 @@
-"""A fleet extends another file: what is merged how, and where each mistake is reported."""
-
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -179,8 +175,7 @@ ENVIRONMENTS = PROJECT / "examples" / "environments"
 
 
 @pytest.mark.parametrize(
-    ("folder", "stacks"),
-    [(ENVIRONMENTS, "{}.yaml"), (PROJECT / "templates" / "fleet", "Pulumi.{}.yaml")],
+    ("folder", "stacks"), [(ENVIRONMENTS, "{}.yaml"), (PROJECT / "templates" / "fleet", "Pulumi.{}.yaml")]
 )
 def test_staging_and_prod_share_owner_versions_classes_and_claims(folder: Path, stacks: str) -> None:
     one, other = (

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -10,8 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
-from dra_fleet.fleet.fleet_files import fleet_files
-from dra_fleet.fleet.stack_file import LONGEST_VARIABLE, fleet_at, read_fleet
+from dra_fleet.fleet.stack_file import LONGEST_VARIABLE, fleet_at, fleet_files, read_fleet
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
 NAMES = "config:\n  dra-fleet:fleet: {extends: fleets/large.yaml}\n"

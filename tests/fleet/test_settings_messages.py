@@ -1,136 +1,18 @@
-"""Exact messages for common mistakes in a stack file."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from dra_fleet.core.findings.errors import mistyped, nearest
+from dra_fleet.core.findings.errors import ExpectedError, mistyped, nearest
 from dra_fleet.fleet import SettingsInvalid, parse, read_stack_file
+from dra_fleet.fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
+from dra_fleet.proof.report import DoesNotFit
+from tests.golden_files import Golden
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-GOOD = """\
-config:
-  dra-fleet:fleet:
-    owner: ml-platform
-    environment: development
-    kubernetes: "1.36"
-    clusters:
-      lab:
-        cloud: existing
-        kubeconfig: {context: lab}
-        drivers: {nvidia: {version: 0.5.0}}
-        pools:
-          h100: {machine: hgx-h100-8, nodes: {min: 1, max: 1}, nodeSelector: {example.com/pool: h100}}
-    classes:
-      at-least-20g: {driver: nvidia, type: gpu, memory: {min: 20Gi}}
-    claims:
-      single-gpu: {requests: {gpu: {class: at-least-20g}}}
-    workloads:
-      train: {cluster: lab, claim: single-gpu, copies: 4}
-"""
-CLOUDS = "ack, aks, eks, existing, gke"
-MISTAKES = {
-    "a number in quotes": (
-        ("copies: 4", 'copies: "4"'),
-        'workloads.train.copies: must be a whole number|got: "4"|fix: write it without quotes: 4',
-    ),
-    "a decimal": (
-        ("copies: 4", "copies: 4.0"),
-        "workloads.train.copies: must be a whole number|got: 4.0|fix: write 4",
-    ),
-    "a version without quotes": (
-        ("version: 0.5.0", "version: 0.5"),
-        (
-            "clusters.lab.drivers.nvidia.version: must be a string|got: 0.5"
-            '|fix: put it in quotes as you wrote it, for example "0.5"'
-        ),
-    ),
-    "too few": (("copies: 4", "copies: 0"), "workloads.train.copies: must be at least 1|got: 0"),
-    "too many": (
-        ("copies: 4", "copies: 10001"),
-        "workloads.train.copies: must be at most 10000|got: 10001",
-    ),
-    "an empty text": (("owner: ml-platform", 'owner: ""'), 'owner: must not be empty|got: ""'),
-    "an empty mapping": (
-        ("{example.com/pool: h100}", "{}"),
-        "clusters.lab.pools.h100.nodeSelector: must not be empty|got: {}",
-    ),
-    "nothing after the colon": (
-        ("{driver: nvidia, type: gpu, memory: {min: 20Gi}}", ""),
-        (
-            "classes.at-least-20g: must be a mapping|got: null|allowed: {driver, type, memory, …} or "
-            "{cel: [expression, …]}"
-        ),
-    ),
-    "a word for a mapping": (
-        ("{min: 1, max: 1}", "1"),
-        "clusters.lab.pools.h100.nodes: must be a mapping|got: 1|allowed: a mapping with the keys max, min",
-    ),
-    "an environment cut short": (
-        ("development", "prod"),
-        (
-            'environment: unknown value|got: "prod"'
-            "|allowed: development, staging or production|fix: did you mean production?"
-        ),
-    ),
-    "a cloud that is none": (
-        ("cloud: existing", "cloud: exsting"),
-        (f'clusters.lab.cloud: unknown cloud|got: "exsting"|allowed: {CLOUDS}|fix: did you mean existing?'),
-    ),
-    "a list of clouds": (
-        ("cloud: existing", "cloud: [existing]"),
-        (
-            f'clusters.lab.cloud: unknown cloud|got: ["existing"]|allowed: {CLOUDS}'
-            "|fix: did you mean existing?"
-        ),
-    ),
-    "a number for a cloud": (
-        ("cloud: existing", "cloud: 5"),
-        f"clusters.lab.cloud: unknown cloud|got: 5|allowed: {CLOUDS}",
-    ),
-    "no cloud": (
-        ("        cloud: existing\n", ""),
-        f"clusters.lab.cloud: is required|allowed: {CLOUDS}|fix: add cloud: ack",
-    ),
-    "a key of other clouds": (
-        ("cloud: existing", "cloud: existing\n        region: westeurope"),
-        (
-            "clusters.lab.region: unknown key for cloud existing|got: region"
-            "|allowed: cloud, drivers, featureGates, kubeconfig, kubernetes, pools, provider"
-            "|fix: remove it; only ack, aks, eks have this key"
-        ),
-    ),
-    "a key of other clouds' pools": (
-        ("machine: hgx", "zones: [a], machine: hgx"),
-        (
-            "clusters.lab.pools.h100.zones: unknown key for cloud existing|got: zones"
-            "|allowed: nodes, advertise, devices, gpuDriver, machine, nodeSelector, sharing, taints"
-            "|fix: remove it; only ack, aks, eks, gke have this key"
-        ),
-    ),
-    "an alternative without its name": (
-        ("{gpu: {class: at-least-20g}}", "{gpu: {firstAvailable: [{class: at-least-20g}]}}"),
-        (
-            "claims.single-gpu.requests.gpu.firstAvailable[0].name: is required"
-            "|allowed: Name of the alternative|fix: add name: …"
-        ),
-    ),
-    "memory below nothing": (
-        ("min: 20Gi", "min: -20Gi"),
-        'classes.at-least-20g.memory.min: must not be negative, this is -20Gi|got: {"min": "-20Gi"}',
-    ),
-    "memory without a unit": (
-        ("min: 20Gi", "min: 20"),
-        (
-            'classes.at-least-20g.memory.min: is 20 bytes, less than any device has|got: {"min": 20}'
-            "|fix: write 20Gi"
-        ),
-    ),
-}
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+GOOD, MISTAKES, STACK, WRONG = (TABLE[key] for key in ("good", "mistakes", "stack", "wrong"))
 
 
 def output(tmp_path: Path, text: str) -> str:
@@ -151,9 +33,9 @@ def test_the_file_that_the_mistakes_are_made_in_is_right(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_answered_with_what_to_write(tmp_path: Path, mistake: str) -> None:
-    (right, wrong), message = MISTAKES[mistake]
-    assert GOOD.count(right) == 1
-    assert output(tmp_path, GOOD.replace(right, wrong)) == message
+    case = MISTAKES[mistake]
+    assert GOOD.count(case["right"]) == 1
+    assert output(tmp_path, GOOD.replace(case["right"], case["wrong"])) == case["message"]
 
 
 def test_the_beginning_of_a_long_name_is_enough_to_propose_it() -> None:
@@ -205,3 +87,39 @@ def test_a_vendor_is_answered_with_its_cloud(vendor: str, cloud: str) -> None:
         parse(fleet)
     [error] = [item for item in refused.value.errors if item.path.endswith(".cloud")]
     assert (error.what, error.fix) == ("unknown cloud", f"did you mean {cloud}?")
+
+
+LEAST = 61
+
+
+def errors(file: Path) -> list[str]:
+    """Return the errors of a stack file, from reading it to its proof."""
+    try:
+        prove(make_plan(read_stack_file(file).settings)).require()
+    except (ExpectedError, DoesNotFit) as wrong:
+        return str(wrong).replace(str(file), "FILE").split("\n\n")[1:]
+    return []
+
+
+@pytest.fixture
+def messages(tmp_path: Path) -> dict[str, list[str]]:
+    """The errors of each wrong stack file."""
+    found: dict[str, list[str]] = {}
+    for name, (old, new) in WRONG.items():
+        assert old in STACK, name
+        file = tmp_path / "Pulumi.x.yaml"
+        file.write_text(STACK.replace(old, new, 1), encoding="utf-8")
+        found[name] = errors(file)
+    return found
+
+
+def test_each_wrong_input_is_one_error(messages: dict[str, list[str]]) -> None:
+    assert {name: texts for name, texts in messages.items() if len(texts) != 1} == {}
+    assert len(messages) >= LEAST
+
+
+def test_messages_about_wrong_inputs_are_the_golden_ones(
+    messages: dict[str, list[str]], golden: Golden
+) -> None:
+    blocks = [f"# {name}\n" + "\n\n".join(texts) for name, texts in messages.items()]
+    golden("wrong_inputs.txt", "\n\n".join(blocks) + "\n")

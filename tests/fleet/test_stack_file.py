@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path
@@ -154,3 +152,10 @@ def test_the_schema_refuses_an_unknown_key() -> None:
     fleet: dict[str, Any] = {**read_fleet(ROOT / "Pulumi.dev.yaml"), "clusterz": 1}
     with pytest.raises(jsonschema.ValidationError, match="clusterz"):
         validator().validate({"config": {"dra-fleet:fleet": fleet}})
+
+
+@pytest.mark.parametrize("key", ["<", "<model>", "[key]"])
+def test_an_unknown_key_that_looks_like_a_tag_is_reported_as_any_other(key: str) -> None:
+    with pytest.raises(SettingsInvalid) as refused:
+        parse({key: None})
+    assert f"dra-fleet:fleet.{key}: unknown key" in str(refused.value)

@@ -1,12 +1,11 @@
 """Files with any content are accepted, or rejected with one sentence."""
 
-from __future__ import annotations
-
 import copy
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -28,12 +27,8 @@ from dra_fleet.proof.supply.recorded_pools import read_recordings
 from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, make_review, previewed_fleet
 from dra_fleet.review.events import read_events
-from dra_fleet.review.running import read_running
-from dra_fleet.review.was import Was
+from dra_fleet.review.running import Was, read_running
 from tests.json_places import places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PROJECT: Final = Path(__file__).parents[2]
 EVENTS: Final = PROJECT / "tests" / "review" / "data"

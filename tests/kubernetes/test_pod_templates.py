@@ -1,5 +1,3 @@
-"""Places of pod templates by kind."""
-
 from typing import Any
 
 from dra_fleet.kubernetes.pod_templates import places, pod_templates

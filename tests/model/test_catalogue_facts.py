@@ -1,22 +1,19 @@
-from __future__ import annotations
-
 import datetime as dt
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
+import dra_fleet
 from dra_fleet import clouds, drivers
+from dra_fleet.core.facts import Entry
+from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
 from dra_fleet.drivers.nvidia.devices import place
 from dra_fleet.drivers.nvidia.driver import DRIVER
-from dra_fleet.drivers.nvidia.facts import gpus
+from dra_fleet.drivers.nvidia.facts import GpuModel, gpus
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
 from dra_fleet.kubernetes.minors import kubernetes_facts
-
-if TYPE_CHECKING:
-    from dra_fleet.core.facts import Entry
-    from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
-    from dra_fleet.drivers.nvidia.facts import GpuModel
 
 DRIVERS = [driver.facts for driver in drivers.known()]
 ENTRIES: list[tuple[str, Entry]] = [
@@ -146,3 +143,22 @@ def test_the_defaults_that_changed_with_chart_0_4_are_those_of_each_version() ->
     assert [name for name, entry in versions.items() if not entry.extended_resources] == ["25.3.2", "25.8.1"]
     for entry in versions.values():
         assert set(entry.extended_resources.values()) <= set(entry.classes)
+
+
+ROOT = Path(dra_fleet.__file__).parent
+FILES = [
+    file
+    for folder in ("clouds", "drivers", "hardware", "kubernetes")
+    for file in sorted((ROOT / folder).rglob("*.yaml"))
+    if not {"templates", "chart"} & set(file.parts)
+]
+"""Files of data; the templates of charts are not YAML before Helm renders them."""
+TABLES = sorted(Path(__file__).parents[1].rglob("test_*.yaml"))
+"""Tables of tests."""
+
+
+@pytest.mark.parametrize("file", [*FILES, *TABLES], ids=lambda file: file.stem)
+def test_no_data_file_holds_a_key_twice(file: Path) -> None:
+    """The catalogue's own reader would let the later one win; this one raises DuplicateKeyError."""
+    content: object = YAML(typ="safe", pure=True).load(file)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    assert isinstance(content, dict)

@@ -1,7 +1,5 @@
 """Builds what people install."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import venv

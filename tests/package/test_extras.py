@@ -1,22 +1,15 @@
-"""An extra installs the packages that its folders import."""
-
-from __future__ import annotations
-
 import ast
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import packages_distributions, requires
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from tests.package.building import PROJECT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 RULES_FOLDER = frozenset({"dra_fleet", "components", "stacks", "policies"})
 CORE = ("settings", "plan", "proof", "checking", "clouds", "drivers", "model", "cel", "kubernetes", "facts")

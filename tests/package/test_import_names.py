@@ -1,7 +1,3 @@
-"""A checkout's folders are imported under the names that they have in the installed package, too."""
-
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module
@@ -12,7 +8,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-NAMES = ("components", "components.device_class", "components.clouds.platform", "stacks.program", "policies")
+NAMES = ("components", "components.claim", "components.clouds.platform", "stacks.program", "policies")
 PROGRAM = """
 import sys
 from importlib import import_module

@@ -1,20 +1,13 @@
-"""A Python that is too old: one line that says which is needed, and nothing made or thrown away."""
-
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from scripts.setup import OLDEST
 from tests.package.building import PROJECT, built
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SETUP = PROJECT / "scripts" / "setup.sh"
 NEEDED = "Python 3.11 or newer is needed"

@@ -1,23 +1,16 @@
-"""The package as people install it: wheel and sdist, in an environment that holds nothing else."""
-
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
 from importlib.metadata import requires
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 from packaging.requirements import Requirement
 
 from tests.package.building import PROJECT, built, install
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -4,23 +4,18 @@ It grows by itself with the pack. Some rules check a whole cluster, so each rule
 place, and each rule uses its first break that is still reported beside all the others.
 """
 
-from __future__ import annotations
-
-import importlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from dra_fleet.policy import pack
 from dra_fleet.policy.checking import check
-from dra_fleet.policy.rule_cases import UNKNOWN, Declared, declared_with
+from dra_fleet.policy.rule import Rule, Settings
+from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, declared_with
+from dra_fleet.policy.rule_files import load_cases
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from dra_fleet.policy.rule import Rule, Settings
-    from dra_fleet.policy.rule_cases import Break, RuleCase
-
+CASES_FOLDER = Path(__file__).parents[1] / "policies" / "rules"
 CHECKING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
 BESIDE_OTHERS = [rule for rule in CHECKING if rule.name != "mig-require-layout"]
 """Rules that find their break in any program; a MIG layout of another rule silences mig-require-layout."""
@@ -115,4 +110,4 @@ def is_reported(one: Chosen, program: Program) -> bool:
 
 def cases_of(rule: Rule) -> tuple[RuleCase, ...]:
     """The cases of a rule."""
-    return importlib.import_module(f"tests.policies.rules.{rule.name.replace('-', '_')}").CASES
+    return load_cases(rule, CASES_FOLDER)

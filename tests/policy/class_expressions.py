@@ -3,8 +3,6 @@
 What differs from host to host is read once at most, so that an answer depends on no two readings being alike.
 """
 
-from __future__ import annotations
-
 from random import Random
 from typing import Final
 

@@ -1,17 +1,10 @@
 """Rules on resources without an engine: each on every resource, or on the stack of them."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
 
-from typing import TYPE_CHECKING
-
-from dra_fleet.policy.checking import check
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from dra_fleet.core.declared.resources import Resource
-    from dra_fleet.policy.checking import Violation
-    from dra_fleet.policy.rule import Rule, Settings
+from dra_fleet.core.declared.resources import Resource
+from dra_fleet.policy.checking import Violation, check
+from dra_fleet.policy.rule import Rule, Settings
 
 
 def check_all(

@@ -1,22 +1,16 @@
 """A third-party Pulumi program without the pack, on the real engine without plugins."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from dra_fleet.core.declared.values import Missing, Secret
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dra_fleet.policy.rule_cases import Declared
-    from dra_fleet.rehearsal.tools import Toolset
+from dra_fleet.policy.rule_cases import Declared
+from dra_fleet.rehearsal.tools import Toolset
 
 PACK: Final = Path(__file__).resolve().parents[2] / "policies" / "run-pack"
 STACK: Final = "pulumi:pulumi:Stack"

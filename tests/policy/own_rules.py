@@ -1,12 +1,8 @@
 """A custom rule with its cases, as in a folder outside of this repository."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 OWNER: Final = "namespace-require-owner"
 NAMESPACE: Final = "kubernetes:core/v1:Namespace"

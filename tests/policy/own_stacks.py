@@ -1,12 +1,12 @@
 """This project's own stacks as rules see them: the program is run against a recorded engine."""
 
-from __future__ import annotations
-
 import base64
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+import pulumi
 import yaml
 
 from components.fleet import build
@@ -17,15 +17,8 @@ from dra_fleet.core.declared.values import Secret as Hidden
 from dra_fleet.core.findings.engine_events import UNKNOWNS
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.testing import Secret
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pulumi
-
-    from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.testing import Recorder, Registration
+from dra_fleet.model.plan import FleetPlan
+from dra_fleet.testing import Recorder, Registration, Secret
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 STACKS: Final = (PROJECT / "Pulumi.dev.yaml", *sorted((PROJECT / "examples").glob("*.yaml")))

@@ -1,9 +1,6 @@
-"""The pack as the engine speaks to it: levels, parameters, corrections, broken rules, secrets."""
-
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -12,25 +9,16 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke import TRIPLE
+from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.core.declared.values import Missing, Secret
 from dra_fleet.core.findings.engine_events import SECRET, SIGNATURE
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import decode, encode
-from policies.rules import (
-    class_forbid_whole_gpus,
-    cluster_require_minimum_kubernetes,
-    cluster_require_safe_patch,
-    pool_require_dra_labels,
-)
+from policies.rules import cluster, device_class, pool
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dra_fleet.core.declared.resources import Resource, Stack
-
-FLOOR = cluster_require_minimum_kubernetes.RULE
+FLOOR = cluster.REQUIRE_MINIMUM_KUBERNETES
 CANARY = "s3cr3t-canary"
 RELEASE = "kubernetes:helm.sh/v3:Release"
 POOL = "gcp:container/nodePool:NodePool"
@@ -159,7 +147,7 @@ def test_a_rule_corrects_only_resources_of_its_types() -> None:
         del resource, settings
         return {"corrected": True}
 
-    rule = replace(pool_require_dra_labels.RULE, remedy=remedy)
+    rule = replace(pool.REQUIRE_DRA_LABELS, remedy=remedy)
     served = analyzer(rule)
     configure(served, pool_require_dra_labels={"enforcementLevel": "REMEDIATE"})
     assert corrected(served, POOL, {}) == [(rule.name, {"corrected": True})]
@@ -231,7 +219,7 @@ def test_rules_on_the_stack_see_resources_in_the_order_of_registration() -> None
         seen.extend(resource.name for resource in stack.resources)
         return ()
 
-    served = analyzer(replace(class_forbid_whole_gpus.RULE, check=note))
+    served = analyzer(replace(device_class.FORBID_WHOLE_GPUS, check=note))
     sent = [request(POOL, {}, name) for name in ("c", "a", "b")]
     for one in sent:
         served.Analyze(one, CONTEXT)
@@ -277,7 +265,7 @@ def test_the_rule_that_stops_most_reports_an_unknown_value() -> None:
     served = analyzer()
     configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": "ADVISORY"})
     (found,) = [one for one in asked_together(served) if one.enforcementLevel == analyzer_pb2.MANDATORY]
-    assert found.policyName == cluster_require_safe_patch.RULE.name
+    assert found.policyName == cluster.REQUIRE_SAFE_PATCH.name
 
 
 def test_precomputed_results_of_a_stack_rule_change_no_answer_even_if_it_fails() -> None:
@@ -288,9 +276,9 @@ def test_precomputed_results_of_a_stack_rule_change_no_answer_even_if_it_fails()
         assert resource.get("metadata").unknown
         raise RuntimeError("broken")
 
-    rule = replace(class_forbid_whole_gpus.RULE, prepare=prepare)
+    rule = replace(device_class.FORBID_WHOLE_GPUS, prepare=prepare)
     served = analyzer(rule)
     sent = request("kubernetes:resource.k8s.io/v1:DeviceClass", {"metadata": Missing.UNKNOWN, "spec": {}})
     assert list(served.Analyze(sent, CONTEXT).diagnostics) == []
-    assert asked_together(served, sent) == asked_together(analyzer(class_forbid_whole_gpus.RULE), sent)
+    assert asked_together(served, sent) == asked_together(analyzer(device_class.FORBID_WHOLE_GPUS), sent)
     assert seen[:1] == ["n"]

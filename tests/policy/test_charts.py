@@ -1,9 +1,6 @@
-"""Charts as programs install them, where a single program of a rule does not show it."""
-
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +8,7 @@ from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.policy.checking import check_resource
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import ChartRelease, releases
-from policies.rules.class_forbid_chart_names import RULE as CHART_NAMES
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from policies.rules.device_class import FORBID_CHART_NAMES as CHART_NAMES
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 CLASS = "kubernetes:resource.k8s.io/v1:DeviceClass"

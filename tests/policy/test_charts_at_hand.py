@@ -1,21 +1,15 @@
-"""Charts in folders, archives and resources: rules read what their templates make."""
-
-from __future__ import annotations
-
 import base64
 import io
 import tarfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.core.declared.resources import Resource
 from dra_fleet.policy import pack
 from dra_fleet.policy.checking import check
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 HELM_CHART = "kubernetes:helm.cattle.io/v1:HelmChart"

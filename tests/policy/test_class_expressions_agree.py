@@ -1,5 +1,3 @@
-"""The rules decide if a class matches a whole GPU as Kubernetes evaluates its expression."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -11,7 +9,7 @@ import pytest
 from dra_fleet.drivers.divided_devices import MINOR, dividable
 from dra_fleet.kubernetes.cel import UNKNOWN, CelInvalid, environment
 from dra_fleet.policy.rule_cases import Declared
-from policies.rules.class_forbid_whole_gpus import RULE
+from policies.rules.device_class import FORBID_WHOLE_GPUS as RULE
 from tests.policy.class_expressions import DRIVER, ClassExpressions
 from tests.policy.every_rule import check_all
 from tests.proof.kubernetes_reference import ask

@@ -1,7 +1,3 @@
-"""The version floor: valid versions, checked types, and the source of the floor."""
-
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +8,10 @@ from components.clouds import resolve
 from dra_fleet import clouds
 from dra_fleet.core.declared.values import Missing
 from dra_fleet.policy.gate import preset
-from dra_fleet.policy.reading.versions import FIELDS
+from dra_fleet.policy.reading.clouds import FIELDS
 from dra_fleet.policy.rule_cases import Declared
-from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE
+from policies.rules.cluster import FLOOR
+from policies.rules.cluster import REQUIRE_MINIMUM_KUBERNETES as RULE
 from tests.policy.every_rule import check_all
 
 TOKENS = {
@@ -71,7 +68,7 @@ def test_other_resources_are_not_its_business(token: str) -> None:
 
 
 def test_every_place_is_checked_in_a_case() -> None:
-    from tests.policies.rules.cluster_require_minimum_kubernetes import CASES  # noqa: PLC0415
+    from tests.policies.rules.cluster import REQUIRE_MINIMUM_KUBERNETES as CASES  # noqa: PLC0415
 
     checked = {(case.passing[0].type, broken.path[0]) for case in CASES for broken in case.breaks}
     for field in FIELDS:

@@ -1,24 +1,23 @@
-"""Every rule checks through the real engine: one program breaks them all, another has an unknown for each."""
-
-from __future__ import annotations
-
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy import pack
 from dra_fleet.policy.checking import SHORTEST_SECRET
-from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.record import Record, read_record
 from dra_fleet.policy.gate.running import preview
 from dra_fleet.policy.gate.verdict import Expected, check
 from dra_fleet.policy.gate.without_engine import check_record
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared, all_secret, scalars
+from dra_fleet.rehearsal.tools import Toolset
 from tests.policy.breaking_program import (
     BESIDE_OTHERS,
     CHECKING,
+    Program,
     broken_program,
     is_reported,
     problem_of,
@@ -26,14 +25,6 @@ from tests.policy.breaking_program import (
     unknown_program,
 )
 from tests.policy.other_project import PACK, OtherProject
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from dra_fleet.policy.gate.record import Record
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.policy.breaking_program import Program
 
 
 def checked(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -> Record:

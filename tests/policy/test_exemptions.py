@@ -1,9 +1,5 @@
-"""Exemptions: what a file of them may say, and what they are about."""
-
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +11,6 @@ from dra_fleet.policy.exemptions import (
     read_exemptions,
     today,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULES = ("pod-forbid-fixed-node", "pool-match-architecture")
 DAY = dt.date(2027, 1, 31)

@@ -1,25 +1,17 @@
-"""The gate on the real engine: by path, from another project, without any cloud's plugin."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.clouds.gke import TRIPLE
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.errors import GateError
-from dra_fleet.policy.gate.places import SourceLine, places
 from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.report import SourceLine, places
 from dra_fleet.policy.gate.verdict import Expected, check
 from dra_fleet.policy.gate.without_engine import check_record
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared
+from dra_fleet.rehearsal.tools import Toolset
 from tests.policy.other_project import PACK, OtherProject
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -1,22 +1,15 @@
-"""The gate's verdict in files: SARIF and JUnit, with the lines they are shown on."""
-
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.gate.places import Places, SourceLine, places
-from dra_fleet.policy.gate.report import to_junit, to_sarif
+from dra_fleet.policy.gate.report import Places, SourceLine, places, to_junit, to_sarif
+from dra_fleet.policy.gate.verdict import GateVerdict
 from tests.policy.test_gate_verdict import FLOOR, URN, events, pack_of, verdict, violation
-
-if TYPE_CHECKING:
-    from dra_fleet.policy.gate.verdict import GateVerdict
 
 SARIF = Path(__file__).parents[1] / "review" / "schemas" / "sarif-2.1.0-rtm.5.json"
 NOWHERE = Places(program={})

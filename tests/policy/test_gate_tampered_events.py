@@ -1,9 +1,6 @@
-"""Saved events that someone changed, doubled, reordered or took from another command prove nothing."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,9 +9,6 @@ from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
 from dra_fleet.policy.gate.without_engine import check_record
 from tests.policy.test_gate_verdict import FLOOR, ON_RESOURCES, ON_STACK, ROOT, pack_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OLD = "urn:pulumi:dev::other::dra-fleet:clouds:ExistingCluster::old"
 Events = list[dict[str, Any]]

@@ -1,11 +1,8 @@
-"""The rules check saved events of a preview without the pack; what events do not report never passes."""
-
-from __future__ import annotations
-
-import importlib
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -17,15 +14,11 @@ from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
 from dra_fleet.policy.gate.without_engine import check_record, was_checked
+from dra_fleet.policy.rule import Rule
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared
+from tests.policy.breaking_program import cases_of
 from tests.policy.every_rule import check_all
 from tests.policy.other_project import marked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from dra_fleet.policy.rule import Rule
 
 ROOT = Declared(type="pulumi:pulumi:Stack", name="other-dev", outputs={})
 CLUSTER = Declared(type="dra-fleet:clouds:ExistingCluster", name="train", properties={"kubernetes": "1.35"})
@@ -140,15 +133,12 @@ def test_reports_that_values_of_an_option_are_not_checked() -> None:
     "rule", [rule for rule in pack.RULES if rule is not pack.UNJUDGED], ids=lambda r: r.name
 )
 def test_only_rules_that_need_options_are_wrong_about_a_resource_without_reported_options(rule: Rule) -> None:
-    cases = importlib.import_module(f"tests.policies.rules.{rule.name.replace('-', '_')}").CASES
     wrong = False
-    for case in cases:
+    for case in cases_of(rule):
         resources = [
             replace(declared, delete_before_replace=None, dependencies=()).resource()
             for declared in case.passing
         ]
-        for resource in resources:
-            resource.partial = True
         wrong |= bool(check_all([rule], resources, {rule.name: rule.settings(case.settings)}))
     assert wrong is rule.needs_options
 

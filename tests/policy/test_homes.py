@@ -1,7 +1,3 @@
-"""Resources of a program that may be on one cluster."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""Custom rules cannot change, end or delay the gate's verdict, and those of a project do not run unasked."""
-
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,13 +1,10 @@
-"""Rules and packs that end or hang prove nothing on the real engine, and no process stays."""
-
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,13 +12,9 @@ from typer.testing import CliRunner
 from dra_fleet.cli.main import app
 from dra_fleet.policy.gate import running
 from dra_fleet.policy.rule_cases import Declared
+from dra_fleet.rehearsal.tools import Toolset
 from tests.policy.other_project import OtherProject
 from tests.policy.own_rules import NAMESPACE, write_rules
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -1,16 +1,13 @@
-"""Custom rules and exemptions of a stack: their place, and their effect on pack and gate."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import analyzer_pb2
 
-from dra_fleet.policy import asked_policies, own, pack
+from dra_fleet.policy import asked_policies, pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import read_record
@@ -19,9 +16,6 @@ from dra_fleet.policy.gate.verdict import Expected, GateVerdict, against_baselin
 from tests.policy.own_rules import FUTURE, OWNER, PAST, exemption, write_exemptions, write_rules
 from tests.policy.test_analyzer import CONTEXT, Aborted
 from tests.policy.test_gate_verdict import FLOOR, URN, events, verdict, violation
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STACK_FILE = "config:\n  dra-fleet:policies: {rules: ./rules, exemptions: exemptions.yaml}\n"
 
@@ -83,11 +77,7 @@ def started(project: Path, asked: str, patch: pytest.MonkeyPatch, *, of_project:
     """The pack as an engine starts it for a stack."""
     patch.chdir(project)
     served = Analyzer(
-        name=pack.NAME,
-        version=pack.VERSION,
-        rules=pack.RULES,
-        unjudged=pack.UNJUDGED,
-        of_project=of_project,
+        name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED, of_project=of_project
     )
     config = {asked_policies.KEY: asked} if asked else {}
     served.ConfigureStack(analyzer_pb2.AnalyzerStackConfigureRequest(stack="dev", config=config), CONTEXT)
@@ -129,12 +119,12 @@ def test_own_rules_count_as_files_of_the_pack(project: Path) -> None:
     } <= found.keys()
 
 
-def exempting(project: Path, *entries: str) -> own.Policies:
+def exempting(project: Path, *entries: str) -> pack.Policies:
     write_exemptions(project / "exemptions.yaml", *entries)
-    return own.load(asked_policies.AskedPolicies(exemptions=project / "exemptions.yaml"))
+    return pack.load(asked_policies.AskedPolicies(exemptions=project / "exemptions.yaml"))
 
 
-def checked(policies: own.Policies, level: str) -> GateVerdict:
+def checked(policies: pack.Policies, level: str) -> GateVerdict:
     given = {"found": violation(level), **events()}
     record = read_record([json.dumps(event) for event in given.values()], "events")
     return check(record, Expected(preset="standard", policies=policies))

@@ -1,15 +1,13 @@
-"""A team's own rules and exemptions, outside of this repository, checked by the gate on the real engine."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app
 from dra_fleet.policy.rule_cases import UNKNOWN, Declared
+from dra_fleet.rehearsal.tools import Toolset
 from tests.policy.other_project import PACK, OtherProject
 from tests.policy.own_rules import (
     LABEL,
@@ -21,11 +19,6 @@ from tests.policy.own_rules import (
     write_exemptions,
     write_rules,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -1,24 +1,17 @@
-"""No rule misfires: this project's own stacks pass the preset `standard`, at first preview and at update."""
-
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from dra_fleet.clouds.gke import NO_PLUGIN
 from dra_fleet.policy import pack
+from dra_fleet.policy.rule import Rule
 from dra_fleet.policy.rule_cases import put
+from dra_fleet.testing import Recorder
 from tests.policy.every_rule import check_all
 from tests.policy.own_stacks import PROJECT, STACKS, declared
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.policy.rule import Rule
-    from dra_fleet.testing import Recorder
 
 pytestmark = pytest.mark.slow
 

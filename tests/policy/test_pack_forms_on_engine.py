@@ -1,31 +1,23 @@
-"""The pack in every form that an engine starts, and what the gate says of packs that do not do all of it."""
-
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import grpc
 import pytest
 import yaml
 from google.protobuf import empty_pb2
 from packaging.requirements import Requirement
-from pulumi.runtime.proto import analyzer_pb2_grpc
+from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.verdict import Expected, GateVerdict, check
 from dra_fleet.policy.rule_cases import Declared
+from dra_fleet.rehearsal.tools import Toolset
 from tests.policy.other_project import PACK, OtherProject
-
-if TYPE_CHECKING:
-    from pulumi.runtime.proto import analyzer_pb2
-
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -1,18 +1,11 @@
-"""Nothing of the checked program's environment changes how the pack starts."""
-
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.policy.gate.running import RUN_PACK
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHADOWED = ("sitecustomize", "usercustomize", "yaml", "policies", "dra_fleet", "grpc")
 

@@ -1,30 +1,20 @@
-"""The contract of every rule: its program passes, each break is reported, unknown and secret are handled."""
-
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.rule import ResourceRule, StackRule
-from dra_fleet.policy.rule_contract import CHECKS, breaks_what_is_there, explains_itself
+from dra_fleet.policy.rule import ResourceRule, Rule, StackRule
+from dra_fleet.policy.rule_cases import CHECKS, Check, breaks_what_is_there, explains_itself
 from policies import rules
 from tests.policy.breaking_program import CHECKING, cases_of
 
-if TYPE_CHECKING:
-    from dra_fleet.policy.rule import Rule
-    from dra_fleet.policy.rule_contract import Check
-
-FILES = sorted(path.stem for path in Path(rules.__path__[0]).glob("*.py") if path.stem != "__init__")
+FILES = [path.stem for path in Path(rules.__path__[0]).glob("[!_]*.py")]
 
 
-def test_every_file_of_rules_is_listed_by_name() -> None:
-    assert [rule.name.replace("-", "_") for rule in pack.RULES] == FILES
-    for file in FILES:
-        assert importlib.import_module(f"policies.rules.{file}").RULE in pack.RULES
+def test_every_rule_of_every_file_is_listed_by_name() -> None:
+    found = [rule for file in FILES for rule in importlib.import_module(f"policies.rules.{file}").RULES]
+    assert list(pack.RULES) == sorted(found, key=lambda rule: rule.name)
 
 
 @pytest.mark.parametrize("rule", CHECKING, ids=lambda rule: rule.name)

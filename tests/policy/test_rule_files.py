@@ -1,18 +1,11 @@
-"""Rules are found in their folder."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from dra_fleet.core.places import top_folder
-from dra_fleet.policy import pack
-from dra_fleet.policy.rule_files import RULES_FOLDER, RuleFileError, load_rules
+from dra_fleet.policy import docs, pack
+from dra_fleet.policy.rule import Rule
+from dra_fleet.policy.rule_files import RULES_FOLDER, RuleFileError, load_cases, load_rules
 from tests.policy.own_rules import OWNER, write_rules
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULE = """\
 import re
@@ -31,9 +24,20 @@ def written(folder: Path, file: str, text: str) -> Path:
     return folder
 
 
-def test_the_pack_has_every_file_of_its_folder() -> None:
-    files = sorted((top_folder("policies") / "rules").glob("[!_]*.py"))
-    assert [rule.name.replace("-", "_") for rule in pack.RULES] == [file.stem for file in files]
+def test_a_file_of_several_rules_and_one_of_their_cases_are_found(tmp_path: Path) -> None:
+    two = RULE.format(name="pod-forbid-night") + "POD = RULE\n" + RULE.format(name="node-forbid-night")
+    folder = written(tmp_path / "own", "night.py", f"{two}\nRULES = (POD, RULE)\n")
+    found = load_rules(folder)
+    assert [rule.name for rule in found] == ["node-forbid-night", "pod-forbid-night"]
+    cases = written(
+        folder / "cases",
+        "night.py",
+        "from dra_fleet.policy.rule_cases import RuleCase\n"
+        "CASES = {'pod-forbid-night': (RuleCase(passing=(), breaks=()),), 'node-forbid-night': ()}\n",
+    )
+    assert len(load_cases(found[1], cases)) == 1
+    with pytest.raises(RuleFileError, match=r"night\.py binds no cases to CASES"):
+        load_cases(found[0], cases)
 
 
 def test_rules_of_anyone_s_own_are_found(tmp_path: Path) -> None:
@@ -126,6 +130,17 @@ def test_two_rules_of_one_name_are_both_named(tmp_path: Path) -> None:
     with pytest.raises(RuleFileError) as refused:
         load_rules(RULES_FOLDER, folder)
     assert str(refused.value) == (
-        f"{folder}/chart_pin_version.py and {RULES_FOLDER}/chart_pin_version.py both hold the rule "
+        f"{folder}/chart_pin_version.py and {RULES_FOLDER}/chart.py both hold the rule "
         "chart-pin-version; fix: rename one"
     )
+
+
+@pytest.mark.parametrize("rule", pack.RULES, ids=lambda rule: rule.name)
+def test_each_rule_says_its_level_why_fix_and_parameters(rule: Rule) -> None:
+    page = docs.page()
+    section = page[page.index(f"\n## {rule.name}\n") :].split("\n## ")[1]
+    for said in (rule.description, rule.fix, rule.link, rule.severity, rule.level("standard")):
+        assert said in section
+    for parameter in rule.parameters:
+        assert f"`{parameter.name}`" in section
+        assert parameter.description in section

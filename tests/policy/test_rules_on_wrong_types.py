@@ -1,23 +1,16 @@
-"""No rule breaks on a value of a wrong type: a rule that broke would stop every run of the program."""
-
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy import pack
-from dra_fleet.policy.rule_cases import UNKNOWN, all_secret, declared_with, put
+from dra_fleet.policy.rule import Rule
+from dra_fleet.policy.rule_cases import UNKNOWN, Declared, all_secret, declared_with, put
 from tests.json_places import places
 from tests.policy.breaking_program import CHECKING, cases_of
 from tests.policy.every_rule import check_all
-
-if TYPE_CHECKING:
-    from dra_fleet.policy.rule import Rule
-    from dra_fleet.policy.rule_cases import Declared
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,5 @@
 """Random small clusters and claims with every feature of an allocation, valid for the API."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations
 from typing import Any

@@ -1,12 +1,8 @@
 """Names of the features of a random allocation case, so that tests can require every pair."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any
 
 Object = dict[str, Any]
 

@@ -1,14 +1,10 @@
 """Questions whose first choice is a dead end, because only a later request can use its devices."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from tests.proof.allocation_values import NODE
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterator
 
 Object = dict[str, Any]
 

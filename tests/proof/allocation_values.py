@@ -1,7 +1,5 @@
 """Parts of random allocation cases: a node, classes, selectors, attributes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Object = dict[str, Any]

@@ -1,16 +1,12 @@
 """Stacks that may be hard to prove: pools, classes, claims and workloads, as many as fit into a size."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.proof.proof_helpers import fleet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Part = dict[str, Any]
 Draw = Any

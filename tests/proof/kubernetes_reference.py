@@ -1,17 +1,13 @@
 """Ask Kubernetes' own libraries, each minor's built from its pinned Go module."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import subprocess
+from collections.abc import Iterable
 from functools import cache
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from dra_fleet.rehearsal import tools
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MINORS = (34, 35, 36, 37)
 

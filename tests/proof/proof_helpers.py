@@ -1,16 +1,11 @@
 """Small stacks to prove."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dra_fleet.fleet import parse
-from dra_fleet.fleet.plan import make_plan
+from dra_fleet.fleet.plan import FleetPlan, make_plan
+from dra_fleet.proof.answer.verdicts import Proof
 from dra_fleet.proof.prove import prove
-
-if TYPE_CHECKING:
-    from dra_fleet.fleet.plan import FleetPlan
-    from dra_fleet.proof.answer.verdicts import Proof
 
 
 def pool(machine: Any, name: str, nodes: tuple[int, int] = (1, 1), **more: Any) -> dict[str, Any]:

@@ -1,13 +1,8 @@
 """Random selectors of every function, well typed most of the time, and devices to check with them."""
 
 # ruff: noqa: E501 - a rule per line is easier to read
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 from tests.proof import selector_values as values
 from tests.proof.selector_loops import Loops

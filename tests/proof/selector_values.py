@@ -1,7 +1,5 @@
 """Devices and literals for random selectors, ordinary ones first, awkward ones last."""
 
-from __future__ import annotations
-
 from typing import Any
 
 DRIVER = "gpu.example.com"

@@ -1,13 +1,9 @@
 """Make a failing case small: drop whatever it fails without."""
 
-from __future__ import annotations
-
 import copy
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 Path = tuple[str | int, ...]
 

@@ -1,7 +1,3 @@
-"""Workloads that queues start: in every order of arrival, in some, in none."""
-
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.model.plan import QueuePlan, WorkloadPlan

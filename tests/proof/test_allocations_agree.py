@@ -1,5 +1,3 @@
-"""Every allocation is the Go allocator's own: fits or not, which devices, and the words of every failure."""
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,3 @@
-"""The rules of an allocation, one by one."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -20,6 +16,7 @@ from dra_fleet.proof.allocator import (
     allocate,
 )
 from dra_fleet.proof.allocator.inventory import amount
+from tests.rows import rows
 
 Object = dict[str, Any]
 
@@ -256,41 +253,7 @@ def test_an_invalid_pool_gives_nothing_and_was_fatal_in_1_34() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("where", "fits"),
-    [
-        ({"allNodes": True}, True),
-        ({"nodeName": "n2"}, False),
-        (
-            {
-                "nodeSelector": {
-                    "nodeSelectorTerms": [
-                        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["one"]}]}
-                    ]
-                }
-            },
-            True,
-        ),
-        (
-            {
-                "nodeSelector": {
-                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}]
-                }
-            },
-            False,
-        ),
-        (
-            {
-                "nodeSelector": {
-                    "nodeSelectorTerms": [
-                        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-                    ]
-                }
-            },
-            True,
-        ),
-    ],
-)
+@rows(__file__, "test_a_slice_concerns_the_nodes_it_names", "where fits")
 def test_a_slice_concerns_the_nodes_it_names(where: Object, fits: bool) -> None:
     outcome = attempt([claim(exactly())], pool(device("a"), **where))
     assert isinstance(outcome, Allocation) is fits

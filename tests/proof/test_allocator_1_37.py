@@ -1,7 +1,3 @@
-"""Differences between the allocator of Kubernetes 1.37 and earlier ones."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.proof.allocator import Allocation, Failure, NoFit

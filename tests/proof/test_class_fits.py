@@ -1,7 +1,3 @@
-"""The stack's classes on each pool, for every request."""
-
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -106,11 +102,11 @@ def test_the_json_has_the_documented_keys() -> None:
             "admission",
             "gang",
             "waste",
-        ),
+        )
     ]
     fit = output["workloads"][0]["pools"][0]
     assert list(fit) == [
-        *("pool", "requests", "devices", "perNode", "atMin", "atMax", "reason", "fix", "cost"),
+        *("pool", "requests", "devices", "perNode", "atMin", "atMax", "reason", "fix", "cost")
     ]
     assert list(fit["cost"]) == ["asked", "got", "stranded", "leftOnNode", "parts"]
     assert fit["cost"]["asked"] == {"memory": None, "multiprocessors": None}

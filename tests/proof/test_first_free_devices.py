@@ -1,22 +1,23 @@
-"""A claim for whole devices gets the first free ones that match, as the allocator gives them: no search."""
-
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.model.nodes import NODE
-from dra_fleet.proof.allocator import Allocation, CandidateNode, Inventory, Steps, allocate, allocate_alike
+from dra_fleet.proof.allocator import (
+    Allocation,
+    CandidateNode,
+    DeviceId,
+    Inventory,
+    Steps,
+    allocate,
+    allocate_alike,
+)
 from dra_fleet.proof.demand.asks import ask_of, class_objects
-from dra_fleet.proof.search.kinds import NodeUse
+from dra_fleet.proof.search.packing import NodeUse
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.supply.prediction import inventory_of, predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
-
-if TYPE_CHECKING:
-    from dra_fleet.proof.allocator import DeviceId
 
 LARGE = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('60Gi')) >= 0"
 MACHINES: dict[str, Any] = {

@@ -1,24 +1,17 @@
-"""Verdicts on gangs of Kubernetes' own scheduler, which never reconsiders what an earlier pod got."""
-
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from dra_fleet.core.findings.errors import SettingsInvalid
+from dra_fleet.proof.answer.verdicts import WorkloadProof
 from dra_fleet.proof.demand.asks import claim_ask, class_objects
 from dra_fleet.proof.demand.pod_sets import pod_sets_of
 from dra_fleet.proof.search.packing import Filled
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.proof.answer.verdicts import WorkloadProof
 
 CLASS = "gpu.example.com"
 PARTS = "device.attributes['gpu.example.com']"

@@ -1,24 +1,16 @@
-"""Searches that would take for ever end after a number of steps; those that only look hard are answered."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import pytest
 
 from dra_fleet.model.nodes import NODE
-from dra_fleet.proof.allocator import CandidateNode, Steps, allocate_alike
+from dra_fleet.proof.allocator import CandidateNode, DeviceId, Steps, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.report import Undecidable
-from dra_fleet.proof.search.kinds import NodeUse
+from dra_fleet.proof.search.packing import NodeUse
 from dra_fleet.proof.search.placements import GIVEN_UP, MOST_STEPS, SIMPLE_STEPS, TOO_LARGE, Placements
 from dra_fleet.proof.supply.prediction import inventory_of, predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from dra_fleet.proof.allocator import DeviceId
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 PARENT = "gpu.nvidia.com/parentUUID"

@@ -1,23 +1,16 @@
-"""No stack file is hard: what its proof takes is bounded, with any content."""
-
-from __future__ import annotations
-
 import cProfile
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, target
 
+from dra_fleet.fleet.plan import FleetPlan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.search import placements
 from tests.proof.hard_stacks import stacks
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.fleet.plan import FleetPlan
 
 SMALL = 10_000
 """Bytes: 10 % of the file whose proof may take five seconds."""

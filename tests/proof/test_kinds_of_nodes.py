@@ -1,26 +1,18 @@
-"""Pools that mean the same to pods are checked once, and every answer stays what it would be without that."""
-
-from __future__ import annotations
-
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dra_fleet.model.nodes import ONE_POD, ComputeResources
+from dra_fleet.model.nodes import ONE_POD, ComputeResources, NodeGroup
 from dra_fleet.proof import prove as proving
+from dra_fleet.proof.demand.pod_sets import PodSet
 from dra_fleet.proof.search import contention
-from dra_fleet.proof.search.kinds import kinds_of
+from dra_fleet.proof.search.packing import kinds_of
 from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dra_fleet.model.nodes import NodeGroup
-    from dra_fleet.proof.demand.pod_sets import PodSet
 
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 CLASSES = {

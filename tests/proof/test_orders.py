@@ -1,7 +1,3 @@
-"""Verdicts on sets of workloads, compared with orders of arrival that are played one by one."""
-
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any
@@ -13,7 +9,7 @@ from dra_fleet.proof.answer.workloads import check
 from dra_fleet.proof.demand.asks import claim_ask, class_objects
 from dra_fleet.proof.demand.pod_sets import pod_sets_of
 from dra_fleet.proof.search.contention import Question
-from dra_fleet.proof.search.kinds import NodeUse
+from dra_fleet.proof.search.packing import NodeUse
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.search.suitability import suitability_of
 from dra_fleet.proof.supply.prediction import predict

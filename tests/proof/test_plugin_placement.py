@@ -1,13 +1,10 @@
-"""The placement of a driver's plugin follows its values. Without a plugin, a node publishes nothing."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from tests.clouds.eks import eks_fleets as eks
 from tests.proof.proof_helpers import fleet, gpus, pool, proved
+from tests.rows import rows
 
 ANY_GPU = {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}
 SELECTED = {"kubeletPlugin": {"nodeSelector": {"a": "b"}}}
@@ -99,24 +96,7 @@ def asking(**resources: dict[str, str]) -> dict[str, Any]:
     return {"kubeletPlugin": {"containers": {"gpus": {"resources": resources}}}}
 
 
-@pytest.mark.parametrize(
-    ("values", "output"),
-    [
-        ({"kubeletPlugin": {"priorityClassName": "gold"}}, "unknown"),
-        ({"kubeletPlugin": {"priorityClassName": "system-cluster-critical"}}, "guaranteed"),
-        ({"kubeletPlugin": {"priorityClassName": ""}}, "guaranteed"),
-        ({"serviceAccount": {"create": False, "name": "mine"}}, "unknown"),
-        (
-            {"kubeletPlugin": {"containers": {"gpus": {"resources": {"requests": {"memory": "9Ti"}}}}}},
-            "never",
-        ),
-        ({"kubeletPlugin": {"containers": {"gpus": {"resources": {"limits": {"cpu": "900"}}}}}}, "never"),
-        (
-            {"kubeletPlugin": {"containers": {"gpus": {"resources": {"requests": {"cpu": "100m"}}}}}},
-            "guaranteed",
-        ),
-    ],
-)
+@rows(__file__, "test_other_causes_that_keep_the_plugin_off_its_nodes_are_checked", "values output")
 def test_other_causes_that_keep_the_plugin_off_its_nodes_are_checked(
     values: dict[str, Any], output: str
 ) -> None:

@@ -1,7 +1,3 @@
-"""The proof of whole stacks."""
-
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

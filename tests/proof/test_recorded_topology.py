@@ -1,7 +1,3 @@
-"""Constraints on PCIe roots are decided on machines with a public recording, and unknown on others."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,24 +1,17 @@
-"""Recordings of real nodes: counters that slices share, incomplete pools, and files that are wrong."""
-
-from __future__ import annotations
-
 import copy
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dra_fleet.fleet.plan import FleetPlan
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.report import RecordingInvalid
 from dra_fleet.proof.supply.recorded_pools import read_recordings
 from tests.proof.proof_helpers import fleet, plan_of, pool
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from dra_fleet.fleet.plan import FleetPlan
 
 HALVES = 2
 SEED = 20_261_121

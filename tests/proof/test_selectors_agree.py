@@ -1,5 +1,3 @@
-"""Every verdict on a selector is Kubernetes' own: accepted or not, its cost, and the answer per device."""
-
 from __future__ import annotations
 
 import re

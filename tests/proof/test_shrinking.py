@@ -1,7 +1,3 @@
-"""A failing case is made small before it is shown."""
-
-from __future__ import annotations
-
 from tests.proof.shrinking import shrunk, shrunk_text
 
 

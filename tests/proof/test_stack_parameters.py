@@ -1,7 +1,3 @@
-"""Opaque parameters in the stack's own classes and claims, checked before a pod depends on them."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The differences from Kubernetes that are known: data, each with versions and a source."""
 
-from __future__ import annotations
-
 from datetime import date
 from functools import cache
 from pathlib import Path

@@ -1,19 +1,13 @@
-"""One run of the engine as its event log reports it; a program stands for the engine."""
-
-from __future__ import annotations
-
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
 from dra_fleet.rehearsal.simulator.processes import ProcessId
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 URN = "urn:pulumi:dev::dra-fleet::kubernetes:core/v1:Namespace::lab-namespace"
 FINISHED = {"resOutputsEvent": {"metadata": {"op": "create", "urn": URN}}}

@@ -1,23 +1,16 @@
-"""Processes of an engine's run are found again and stopped, and no others."""
-
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psutil
 import pytest
 
 from dra_fleet.rehearsal import engine_run
 from dra_fleet.rehearsal.simulator.processes import ProcessId
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
 
 LEADER = """
 import subprocess, sys, time
@@ -94,10 +87,7 @@ def test_without_a_record_nothing_is_stopped(tmp_path: Path) -> None:
 
 def test_an_engine_that_cannot_be_recorded_does_not_run(tmp_path: Path) -> None:
     witness = tmp_path / "witness"
-    with (
-        (tmp_path / "output.txt").open("w") as output,
-        pytest.raises(FileNotFoundError),
-    ):
+    with (tmp_path / "output.txt").open("w") as output, pytest.raises(FileNotFoundError):
         engine_run.start(
             ["sh", "-c", f"sleep 2; touch {witness}"],
             directory=tmp_path,

@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet.rehearsal.home import LONGEST_SOCKET_PATH, Home, HomeUnusableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def mode(path: Path) -> int:

@@ -1,8 +1,4 @@
-"""Replacements of Linux' calls on systems without them, such as macOS: each is made to be missing here."""
-
 # pyright: reportPrivateUsage=false
-
-from __future__ import annotations
 
 import asyncio
 import os
@@ -10,8 +6,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -20,9 +16,6 @@ from dra_fleet.policy.gate import limits
 from dra_fleet.rehearsal.agent.own import programs, sockets
 from dra_fleet.rehearsal.providers import serving
 from dra_fleet.rehearsal.simulator.processes import ProcessId, wait_gone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def test_the_end_of_another_s_child_is_noticed_without_its_descriptor(

@@ -1,23 +1,18 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.model.plan import ClusterPlan, FleetPlan
 from dra_fleet.rehearsal.access import simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.kubeconfig_sources import one_context, provide_kubeconfigs
 from tests.clouds.gke.gke_fleets import l4
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.model.plan import ClusterPlan, FleetPlan
 
 POOL = {"machine": "cpu-16", "nodes": {"min": 1, "max": 1}, "nodeSelector": {"a": "b"}}
 STACK = {"stack": "acme/infra/prod", "output": "kubeconfig"}
@@ -95,8 +90,7 @@ def test_reports_the_engine_s_output(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "place"),
-    [({"secret": "k"}, "secret k"), (STACK, "stack acme/infra/prod, output kubeconfig")],
+    ("source", "place"), [({"secret": "k"}, "secret k"), (STACK, "stack acme/infra/prod, output kubeconfig")]
 )
 def test_two_clusters_of_one_kubeconfig_are_refused(
     home: Home, tmp_path: Path, source: dict[str, str], place: str

@@ -1,14 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.rehearsal import stack_copy
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.rows import rows
 
 OTHER_SALT = "v1:AAAAAAAAAAA=:v1:AAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
 
@@ -31,27 +28,7 @@ def test_the_stacks_of_this_project_are_rehearsed_as_they_are(file: Path) -> Non
     assert stack_copy.rehearsed(document) == document
 
 
-@pytest.mark.parametrize(
-    ("written", "rehearsed"),
-    [
-        ({"context": "lab"}, {"context": "lab"}),
-        ({"context": "admin@prod"}, {"context": "lab"}),
-        ({"file": "~/.kube/prod", "context": "admin@prod"}, {"context": "lab"}),
-        ({"secret": "labKubeconfig"}, {"secret": "labKubeconfig"}),
-        (
-            {"stack": "acme/infra/prod", "output": "kubeconfig"},
-            {"stack": "organization/infra/prod", "output": "kubeconfig"},
-        ),
-        (
-            {"stack": "acme/dra-fleet/prod", "output": "kubeconfig"},
-            {"stack": "organization/dra-fleet-reference/prod", "output": "kubeconfig"},
-        ),
-        (
-            {"stack": "prod", "output": "kubeconfig"},
-            {"stack": "organization/dra-fleet-reference/prod", "output": "kubeconfig"},
-        ),
-    ],
-)
+@rows(__file__, "test_every_kubeconfig_is_taken_from_the_rehearsal", "written rehearsed")
 def test_every_kubeconfig_is_taken_from_the_rehearsal(
     written: dict[str, str], rehearsed: dict[str, str]
 ) -> None:

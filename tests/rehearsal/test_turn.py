@@ -1,20 +1,13 @@
-from __future__ import annotations
-
 import shutil
 import threading
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.reporting import Silent
+from dra_fleet.rehearsal.reporting import Silent, Step
 from dra_fleet.rehearsal.session import own_turn
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.reporting import Step
 
 
 class Reported(Silent):

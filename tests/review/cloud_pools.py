@@ -1,22 +1,16 @@
 """Previews in which a pool of a cloud changes: the steps as the engine reports them, beside saved facts."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.review.assemble import Known, fleet_of, make_review
 from dra_fleet.review.events import EngineStep, Preview
-from dra_fleet.review.running import Running, parse_running
-from dra_fleet.review.was import was_planned
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dra_fleet.review.model import Review
+from dra_fleet.review.model import Review
+from dra_fleet.review.running import Running, parse_running, was_planned
 
 CLAIM = {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}
 TYPES = {

@@ -5,20 +5,16 @@ unchanged, and changed in ways that a person or no one may approve. `python -m t
 the dev stack, new and unchanged, for the golden comment; then run `make generate`.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruamel.yaml import YAML
 
 from tests.engine.rehearsed import STACKS, Rehearsed
 from tests.review.samples import DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PROJECT = Path(__file__).resolve().parents[2]
 KEPT = ('"preludeEvent"', '"resourcePreEvent"', '"policy', '"summaryEvent"', '"diagnosticEvent"')

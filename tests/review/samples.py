@@ -3,21 +3,16 @@
 The lab's stack stays as it is, so tests look into it; the dev stack changes, and is only rendered.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
 from dra_fleet.review.events import Preview, read_events
-from dra_fleet.review.running import Running, read_running
-from dra_fleet.review.was import Was, was_exported, was_planned
-
-if TYPE_CHECKING:
-    from dra_fleet.review.model import Review
+from dra_fleet.review.model import Review
+from dra_fleet.review.running import Running, Was, read_running, was_exported, was_planned
 
 DATA = Path(__file__).parent / "data"
 POOLS = 500

@@ -1,22 +1,16 @@
-"""Drift as the engine reports it; data/drift.jsonl was recorded from a rehearsal changed by hand."""
-
-from __future__ import annotations
-
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from dra_fleet.cli.main import run
 from dra_fleet.review.drift import RELEASE, drifts
-from dra_fleet.review.errors import ReviewError
+from dra_fleet.review.events import ReviewError
 from tests.review.samples import DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 EVENTS: Final = (DATA / "drift.jsonl").read_text(encoding="utf-8").splitlines()
 FORCED: Final = "PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up --refresh --stack small"

@@ -1,8 +1,5 @@
-"""Pools of every cloud that are replaced, system pools, and how clusters of every cloud are reached."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,9 +10,7 @@ from tests.clouds.aks import aks_fleets
 from tests.clouds.eks import eks_fleets
 from tests.clouds.gke import gke_fleets
 from tests.review.cloud_pools import pool_change
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.rows import rows
 
 FLEETS: dict[str, Callable[[], dict[str, Any]]] = {
     "aks": aks_fleets.vgpu,
@@ -86,27 +81,10 @@ def reached(fleet: dict[str, Any], **access: object) -> tuple[str, str]:
     return found.text, found.level
 
 
-@pytest.mark.parametrize(
-    ("cloud", "access", "text", "level"),
-    [
-        ("aks", {"private": True}, "has a private address only", "fine"),
-        ("aks", {"authorizedRanges": ["203.0.113.0/24"]}, "public address, open to 203.0.113.0/24", "note"),
-        ("eks", {"private": True}, "has a private address only", "fine"),
-        ("eks", {"publicRanges": ["203.0.113.0/24"]}, "public address, open to 203.0.113.0/24", "note"),
-        ("eks", {"publicRanges": ["0.0.0.0/0"]}, "public address, open to 0.0.0.0/0", "warning"),
-        (
-            "gke",
-            {"external": False},
-            "DNS name that answers inside Google Cloud only; no public address",
-            "fine",
-        ),
-        (
-            "gke",
-            {"external": True},
-            "DNS name that answers from everywhere to whom IAM lets in; no public address",
-            "note",
-        ),
-    ],
+@rows(
+    __file__,
+    "test_a_public_api_server_is_reported_and_one_open_to_everybody_is_a_warning",
+    "cloud access text level",
 )
 def test_a_public_api_server_is_reported_and_one_open_to_everybody_is_a_warning(
     cloud: str, access: dict[str, object], text: str, level: str

@@ -1,22 +1,22 @@
-"""Content of the dev stack's review: verdict, changes, affected pods, and unknown values."""
-
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-from dra_fleet.core.findings.reported import ReportedViolation
+from dra_fleet.core.findings.errors import ReportedViolation
+from dra_fleet.fleet import parse
+from dra_fleet.fleet.plan import make_plan
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
-from dra_fleet.review.events import EngineStep, Preview
-from dra_fleet.review.losses import Losses
-from dra_fleet.review.owners import Owner, Owners
-from dra_fleet.review.was import Was, was_exported
+from dra_fleet.review.comment import render_markdown
+from dra_fleet.review.events import EngineStep, Preview, grouped
+from dra_fleet.review.findings import change_reasons
+from dra_fleet.review.fitting import cost
+from dra_fleet.review.losses import Losses, Owner, Owners
+from dra_fleet.review.model import Cost, Review
+from dra_fleet.review.page import render_page
+from dra_fleet.review.running import Was, was_exported
+from tests.clouds.aks import aks_fleets
 from tests.review import samples
-
-if TYPE_CHECKING:
-    from dra_fleet.review.model import Review
 
 
 def known(name: str = "same") -> Known:
@@ -209,3 +209,78 @@ def test_driver_of_a_program_belongs_to_its_cluster_and_a_pool_is_no_cluster() -
     ]
     found = [Owners(steps).of(step) for step in steps]
     assert found[2:] == [Owner("other", "lab", "h100"), Owner("driver", "lab", "nvidia")]
+
+
+def priced(*machines: str) -> Cost:
+    """The cost of one pool of each machine, one node each."""
+    fleet: dict[str, Any] = aks_fleets.vgpu()
+    fleet["clusters"]["studio"]["pools"] = {
+        f"pool-{number}": {"machine": machine, "nodes": {"min": 1, "max": 2}}
+        for number, machine in enumerate(machines)
+    }
+    return cost(make_plan(parse(fleet)), Was(), None)
+
+
+def test_a_sum_has_what_is_known_and_names_the_nodes_that_it_omits() -> None:
+    review = samples.lab()
+    known, unknown = priced(aks_fleets.VGPU), review.cost
+    assert known.at_min.amount
+    assert known.at_max.amount == known.at_min.amount * 2
+    mixed = review.model_copy(
+        update={
+            "cost": known.model_copy(
+                update={
+                    "pools": (*known.pools, *unknown.pools),
+                    "unknown": unknown.unknown,
+                    "after": known.at_min.model_copy(update={"unknown_nodes": 2}),
+                }
+            )
+        }
+    )
+    sum_text = f"${known.at_min.amount:,.2f} + 2 nodes of unknown price"
+    page = render_page(mixed)
+    assert sum_text in page
+    for sentence in unknown.unknown:
+        assert sentence.replace("'", "&#39;") in page
+        assert sentence.split(":")[0] in render_markdown(mixed)
+
+
+def test_nothing_known_is_unknown_and_not_nothing() -> None:
+    found = samples.lab().cost
+    assert (found.at_max.amount, found.at_max.unknown_nodes) == (None, 2)
+    assert samples.wrong().cost.after.amount is None
+
+
+def test_changes_that_read_alike_on_several_clusters_are_one() -> None:
+    review = samples.destructive()
+    change = next(item for item in review.changes if item.kind == "workload" and item.action == "replace")
+    assert change.lost_claims
+    others = [change.model_copy(update={"cluster": name}) for name in ("lab", "studio", "train")]
+    (one,) = grouped(others)
+    assert (one.cluster, one.lost_claims) == ("lab, studio, train", 3 * change.lost_claims)
+    assert len(one.resources) == 3 * len(change.resources)
+    unknown = change.model_copy(update={"lost_claims": None})
+    assert grouped([change, unknown])[0].lost_claims is None
+
+
+def test_changes_that_differ_stay_apart() -> None:
+    review = samples.destructive()
+    assert grouped(review.changes) == review.changes
+
+
+def test_the_dev_stack_says_which_clusters_get_what() -> None:
+    review = samples.dev_first()
+    assert review.totals.clusters > 1
+    output = [item for item in grouped(review.changes) if item.kind == "driver"]
+    assert len(output) < len([item for item in review.changes if item.kind == "driver"])
+    comment = render_markdown(review)
+    for item in output:
+        assert f"{item.text} on {item.cluster}" in comment
+
+
+def test_a_reason_names_its_cluster_where_there_are_several() -> None:
+    review = samples.destructive()
+    several = [item.text for item in change_reasons(review.changes, review.blast, clusters=2)]
+    alone = [item.text for item in change_reasons(review.changes, review.blast)]
+    assert "cluster lab: workload train-pair is deleted: 2 running claims lose their device" in several
+    assert "workload train-pair is deleted: 2 running claims lose their device" in alone

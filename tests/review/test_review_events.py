@@ -1,13 +1,8 @@
-"""Events of a preview: what is read from them, and what is no such thing."""
-
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from dra_fleet.review.errors import ReviewError
-from dra_fleet.review.events import read_events
+from dra_fleet.review.events import ReviewError, read_events
 from dra_fleet.review.running import parse_running
 from tests.review.samples import DATA, preview
 

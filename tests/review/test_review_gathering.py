@@ -1,26 +1,19 @@
-"""Work of a review while the engine runs, and after it fails."""
-
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from dra_fleet.cli.main import run
 from dra_fleet.clusters import holders
 from dra_fleet.clusters.credentials import KubeconfigError
+from dra_fleet.clusters.holders import ClusterAnswers
+from dra_fleet.model.plan import ClusterPlan, FleetPlan
 from tests.review.samples import DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from dra_fleet.clusters.holders import ClusterAnswers
-    from dra_fleet.model.plan import ClusterPlan, FleetPlan
 
 ENGINE: Final = f"""#!{sys.executable}
 import os, pathlib, sys, time

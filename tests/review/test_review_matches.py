@@ -1,19 +1,13 @@
-"""Matches of a DeviceClass before and after a change of its selectors."""
-
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.review.assemble import make_review
+from dra_fleet.review.events import EngineStep
+from dra_fleet.review.model import Change
 from tests.review import samples
 from tests.review.test_review_content import known
-
-if TYPE_CHECKING:
-    from dra_fleet.review.events import EngineStep
-    from dra_fleet.review.model import Change
 
 IS_MIG = "device.attributes['gpu.nvidia.com'].type == 'mig'"
 IS_GPU = "device.attributes['gpu.nvidia.com'].type == 'gpu'"

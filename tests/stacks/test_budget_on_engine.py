@@ -1,20 +1,13 @@
-"""A fleet over its budget on the real engine: update, gate and review refuse it before the first resource."""
-
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.rehearsal.tools import Toolset
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.policy.other_project import STACK, OtherProject
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
@@ -11,9 +9,6 @@ from pulumi.runtime import set_all_config
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.stack_file import read_fleet
 from stacks import program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
 

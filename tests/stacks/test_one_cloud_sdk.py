@@ -1,7 +1,3 @@
-"""The program of a stack with one cloud imports that cloud's SDK, models and rules, and no other's."""
-
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,10 +1,6 @@
-"""A deployment stops if an interrupted run left creations pending; what cannot be read stops nothing."""
-
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulumi
 import pytest
@@ -14,9 +10,6 @@ from dra_fleet.fleet.plan import make_plan
 from stacks import pending
 from stacks.pending import PendingCheck
 from tests.clouds.aks.aks_fleets import vgpu
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 URN = "urn:pulumi:dev::fleet::aws:eks/cluster:Cluster::train"
 

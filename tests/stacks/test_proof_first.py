@@ -1,7 +1,3 @@
-"""The program proves its plan before it declares anything."""
-
-from __future__ import annotations
-
 import json
 import runpy
 from pathlib import Path

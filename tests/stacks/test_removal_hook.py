@@ -1,10 +1,6 @@
-"""The hook before the deletion of a driver's release, without an engine."""
-
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from unittest.mock import Mock
 
 import psutil
@@ -15,11 +11,9 @@ from dra_fleet.clusters.client import KubeApi
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
+from dra_fleet.model.plan import FleetPlan
 from stacks import removal
 from tests.engine.rehearsed import PROJECT
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import FleetPlan
 
 
 @pytest.fixture

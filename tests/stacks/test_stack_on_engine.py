@@ -1,22 +1,16 @@
-"""The program on the real engine and a real control plane: replacement, following consumers, clean state."""
-
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.environment import environment
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
+from dra_fleet.rehearsal.tools import Toolset
+from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 

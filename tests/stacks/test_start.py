@@ -1,16 +1,11 @@
-from __future__ import annotations
-
 import gc
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from stacks.start import CALLS, quick_start
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)

@@ -20,9 +20,7 @@ from dra_fleet.core.findings.errors import SettingsError, under
 from dra_fleet.model.specs import POOL
 
 from ...core.identity import logical
-from ..adopting import readable
-from ..kubeconfig import kubeconfig_with
-from ..logins import of_account
+from ..logins import kubeconfig_with, of_account, readable
 from ..platform import ClusterArgs, Platform, cluster_opts
 
 if TYPE_CHECKING:
@@ -403,10 +401,7 @@ class AckCluster(Platform):
     ) -> cs.NodePool:
         # ACK renames a pool in place; its name says what needs new nodes.
         opts = pulumi.ResourceOptions(
-            parent=parent,
-            provider=alibaba,
-            depends_on=place.after,
-            replace_on_changes=["nodePoolName"],
+            parent=parent, provider=alibaba, depends_on=place.after, replace_on_changes=["nodePoolName"]
         )
         settings = CLOUD.own(cluster.settings)
         pool = settings.pools[plan.name]

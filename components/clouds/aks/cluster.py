@@ -25,9 +25,7 @@ from dra_fleet.clouds.aks.resources import SPOT
 
 from ...core.identity import logical
 from ..additions import in_api
-from ..adopting import readable
-from ..kubeconfig import kubeconfig_with
-from ..logins import of_account
+from ..logins import kubeconfig_with, of_account, readable
 from ..platform import ClusterArgs, Platform, cluster_opts
 from .sizes import PoolSizes
 
@@ -109,8 +107,7 @@ def declare_cluster(
             workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
         ),
         auto_upgrade_profile=aks.ManagedClusterAutoUpgradeProfileArgs(
-            upgrade_channel=settings.upgrades.kubernetes,
-            node_os_upgrade_channel=settings.upgrades.node_image,
+            upgrade_channel=settings.upgrades.kubernetes, node_os_upgrade_channel=settings.upgrades.node_image
         ),
         network_profile=aks.ContainerServiceNetworkProfileArgs(
             network_plugin="azure", network_plugin_mode="overlay", network_dataplane="cilium"
@@ -123,8 +120,7 @@ def declare_cluster(
             managed=True, enable_azure_rbac=True, admin_group_object_ids=list(access.admin_groups) or None
         ),
         api_server_access_profile=aks.ManagedClusterAPIServerAccessProfileArgs(
-            enable_private_cluster=access.private,
-            authorized_ip_ranges=list(access.authorized_ranges) or None,
+            enable_private_cluster=access.private, authorized_ip_ranges=list(access.authorized_ranges) or None
         ),
         opts=opts,
     )
@@ -369,11 +365,7 @@ class AksCluster(Platform):
         )
 
     def _created(
-        self,
-        plan: ClusterPlan,
-        create: CreateCluster,
-        access: AksAccess,
-        azure: pulumi_azure_native.Provider,
+        self, plan: ClusterPlan, create: CreateCluster, access: AksAccess, azure: pulumi_azure_native.Provider
     ) -> _AksPlace:
         name, settings = plan.name, CLOUD.own(plan.settings)
         # Protected with the component: the options are its own, not those of what lives in the cluster.
@@ -536,10 +528,7 @@ def _identity(identity: pulumi.Input[str] | None) -> aks.ManagedClusterIdentityA
 
 
 def _system_pool(
-    kubernetes: str,
-    system: SystemPool,
-    count: pulumi.Input[int],
-    subnet: pulumi.Input[str] | None,
+    kubernetes: str, system: SystemPool, count: pulumi.Input[int], subnet: pulumi.Input[str] | None
 ) -> aks.ManagedClusterAgentPoolProfileArgs:
     least, most = system.nodes.min, system.nodes.max
     return aks.ManagedClusterAgentPoolProfileArgs(

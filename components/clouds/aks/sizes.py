@@ -16,7 +16,7 @@ import pulumi_azure_native.containerservice as aks
 
 from dra_fleet.core.findings.errors import SettingsError, under
 
-from ..adopting import words
+from ..logins import words
 from ..sizing import asked_for
 
 if TYPE_CHECKING:

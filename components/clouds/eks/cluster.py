@@ -19,9 +19,7 @@ from dra_fleet.clouds.eks.plan import placed_together
 from dra_fleet.clouds.eks.settings import OwnImage
 
 from ...core.identity import logical
-from ..adopting import readable
-from ..kubeconfig import kubeconfig_with
-from ..logins import of_account
+from ..logins import kubeconfig_with, of_account, readable
 from ..platform import ClusterArgs, Platform, cluster_opts
 from .arguments import (
     Group,

@@ -22,9 +22,7 @@ from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.plan import POOL, SYSTEM_POOL, installer_of, is_zone, pool_name, region_of
 
 from ...core.identity import logical
-from ..adopting import readable
-from ..kubeconfig import kubeconfig_with
-from ..logins import of_account
+from ..logins import kubeconfig_with, of_account, readable
 from ..platform import ClusterArgs, Platform, cluster_opts
 from .arguments import cluster_arguments, has_networks, pool_arguments, system_pool_arguments
 
@@ -116,8 +114,7 @@ def driver_installer(
             selector=meta.LabelSelectorArgs(match_labels=labels),
             update_strategy=apps.DaemonSetUpdateStrategyArgs(type="RollingUpdate"),
             template=core.PodTemplateSpecArgs(
-                metadata=meta.ObjectMetaArgs(labels=labels, annotations=_EVICTABLE),
-                spec=_pod(facts, pools),
+                metadata=meta.ObjectMetaArgs(labels=labels, annotations=_EVICTABLE), spec=_pod(facts, pools)
             ),
         ),
         opts=opts,
@@ -241,11 +238,7 @@ class GkeCluster(Platform):
         return _GkePlace(name=cluster.name, found=found, cluster=cluster, after=after)
 
     def _adopted(
-        self,
-        name: str,
-        settings: GkeClusterSettings,
-        adopt: AdoptGkeCluster,
-        google: pulumi_gcp.Provider,
+        self, name: str, settings: GkeClusterSettings, adopt: AdoptGkeCluster, google: pulumi_gcp.Provider
     ) -> _GkePlace:
         project, location = settings.project, settings.location
         known = self.elsewhere.text(adopt.name, "the cluster's name in GKE")

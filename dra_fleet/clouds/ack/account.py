@@ -30,7 +30,7 @@ from dra_fleet.clouds.account import (
     version_question,
 )
 from dra_fleet.clouds.ack.plan import zones_of
-from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.core.findings.errors import PreflightFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -13,8 +13,7 @@ from dra_fleet.clouds.ack.plan import IMAGE, advertises_gpus
 from dra_fleet.clouds.ack.resources import DRIVER_VERSION, LEFT_ALONE, SCHEDULING
 from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.core.findings.errors import shown
-from dra_fleet.drivers.common.placement import check_root
-from dra_fleet.drivers.common.plugin_pods import PluginPods, check_plugin_placement
+from dra_fleet.drivers.common.placement import PluginPods, check_plugin_placement, check_root
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 

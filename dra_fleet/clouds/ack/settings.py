@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
+from dra_fleet.kubernetes.devices.base import refuse
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, SettingsModel, machine_form
 
 VswitchId = Annotated[str, Field(pattern=r"^vsw-[0-9a-z]+$", description="Id of a vSwitch, such as vsw-1a2b")]

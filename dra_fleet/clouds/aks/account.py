@@ -28,7 +28,7 @@ from dra_fleet.clouds.account import (
     version_question,
 )
 from dra_fleet.clouds.aks.plan import quota_family
-from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.core.findings.errors import PreflightFinding
 from dra_fleet.model.settings import StackOutput
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.aks.facts import aks_facts
 from dra_fleet.clouds.common.machines import check_mig_classes, is_divided
-from dra_fleet.drivers.common.placement import check_root
-from dra_fleet.drivers.common.plugin_pods import check_plugin_placement
+from dra_fleet.drivers.common.placement import check_plugin_placement, check_root
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.operators import how_to_ask
 

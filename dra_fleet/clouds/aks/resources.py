@@ -217,10 +217,7 @@ RESOURCES = CloudResources(
         version_field(_GENERIC, "properties.orchestratorVersion"),
     ),
     support=Support(
-        by="AKS standard support",
-        standard_end=_standard_end,
-        end=_end,
-        source=lambda: str(_facts().source),
+        by="AKS standard support", standard_end=_standard_end, end=_end, source=lambda: str(_facts().source)
     ),
     local_accounts=_local_accounts,
     public_addresses=_public_addresses,

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
+from dra_fleet.kubernetes.devices.base import refuse
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import (
     GpuOperatorSettings,
     InlineMachine,
@@ -160,8 +160,7 @@ class AksAccess(SettingsModel):
     """Access to the API server, and the login of dra-fleet. Local accounts are always disabled."""
 
     authorized_ranges: Annotated[
-        tuple[IpRange, ...],
-        Field(description="Public address ranges with access to the API server"),
+        tuple[IpRange, ...], Field(description="Public address ranges with access to the API server")
     ] = ()
     private: Annotated[bool, Field(description="Give the API server a private address only")] = False
     admin_groups: Annotated[
@@ -319,11 +318,7 @@ class AksClusterSettings(CreatedClusterSettings):
     ]
     subscription: (
         Annotated[
-            str,
-            Field(
-                pattern=_GUID,
-                description="Subscription id. Default: the subscription of the login",
-            ),
+            str, Field(pattern=_GUID, description="Subscription id. Default: the subscription of the login")
         ]
         | None
     ) = None

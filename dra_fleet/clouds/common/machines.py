@@ -214,11 +214,7 @@ def _check_sharing(at: tuple[str, ...], machine: Machine, requested: Sharing, fi
 
 
 def _check_advertiser(
-    at: tuple[str, ...],
-    machine: Machine,
-    pool: CommonPoolSettings,
-    advertise: Advertiser,
-    findings: Findings,
+    at: tuple[str, ...], machine: Machine, pool: CommonPoolSettings, advertise: Advertiser, findings: Findings
 ) -> None:
     serving = drivers.in_place_of_plugins(machine)
     if not serving:

@@ -29,7 +29,7 @@ from dra_fleet.clouds.account import (
 )
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.plan import zones_of
-from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.core.findings.errors import PreflightFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

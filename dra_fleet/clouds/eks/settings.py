@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
+from dra_fleet.kubernetes.devices.base import refuse
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import (
     GpuOperatorSettings,
     InlineMachine,

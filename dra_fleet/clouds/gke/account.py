@@ -27,7 +27,7 @@ from dra_fleet.clouds.account import (
 )
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.resources import chips_of
-from dra_fleet.core.findings.reported import PreflightFinding
+from dra_fleet.core.findings.errors import PreflightFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -135,10 +135,7 @@ def plan_gke_pool(
     own = _labels(name, pool, machine, settings, classes)
     check_labels(at, pool, own, findings, machine=machine, reserved=_RESERVED)
     plan = planned(name, pool, machine, {**pool.labels, **own}, taints=_taints(machine, classes))
-    return replace(
-        plan,
-        driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None,
-    )
+    return replace(plan, driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None)
 
 
 def pool_name(plan: PoolPlan, pool: GkePoolSettings) -> str:
@@ -205,11 +202,7 @@ def compute_classes_of(pool: str, settings: GkeClusterSettings) -> list[str]:
 
 
 def _labels(
-    name: str,
-    pool: GkePoolSettings,
-    machine: Machine,
-    settings: GkeClusterSettings,
-    classes: list[str],
+    name: str, pool: GkePoolSettings, machine: Machine, settings: GkeClusterSettings, classes: list[str]
 ) -> dict[str, str]:
     labels = {POOL: name, **advertiser_labels(machine, pool)}
     if machine.gpus and allocates(machine, pool, settings):

@@ -6,9 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.clouds.settings import CreatedClusterSettings, CreatedPoolSettings
-from dra_fleet.kubernetes.devices.base import camel
+from dra_fleet.kubernetes.devices.base import camel, refuse
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.model.settings import InlineMachine, NodeRange, OrOutput, SettingsModel, machine_form
 
 Zone = Annotated[
@@ -160,8 +159,7 @@ Project = Annotated[
     str, Field(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$", description="Id of the Google Cloud project")
 ]
 Location = Annotated[
-    str,
-    Field(pattern=r"^[a-z]+-[a-z]+[0-9]+(-[a-z])?$", description="Region, or zone of a zonal cluster"),
+    str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+(-[a-z])?$", description="Region, or zone of a zonal cluster")
 ]
 Network = Annotated[str, Field(pattern=r"^[a-z0-9./_-]+$", description="Name or path of a network")]
 _HOURS = 48
@@ -184,10 +182,7 @@ class CreateGkeCluster(SettingsModel):
 
     encryption_key: Annotated[
         OrOutput[
-            Annotated[
-                str,
-                Field(pattern=r"^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$"),
-            ]
+            Annotated[str, Field(pattern=r"^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$")]
         ]
         | None,
         Field(description="Cloud KMS key that encrypts Secrets in etcd: projects/…/cryptoKeys/NAME"),

@@ -4,8 +4,7 @@ Reads only the API, so it serves real clusters as well as simulated ones.
 """
 
 from dra_fleet.clusters.pending.explain import explain, explain_missing_pods, explain_pending, explain_queued
-from dra_fleet.clusters.pending.reason import Cause, WaitingReason
-from dra_fleet.clusters.pending.state import ClusterState, read_state
+from dra_fleet.clusters.pending.state import Cause, ClusterState, WaitingReason, read_state
 
 __all__ = [
     "Cause",

@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clusters.pending.reason import Cause, WaitingReason, label_problem, untolerated
-from dra_fleet.clusters.pending.selectors import (
+from dra_fleet.clusters.pending.state import (
+    Cause,
     FalseClause,
     LocatedDevice,
+    WaitingReason,
     devices_in,
     drivers_named,
     expressions,
     first_miss,
+    label_problem,
+    read_state,
+    untolerated,
     value_named_in,
 )
-from dra_fleet.clusters.pending.state import read_state
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked
 from dra_fleet.model.specs import WORKLOAD
 

@@ -1,20 +1,26 @@
-"""A snapshot of everything a pod's fate depends on, read once; explaining it needs no further requests."""
+"""Snapshot of everything a pod depends on, its selectors' results, and the causes that it can wait for."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.fleet.queueing.kueue import API as QUEUE_API
+from dra_fleet.kubernetes.cel import CelDevice, asked, clauses, environment, judgeable_clauses
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, all_labels
+from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration, tolerations, untolerated_taints
 from dra_fleet.model.specs import WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.kubernetes.scheduling.node_affinity import Requirement
+
 
 RESOURCE_API = "resource.k8s.io/v1"
 NO_SCALE_UP = ("FailedScaleUp", "NotTriggerScaleUp")
@@ -55,11 +61,9 @@ class ClusterState:
         return self._pods_by_node.get(node, [])
 
     def pods_in(self, namespaces: Container[str]) -> list[Object]:
-        """Return the pods of some namespaces."""
         return [pod for pod in self.pods if pod["metadata"]["namespace"] in namespaces]
 
     def named(self, items: Sequence[Object], name: str, namespace: str | None = None) -> Object | None:
-        """Return the object of that name, or None."""
         for item in items:
             meta = item["metadata"]
             if meta["name"] == name and meta.get("namespace") == namespace:
@@ -71,7 +75,6 @@ class ClusterState:
         return {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in self.claims}
 
     def claim(self, name: str, namespace: str) -> Object | None:
-        """Return the claim of that name, or None."""
         return self._claims_by_name.get((namespace, name))
 
     def events_about(self, item: Object, reason: str) -> list[str]:
@@ -196,3 +199,200 @@ def claim_names(pod: Object) -> list[str]:
     ]
     extended = status.get("extendedResourceClaimStatus", {}).get("resourceClaimName")
     return [name for name in [*names, extended] if name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocatedDevice:
+    """A published device and where it is."""
+
+    driver: str
+    pool: str
+    node: str | None
+    name: str
+    body: Object
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Identity of the device in allocation results."""
+        return (self.driver, self.pool, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.pool}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FalseClause:
+    """The first clause that does not hold on a device, and how many hold."""
+
+    device: LocatedDevice
+    clause: str
+    outcome: str
+    message: str
+    true_before: int
+
+
+def devices_in(slices: Iterable[Object]) -> list[LocatedDevice]:
+    """All devices of the newest generation of each pool."""
+    slices = list(slices)
+    newest: dict[tuple[str, str], int] = {}
+    for item in slices:
+        pool = (item["spec"]["driver"], item["spec"]["pool"]["name"])
+        newest[pool] = max(newest.get(pool, 0), item["spec"]["pool"].get("generation", 0))
+    return [
+        LocatedDevice(
+            driver=item["spec"]["driver"],
+            pool=item["spec"]["pool"]["name"],
+            node=item["spec"].get("nodeName"),
+            name=device["name"],
+            body=device,
+        )
+        for item in slices
+        for device in item["spec"].get("devices", [])
+        if item["spec"]["pool"].get("generation", 0)
+        == newest[item["spec"]["driver"], item["spec"]["pool"]["name"]]
+    ]
+
+
+def expressions(selectors: Iterable[Object]) -> list[str]:
+    """Return the CEL expressions of selectors."""
+    return [item["cel"]["expression"] for item in selectors if "cel" in item]
+
+
+def drivers_named(selectors: Iterable[str]) -> set[str]:
+    """Return the drivers that expressions name by `device.driver == '…'`."""
+    return {name for text in selectors for name in asked(text).drivers}
+
+
+def first_miss(selectors: Sequence[str], device: LocatedDevice, minor: str) -> FalseClause | None:
+    """Return the first clause that is not true on a device; None if it matches.
+
+    Raises:
+        CelUnsupported: an expression cannot be checked here.
+    """
+    cel = environment(minor)
+    subject = CelDevice.of(device.body, device.driver)
+    true_before = 0
+    for expression in selectors:
+        whole = cel.compile(expression).evaluate(subject)
+        if whole:
+            true_before += len(clauses(expression))
+            continue
+        for clause in judgeable_clauses(expression, minor):
+            verdict = cel.compile(clause).evaluate(subject)
+            if verdict.outcome == whole.outcome:
+                return FalseClause(
+                    device=device,
+                    clause=clause,
+                    outcome=whole.outcome,
+                    message=verdict.message,
+                    true_before=true_before,
+                )
+            true_before += 1
+        return FalseClause(
+            device=device,
+            clause=expression,
+            outcome=whole.outcome,
+            message=whole.message,
+            true_before=true_before,
+        )
+    return None
+
+
+def value_named_in(clause: str, device: LocatedDevice) -> str:
+    """Describe the device's value of the attribute or capacity that a clause reads; may be empty."""
+    values = {**device.body.get("attributes", {}), **device.body.get("capacity", {})}
+    for key, value in values.items():
+        name = key.rpartition("/")[2]
+        if asked(clause).reads(name):
+            return f"{name} is {next(iter(value.values()))}"
+    return ""
+
+
+DAEMON_TOLERATIONS = [
+    Toleration(key=f"node.kubernetes.io/{name}", operator="Exists")
+    for name in (
+        "not-ready",
+        "unreachable",
+        "disk-pressure",
+        "memory-pressure",
+        "pid-pressure",
+        "unschedulable",
+    )
+]
+"""Tolerations that the DaemonSet controller adds to its pods."""
+
+
+class Cause(StrEnum):
+    """Cause of waiting; the values are part of the JSON output."""
+
+    TEMPLATE_MISSING = "template-missing"
+    CLAIM_MISSING = "claim-missing"
+    CLASS_MISSING = "class-missing"
+    QUOTA_EXCEEDED = "quota-exceeded"
+    QUEUED = "queued"
+    GANG = "gang"
+    CLAIM_REFUSED = "claim-refused"
+    NO_NODE = "no-node"
+    TAINT_NOT_TOLERATED = "taint-not-tolerated"
+    NO_DRIVER = "no-driver"
+    NOT_PARTITIONED = "not-partitioned"
+    DRIVER_LABEL_MISSING = "driver-label-missing"
+    DRIVER_TAINT_NOT_TOLERATED = "driver-taint-not-tolerated"
+    DRIVER_NOT_READY = "driver-not-ready"
+    NO_DEVICES = "no-devices"
+    SELECTOR_FALSE = "selector-false"
+    SELECTOR_ERROR = "selector-error"
+    CONSTRAINT = "constraint"
+    NO_FREE_DEVICE = "no-free-device"
+    TOO_MANY = "too-many"
+    NODE_RESOURCES = "node-resources"
+    PREPARE_FAILED = "prepare-failed"
+    UNPREPARE_FAILED = "unprepare-failed"
+    STARTING = "starting"
+    ENDING = "ending"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class WaitingReason:
+    """Reason why a pod waits: the cause, and a sentence that names the change to make."""
+
+    cause: Cause
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def label_problem(spec: Object, node: Object) -> str | None:
+    """Return the labels that a node lacks for a pod specification; None if they match."""
+    requested = RequiredNodeAffinity.of(spec.get("nodeSelector"), spec.get("affinity"))
+    labels = all_labels(node["metadata"].get("labels", {}))
+    for one in requested.selector:
+        if one.holds(labels(one.key)) == "no":
+            return f"label {_wish(one)} is missing"
+    if requested.matches(labels, node["metadata"]["name"]) == "yes":
+        return None
+    reported = (" and ".join(map(_wish, (*term.labels, *term.fields))) for term in requested.terms or ())
+    wishes = [wish for wish in reported if wish]
+    if not wishes:
+        return "a node affinity without requirements matches no node"
+    return (
+        f"label {wishes[0]} is missing"
+        if len(wishes) == 1
+        else f"it has none of the labels {'; '.join(wishes)}"
+    )
+
+
+def untolerated(spec: Object, node: Object, *, daemon: bool = False) -> str | None:
+    """Return the first taint that a pod specification does not tolerate, as `key=value:effect`, or None."""
+    given = [*tolerations(spec.get("tolerations")), *(DAEMON_TOLERATIONS if daemon else [])]
+    taints = map(Taint.of, node["spec"].get("taints", []))
+    return next(map(str, untolerated_taints(taints, given)), None)
+
+
+def _wish(requirement: Requirement) -> str:
+    key, values = requirement.key, requirement.values
+    if requirement.operator == "In" and len(values) == 1:
+        return f"{key}={values[0]}"
+    return " ".join([key, requirement.operator, ",".join(values)]).strip()

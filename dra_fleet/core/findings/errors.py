@@ -1,4 +1,4 @@
-"""Errors of a stack file, all at once, each with path, value, allowed values and the fix."""
+"""Errors of a stack file, all at once, and errors as Pulumi's engine reports them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,12 +99,7 @@ class Findings:
         """Report a rejected value at a path below the fleet's key."""
         below = (refusal.path,) if refusal.path else ()
         self.error(
-            *parts,
-            *below,
-            what=refusal.what,
-            got=refusal.got,
-            allowed=refusal.allowed,
-            fix=refusal.fix,
+            *parts, *below, what=refusal.what, got=refusal.got, allowed=refusal.allowed, fix=refusal.fix
         )
 
     def unknown(self, *parts: object, what: str, got: str, known: list[str], fix: str = "") -> None:
@@ -231,3 +226,42 @@ def _masked(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_masked(item) for item in cast("list[object]", value)]
     return value
+
+
+# https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go (PolicyEvent).
+
+Level = Literal["ok", "warning", "unchecked", "problem"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreflightFinding:
+    """Result of one check. `problem`: `pulumi up` would fail. `unchecked`: there was no answer."""
+
+    level: Level
+    subject: str
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportedViolation:
+    """A policy violation as the engine reported it."""
+
+    rule: str
+    pack: str
+    level: str
+    severity: str
+    message: str
+    urn: str
+
+
+def reported_violation(event: Mapping[str, Any]) -> ReportedViolation:
+    """Return the violation of a `policyEvent`."""
+    return ReportedViolation(
+        rule=event["policyName"],
+        pack=event.get("policyPackName", ""),
+        level=event.get("enforcementLevel", ""),
+        severity=event.get("severity", ""),
+        message=str(event.get("message", "")).strip(),
+        urn=event.get("resourceUrn", ""),
+    )

@@ -120,8 +120,5 @@ def published_as(item: DescribedDevices) -> Iterator[PublishedDevice]:
     }
     for index in range(item.count):
         yield PublishedDevice(
-            name=f"{item.name}-{index}",
-            attributes=attributes,
-            capacity=item.capacity,
-            more=more,
+            name=f"{item.name}-{index}", attributes=attributes, capacity=item.capacity, more=more
         )

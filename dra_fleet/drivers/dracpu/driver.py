@@ -55,10 +55,7 @@ class CpuDriver(Driver):
 
     @override
     def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:
-        return list(_words(final)) or [
-            *_gates(release, final),
-            *_modes(self.facts.driver, release, final),
-        ]
+        return list(_words(final)) or [*_gates(release, final), *_modes(self.facts.driver, release, final)]
 
     @override
     def serves(self, machine: Machine) -> bool:

@@ -13,8 +13,8 @@ from dra_fleet.drivers.common.placement import node_affinity, node_label
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import compute_domains, sharing, slices, values
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.compute_domain_checks import checked_domain
-from dra_fleet.drivers.nvidia.labels import (
+from dra_fleet.drivers.nvidia.compute_domains import checked_domain
+from dra_fleet.drivers.nvidia.facts import (
     EVICTION,
     GPU_PRESENT,
     KEY,

@@ -14,7 +14,7 @@ from dra_fleet.drivers.common.placement import install_dir_refusals
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.labels import DEPLOY, EVICTION, OF_OPERATOR, OPERANDS
+from dra_fleet.drivers.nvidia.facts import DEPLOY, EVICTION, OF_OPERATOR, OPERANDS
 from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
 from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.settings import MigSharing

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.drivers.common.predicting import KnownDevice, one_of
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
-from dra_fleet.drivers.nvidia.labels import (
+from dra_fleet.drivers.nvidia.facts import (
     EVICTION,
     INSTALL_DIR,
     KEY,
@@ -271,9 +271,7 @@ RESOURCES = DriverResources(
         ),
         # https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
         KnownByValues(
-            chart="nvidia-device-plugin",
-            keys=frozenset({"deviceListStrategy", "deviceIDStrategy"}),
-            enough=1,
+            chart="nvidia-device-plugin", keys=frozenset({"deviceListStrategy", "deviceIDStrategy"}), enough=1
         ),
         KnownByValues(  # each alone is in the values of other charts too
             chart="nvidia-device-plugin",

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.common.placement import HOST, root_of
-from dra_fleet.drivers.common.pod_values import variable_names
-from dra_fleet.drivers.common.value_checks import default_namespace
+from dra_fleet.drivers.common.value_checks import default_namespace, variable_names
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.labels import KEY as ROOT
+from dra_fleet.drivers.nvidia.facts import KEY as ROOT
 from dra_fleet.drivers.nvidia.resources import RESOURCES
 from dra_fleet.drivers.nvidia.shares import NO_SHARES, is_option
 from dra_fleet.kubernetes.minors import kubernetes_facts

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import Refusal, shown
-from dra_fleet.drivers.common.placement import away_from, labelled_with
-from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.common.placement import PluginPods, away_from, labelled_with
 from dra_fleet.drivers.common.values import is_on, merged, nested, value_at
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.model.specs import ADVERTISER

@@ -19,12 +19,15 @@ from dra_fleet.fleet.plan.additions import plan_additions
 from dra_fleet.fleet.plan.advertisers import check_managed, check_stated, with_managed
 from dra_fleet.fleet.plan.claims import (
     claim_specs,
+    class_specs,
+    classes_there,
     clusters_of,
     clusters_using,
+    managed_in,
     namespace_labels,
     plan_claims,
+    plan_classes,
 )
-from dra_fleet.fleet.plan.classes import class_specs, classes_there, managed_in, plan_classes
 from dra_fleet.fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
 from dra_fleet.fleet.plan.workloads import check_gangs, check_references, plan_workloads
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -313,11 +316,7 @@ def check_described(cluster: str, settings: ClusterSettings, findings: Findings)
 
 
 def _check_devices(
-    at: tuple[str, ...],
-    cluster: ClusterSettings,
-    publishing: list[str],
-    pool: PoolView,
-    findings: Findings,
+    at: tuple[str, ...], cluster: ClusterSettings, publishing: list[str], pool: PoolView, findings: Findings
 ) -> None:
     names = Counter((item.driver, item.name) for item in pool.devices)
     for index, item in enumerate(pool.devices):

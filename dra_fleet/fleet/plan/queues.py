@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
-from dra_fleet.fleet.plan.classes import classes_on
+from dra_fleet.fleet.plan.claims import classes_on
 from dra_fleet.fleet.queueing import kueue
 from dra_fleet.model.claims import FirstAvailableRequest
 from dra_fleet.model.plan import NamespacePlan, QueuePlan, ReleasePlan

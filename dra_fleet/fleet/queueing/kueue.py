@@ -33,7 +33,6 @@ CONFIGURATION: Final = ("managerConfig", "controllerManagerConfigYaml")
 
 @cache
 def versions() -> Mapping[str, ChartVersion]:
-    """Return the known versions of the chart."""
     entries = [
         ChartVersion.model_validate(entry) for entry in read(__package__ or "", "kueue.yaml")["versions"]
     ]

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
-from dra_fleet.kubernetes.cel import messages
+from dra_fleet.kubernetes.cel import declarations
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ def _attributes(published: Mapping[str, Any], driver: str, unknown: set[Place]) 
 def _attribute_value(value: Mapping[str, Any]) -> object:
     ((kind, plain),) = value.items()
     if kind == "versions":
-        return [messages.version(item) for item in plain]
-    return messages.version(plain) if kind == "version" else plain
+        return [declarations.version(item) for item in plain]
+    return declarations.version(plain) if kind == "version" else plain
 
 
 def _is_list(value: object) -> bool:
@@ -194,7 +194,7 @@ def _capacity(published: Mapping[str, Any], driver: str, unknown: set[Place]) ->
             unknown.add(("device.capacity", domain, identity))
             domains.setdefault(domain, {})
         else:
-            domains.setdefault(domain, {})[identity] = messages.quantity(str(value))
+            domains.setdefault(domain, {})[identity] = declarations.quantity(str(value))
     return domains
 
 
@@ -216,7 +216,7 @@ def _varying(values: list[tuple[str, str]], driver: str) -> Between | None:
 
 def _fixed(device: CelDevice, domain: str, identity: str, amount: str) -> CelDevice:
     """Return a device, with its alternatives, that has another amount of a capacity."""
-    changed = {**device.capacity[domain], identity: messages.quantity(amount)}
+    changed = {**device.capacity[domain], identity: declarations.quantity(amount)}
     return replace(
         device,
         capacity={**device.capacity, domain: changed},

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.kubernetes.cel import messages, syntax
+from dra_fleet.kubernetes.cel import declarations, syntax
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.syntax import Change, CheckedTree, Node
@@ -22,7 +22,6 @@ Implementation = Callable[..., Any]
 
 
 def unary(function: Callable[[Any], object]) -> Implementation:
-    """Return an implementation for one value."""
     return function
 
 
@@ -130,15 +129,15 @@ def _is_set(node: Node) -> bool:
     return bool(elements) and all(element.constant.WhichOneof("kind") in _HASHED for element in elements)
 
 
-def _equal(left: messages.Message, right: object) -> bool:
-    if not messages.is_message(right) or messages.type_of(left) != messages.type_of(right):
+def _equal(left: declarations.Message, right: object) -> bool:
+    if not declarations.is_message(right) or declarations.type_of(left) != declarations.type_of(right):
         raise ValueError("no such overload")
-    if getattr(right, messages.COMPUTED):
+    if getattr(right, declarations.COMPUTED):
         raise ValueError("no such overload")
-    return messages.text_of(left) == messages.text_of(right)
+    return declarations.text_of(left) == declarations.text_of(right)
 
 
-def _differ(left: messages.Message, right: object) -> bool:
+def _differ(left: declarations.Message, right: object) -> bool:
     # On a server `!=` asks whether the comparison gave true, and an error is not true.
     try:
         return not _equal(left, right)
@@ -155,9 +154,9 @@ def _number(value: object) -> object:
     return value // dt.timedelta(microseconds=1) * 1000 if isinstance(value, dt.timedelta) else value
 
 
-def _member(value: messages.Message) -> messages.Message:
+def _member(value: declarations.Message) -> declarations.Message:
     # A server looks the value up in a set, of which a version, holding slices, cannot be a member.
-    if messages.type_of(value) == "Semver":
+    if declarations.type_of(value) == "Semver":
         raise ValueError("internal error: runtime error: hash of unhashable type cel.Semver")
     return value
 

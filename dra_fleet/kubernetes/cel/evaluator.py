@@ -14,7 +14,7 @@ from typing import Any
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.kubernetes.cel import declarations, equality, libraries, messages, minors
+from dra_fleet.kubernetes.cel import declarations, equality, libraries, minors
 
 _Config = dict[str, Any]
 _EXTENSIONS: list[_Config] = [
@@ -135,7 +135,7 @@ def _checker(minor: int, named: frozenset[str], *, sorts: bool) -> cel.Env:
         if signature.name in named and (signature.name != _INCLUDES or minor >= minors.LISTS_ON_SINCE):
             overloads[signature.name].append(_overload(signature))
     return cel.NewEnv(
-        descriptor_pool=messages.pool(),
+        descriptor_pool=declarations.pool(),
         config=_config(
             extensions=_EXTENSIONS + (_LISTS if has_lists and sorts else []),
             stdlib={"exclude_functions": [{"name": name} for name in declarations.REPLACED]},
@@ -183,7 +183,7 @@ def runner(minor: int) -> cel.Env:
                 overloads.append(cel.Overload(identity, cel.Type.DYN, parameters, is_member, implementation))
         functions.append(cel.FunctionDecl(name, overloads))
     return cel.NewEnv(
-        descriptor_pool=messages.pool(),
+        descriptor_pool=declarations.pool(),
         config=_config(extensions=_EXTENSIONS + (_LISTS if minor >= minors.LISTS_SINCE else [])),
         variables=_variables(minor),
         functions=functions,

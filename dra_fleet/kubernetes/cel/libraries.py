@@ -1,4 +1,4 @@
-"""Functions of Kubernetes' CEL libraries: quantities, versions, lists, sets, regular expressions.
+"""Functions of Kubernetes' CEL libraries, and a workaround for loops that end early.
 
 An implementation gets plain Python values and messages; a ``ValueError`` becomes a run-time error. The
 evaluator picks it by name and kinds only. IP addresses, URLs and formats are compiled and not evaluated: no
@@ -17,20 +17,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.kubernetes.cel import equality, loops, messages, minors, semver
+from dra_fleet.kubernetes.cel import declarations, equality, minors, semver, syntax
 from dra_fleet.kubernetes.cel.equality import Implementation, binary, unary
 from dra_fleet.kubernetes.cel.verdict import BEYOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dra_fleet.kubernetes.cel.messages import Message
+    from dra_fleet.kubernetes.cel.declarations import Message
+    from dra_fleet.kubernetes.cel.syntax import Change, CheckedTree, Node
 
 
 # Strings in CEL: cel-go's extension library at version 2, which counts code points and clamps where Go does.
 #
 # Source: https://github.com/google/cel-go/blob/v0.29.2/ext/strings.go.
 
+INSERT = "cel.@mapInsert"
+"""The function that `transformMap` and `transformMapEntry` call; the evaluator lacks its implementation."""
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 _UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
@@ -137,9 +140,9 @@ _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 
 def _amount(message: Message) -> Fraction:
-    if messages.type_of(message) != "Quantity":
+    if declarations.type_of(message) != "Quantity":
         raise ValueError("no such overload")
-    return _fraction(messages.text_of(message))
+    return _fraction(declarations.text_of(message))
 
 
 @lru_cache(maxsize=4096)
@@ -148,15 +151,15 @@ def _fraction(written: str) -> Fraction:
 
 
 def _version(message: Message) -> semver.Semver:
-    if messages.type_of(message) != "Semver":
+    if declarations.type_of(message) != "Semver":
         raise ValueError("no such overload")
-    return semver.parse(messages.text_of(message))
+    return semver.parse(declarations.text_of(message))
 
 
 def _compare(left: Message, right: Message) -> int:
-    if messages.type_of(left) != messages.type_of(right):
+    if declarations.type_of(left) != declarations.type_of(right):
         raise ValueError("no such overload")
-    if messages.type_of(left) == "Quantity":
+    if declarations.type_of(left) == "Quantity":
         return _order(_amount(left), _amount(right))
     return _order(_version(left).order, _version(right).order)
 
@@ -177,12 +180,16 @@ def _holds(read: Callable[..., object]) -> Implementation:
 
 
 def _normalised(written: str, normalise: bool) -> Message:
-    return messages.version(semver.normalise(written) if normalise else written)
+    return declarations.version(semver.normalise(written) if normalise else written)
 
 
 def _as_integer(message: Message) -> int:
     amount = _amount(message)
-    if messages.is_never_integer(message) or amount.denominator != 1 or not _INT_MIN <= amount <= _INT_MAX:
+    if (
+        declarations.is_never_integer(message)
+        or amount.denominator != 1
+        or not _INT_MIN <= amount <= _INT_MAX
+    ):
         raise ValueError("cannot convert value to integer")
     return int(amount)
 
@@ -196,9 +203,9 @@ def _added(sign: int) -> Implementation:
     def add(left: Message, right: Message | int) -> Message:
         other = Fraction(right) if isinstance(right, int) else _amount(right)
         not_integer = any(
-            messages.is_message(term) and messages.is_never_integer(term) for term in (left, right)
+            declarations.is_message(term) and declarations.is_never_integer(term) for term in (left, right)
         )
-        return messages.make(
+        return declarations.make(
             "Quantity", str(_amount(left) + sign * other), not_integer=not_integer, computed=True
         )
 
@@ -305,8 +312,8 @@ def _insert(target: dict[Value, Value], more: dict[Value, Value]) -> dict[Value,
 
 # name: (kinds of the parameters, implementation); declarations.py says which are members.
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
-    "quantity": [("string", messages.quantity)],
-    "isQuantity": [("string", _holds(messages.quantity))],
+    "quantity": [("string", declarations.quantity)],
+    "isQuantity": [("string", _holds(declarations.quantity))],
     "sign": [("message", unary(lambda value: _order(_amount(value), 0)))],
     "isInteger": [("message", _is_integer)],
     "asInteger": [("message", _as_integer)],
@@ -316,8 +323,8 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "compareTo": [("message message", _compare)],
     "add": [("message message", _added(1)), ("message int", _added(1))],
     "sub": [("message message", _added(-1)), ("message int", _added(-1))],
-    "semver": [("string", messages.version), ("string bool", _normalised)],
-    "isSemver": [("string", _holds(messages.version)), ("string bool", _holds(_normalised))],
+    "semver": [("string", declarations.version), ("string bool", _normalised)],
+    "isSemver": [("string", _holds(declarations.version)), ("string bool", _holds(_normalised))],
     "major": [("message", unary(lambda value: _version(value).numbers[0]))],
     "minor": [("message", unary(lambda value: _version(value).numbers[1]))],
     "patch": [("message", unary(lambda value: _version(value).numbers[2]))],
@@ -339,16 +346,12 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "sets.equivalent": [("list list", _equivalent)],
     "sets.intersects": [("list list", _intersects)],
     equality.RANGE: [("int", _range)],
-    loops.INSERT: [("map map", _insert)],
+    INSERT: [("map map", _insert)],
     **TEXT_IMPLEMENTATIONS,
 }
 
 BEFORE_CEL_GO_29: dict[str, list[tuple[str, Implementation]]] = {
-    "indexOf": [
-        ("list any", _index),
-        ("string string", index_of),
-        ("string string int", index_of_any_start),
-    ],
+    "indexOf": [("list any", _index), ("string string", index_of), ("string string int", index_of_any_start)],
     "lastIndexOf": [
         ("list any", _last_index),
         ("string string", last_index_of),
@@ -379,3 +382,39 @@ def is_pattern(expression: str) -> bool:
 def _within(text: str, index: int) -> None:
     if not 0 <= index <= len(text):
         raise ValueError(f"index out of range: {index}")
+
+
+# In version 0.1.3 ``[1, 2].exists(x, x == 1) && cel.bind(v, 1, v == 1)`` is false, because an early end
+# leaves state that a later loop reads. A loop that runs to its end gives the same result: once ``true``
+# decides an ``exists``, or ``false`` an ``all``, nothing that follows changes it, not even an error.
+
+
+_MAP_KEY_VALUE = 3
+
+
+def _insert_map(checked: CheckedTree, node: Node) -> None:
+    """Rewrite in place: ``@mapInsert(m, k, v)`` becomes ``@mapInsert(m, {k: v})``, which is implemented."""
+    if len(node.call.args) == _MAP_KEY_VALUE:
+        target, key, value = node.call.args
+        one = type(node)(id=next(checked.ids))
+        entry = one.struct.entries.add(id=next(checked.ids))
+        entry.map_key.CopyFrom(key)
+        entry.value.CopyFrom(value)
+        syntax.replace(node, syntax.call(checked.ids, INSERT, target, one))
+
+
+def _run_to_its_end(checked: CheckedTree, node: Node) -> None:
+    """Rewrite in place: no loop that has something to go through stops before its end."""
+    del checked
+    if not _is_binding(node):
+        node.comprehension.loop_condition.constant.bool_value = True
+
+
+def _is_binding(node: Node) -> bool:
+    """Return True if a loop is an expanded ``cel.bind``, which iterates over nothing."""
+    return bool(node.comprehension.loop_condition.constant.WhichOneof("kind")) and not (
+        node.comprehension.loop_condition.constant.bool_value
+    )
+
+
+CHANGES: dict[str, Change] = {INSERT: _insert_map, "comprehension": _run_to_its_end}

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.kubernetes.cel import (
-    cost,
-    declarations,
-    equality,
-    evaluator,
-    libraries,
-    lookups,
-    loops,
-    syntax,
-)
+from dra_fleet.kubernetes.cel import cost, declarations, equality, evaluator, libraries, lookups, syntax
 from dra_fleet.kubernetes.cel.clauses import split
 from dra_fleet.kubernetes.cel.minors import (
     LIST_ATTRIBUTES_SINCE,
@@ -122,7 +113,7 @@ _COMPILED = 4096
 _LOSSY = re.compile(r"\b(?:uint|google\.protobuf\.\w+)\b")
 """Types whose values in a map do not survive the way into an implementation and back."""
 
-_CHANGES = {**equality.CHANGES, **lookups.CHANGES, **loops.CHANGES}
+_CHANGES = {**equality.CHANGES, **lookups.CHANGES, **libraries.CHANGES}
 """Changes to a checked tree, so that the evaluator runs it as a server would."""
 
 _SORT_BY = "_sortByAssociatedKeys"
@@ -302,7 +293,7 @@ def _refuse_unsupported(checked: syntax.CheckedTree) -> None:
 
 
 def _refuse_lossy_maps(checked: syntax.CheckedTree) -> None:
-    for node in checked.find(loops.INSERT):
+    for node in checked.find(libraries.INSERT):
         made = type_text(checked.types.get(node.id))
         if _LOSSY.search(made):
             raise CelUnsupported(f"a transformed {made} {BEYOND}")

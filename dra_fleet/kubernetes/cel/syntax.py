@@ -211,5 +211,4 @@ def string_constant(node: Node) -> str | None:
 
 
 def identifier(node: Node) -> str | None:
-    """Return the name of an identifier, or None."""
     return str(node.ident.name) if node.WhichOneof("kind") == "ident" else None

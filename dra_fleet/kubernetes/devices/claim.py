@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from dra_fleet.kubernetes.devices.base import DeviceModel, QuantityText
+from dra_fleet.kubernetes.devices.base import DeviceModel, QuantityText, as_server, refuse, since_1_38
 from dra_fleet.kubernetes.devices.device_class import OpaqueConfig, Selectors
 from dra_fleet.kubernetes.devices.names import (
     DnsLabel,
@@ -21,7 +21,6 @@ from dra_fleet.kubernetes.devices.names import (
     qualified_name,
     slashes,
 )
-from dra_fleet.kubernetes.devices.problem import as_server, refuse, since_1_38
 
 MAX_REQUESTS = 32
 MAX_ALTERNATIVES = 8

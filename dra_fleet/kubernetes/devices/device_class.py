@@ -8,9 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.base import DeviceModel, refuse
 from dra_fleet.kubernetes.devices.names import DriverName, ExtendedResourceName
-from dra_fleet.kubernetes.devices.problem import refuse
 
 MAX_EXPRESSION_BYTES = 10 * 1024
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.kubernetes.devices.base import copied
-from dra_fleet.kubernetes.devices.problem import Problem
+from dra_fleet.kubernetes.devices.base import Problem, copied
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from dra_fleet.kubernetes.devices.problem import refuse
+from dra_fleet.kubernetes.devices.base import refuse
 
 Check = Callable[[str], str | None]
 """Function that returns why a text is invalid, or None."""

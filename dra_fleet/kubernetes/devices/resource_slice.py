@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from dra_fleet.kubernetes.devices.base import DeviceModel, QuantityText
+from dra_fleet.kubernetes.devices.base import DeviceModel, QuantityText, as_server, refuse, since_1_38
 from dra_fleet.kubernetes.devices.names import (
     AttributeText,
     DnsLabel,
@@ -27,7 +27,6 @@ from dra_fleet.kubernetes.devices.names import (
     label_value,
     slashes,
 )
-from dra_fleet.kubernetes.devices.problem import as_server, refuse, since_1_38
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:

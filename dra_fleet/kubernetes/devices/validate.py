@@ -20,12 +20,11 @@ from pydantic import (
     model_validator,
 )
 
-from dra_fleet.kubernetes.devices.base import DeviceModel, camel, without_nulls
+from dra_fleet.kubernetes.devices.base import DeviceModel, Problem, camel, refuse, without_nulls
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import drop_disabled
 from dra_fleet.kubernetes.devices.names import DnsSubdomain, LabelKey, LabelValue, dns_subdomain, label_key
-from dra_fleet.kubernetes.devices.problem import Problem, refuse
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

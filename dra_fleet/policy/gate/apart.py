@@ -23,7 +23,7 @@ from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.core.declared.values import Secret
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import top_folder
-from dra_fleet.policy import own, pack
+from dra_fleet.policy import pack
 from dra_fleet.policy.asked_policies import AskedPolicies
 from dra_fleet.policy.checking import Violation, accepted_by_all
 from dra_fleet.policy.exemptions import read_exemptions
@@ -46,7 +46,7 @@ _SECONDS: Final = 120
 _TEXTS: Final = ("name", "description", "fix", "link", "severity", "standard")
 
 
-def load(asked: AskedPolicies, project: AskedPolicies | None = None) -> own.Policies:
+def load(asked: AskedPolicies, project: AskedPolicies | None = None) -> pack.Policies:
     """Load custom rules as descriptions, and the exemptions.
 
     Args:
@@ -70,11 +70,11 @@ def load(asked: AskedPolicies, project: AskedPolicies | None = None) -> own.Poli
         rules = (*pack.RULES, *_understood(asked.rules, answer, _described))
     named = {rule.name for rule in rules}
     exemptions = () if asked.exemptions is None else read_exemptions(asked.exemptions, named)
-    return own.Policies(rules=rules, exemptions=exemptions, asked=asked, project=project)
+    return pack.Policies(rules=rules, exemptions=exemptions, asked=asked, project=project)
 
 
 def find_apart(
-    record: Record, config: Mapping[str, Any], policies: own.Policies
+    record: Record, config: Mapping[str, Any], policies: pack.Policies
 ) -> dict[str, list[Violation]]:
     """Return what custom rules find in saved events, by rule.
 
@@ -123,7 +123,7 @@ class ObjectFinding:
     fix: str
 
 
-def find_in_objects(objects: Mapping[str, PlainObject], policies: own.Policies) -> list[ObjectFinding]:
+def find_in_objects(objects: Mapping[str, PlainObject], policies: pack.Policies) -> list[ObjectFinding]:
     """Return what custom rules find in Kubernetes objects, by the levels of the preset `standard`.
 
     Rules that need a resource's options find nothing: files have none.
@@ -261,7 +261,7 @@ def answer() -> NoReturn:
 
 
 def _answered(question: Mapping[str, Any]) -> dict[str, object]:
-    policies = own.load(AskedPolicies(rules=Path(question["rules"])))
+    policies = pack.load(AskedPolicies(rules=Path(question["rules"])))
     if question["task"] == "check":
         return {"found": list(_in_objects(policies.own, question["objects"]))}
     if question["task"] == "describe":

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
-    from dra_fleet.policy.presets import Preset
-    from dra_fleet.policy.rule import Rule
+    from dra_fleet.policy.rule import Preset, Rule
 
 
 ALL: Final = "all"
@@ -44,10 +43,7 @@ def text(preset: Preset) -> str:
 
 
 def with_own(
-    preset: Preset,
-    path: Path | None,
-    without: Collection[str] = (),
-    rules: Iterable[Rule] = pack.RULES,
+    preset: Preset, path: Path | None, without: Collection[str] = (), rules: Iterable[Rule] = pack.RULES
 ) -> dict[str, Any]:
     """Merge a user's policy config into a preset; rules exempt by name are advisory.
 

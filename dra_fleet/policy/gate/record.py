@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.core.findings.engine_events import FIX, NoEngineEventsError, take_events
-from dra_fleet.core.findings.reported import ReportedViolation, reported_violation
+from dra_fleet.core.findings.errors import ReportedViolation, reported_violation
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 
 if TYPE_CHECKING:

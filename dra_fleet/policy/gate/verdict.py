@@ -10,18 +10,17 @@ from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.policy import pack
 from dra_fleet.policy.exemptions import exemption_of, today
 from dra_fleet.policy.gate.errors import NOT_PROVED, GateError
-from dra_fleet.policy.own import PACK_ONLY, Policies
+from dra_fleet.policy.pack import PACK_ONLY, Policies
 from dra_fleet.policy.rule import StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from dra_fleet.core.findings.reported import ReportedViolation
+    from dra_fleet.core.findings.errors import ReportedViolation
     from dra_fleet.policy.exemptions import Exemption
     from dra_fleet.policy.gate.record import Judgement, Record
-    from dra_fleet.policy.presets import Preset
-    from dra_fleet.policy.rule import Level, Rule, Severity
+    from dra_fleet.policy.rule import Level, Preset, Rule, Severity
 
 
 _RULE: Final = "rule"

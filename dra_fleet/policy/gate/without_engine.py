@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.core.declared.resources import Provider, Resource
-from dra_fleet.core.findings.reported import ReportedViolation
+from dra_fleet.core.findings.errors import ReportedViolation
 from dra_fleet.policy import pack
 from dra_fleet.policy.checking import accepted_by_all, check, merge_unknowns, with_exemptions
 from dra_fleet.policy.decoding import from_plain
 from dra_fleet.policy.exemptions import today
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import Judgement
-from dra_fleet.policy.own import PACK_ONLY, Policies
+from dra_fleet.policy.pack import PACK_ONLY, Policies
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:

@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.clouds.pools import steps
-from dra_fleet.policy.reading.chart_files import NOT_AT_HAND, at_path, from_text, with_defaults
-from dra_fleet.policy.reading.chart_values import file_contents, layered
+from dra_fleet.policy.reading.chart_files import (
+    NOT_AT_HAND,
+    at_path,
+    file_contents,
+    from_text,
+    layered,
+    with_defaults,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

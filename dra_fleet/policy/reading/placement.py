@@ -1,8 +1,9 @@
-"""Nodes on which the pods of a DaemonSet may run, by the node selectors and affinity of a program."""
+"""Nodes on which the pods of a DaemonSet can run: node selectors, affinity and tolerations."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
@@ -13,13 +14,15 @@ from dra_fleet.kubernetes.scheduling.node_affinity import (
     Term,
     carries,
 )
+from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration, untolerated_taints
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.core.declared.values import Value
     from dra_fleet.kubernetes.scheduling.node_affinity import Labels, LabelValue
+
 
 _REQUIRED: Final = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 _OF_KUBERNETES: Final = re.compile(r"(^|[./])(kubernetes\.io|k8s\.io)(/|$)")
@@ -81,3 +84,50 @@ def _label_value(pool: NodePool, key: str, *, discovered: bool) -> LabelValue:
     cloud = pool.cloud
     by_platform = _OF_KUBERNETES.search(key) or cloud.own_labels.search(key)
     return MissingLabel.UNKNOWN if by_platform and key not in cloud.labels_by_hand else MissingLabel.ABSENT
+
+
+_UNTIL_READY: Final = re.compile(r"(not-?ready|uninitialized)$")
+"""Taints of a node's first minutes, which an agent takes away: https://docs.cilium.io/en/stable/installation/taints/."""
+
+
+def tolerations(given: Value) -> list[Toleration]:
+    """Parse a list of tolerations; unknown ones are noted and cover nothing."""
+    return [Toleration.of({key: value.text or "" for key, value in item.entries}) for item in given.items]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerated:
+    """Tolerations of a DaemonSet's pods, read at first use.
+
+    Attributes:
+        given: their list of tolerations.
+        otherwise: what they tolerate where no list is given; None if unknown.
+        always: what they tolerate whatever the list says.
+    """
+
+    given: Value
+    otherwise: Sequence[Toleration] | None = ()
+    always: Sequence[Toleration] = ()
+
+    @property
+    def unknown(self) -> bool:
+        """True if part of the list is unknown, which is noted."""
+        return self.given.possible and self.given.plain is None
+
+    def missing(self, taints: Iterable[Taint]) -> list[Taint] | None:
+        """Return the taints that the pods do not tolerate; None if they or part of the list are unknown."""
+        reported = tolerations(self.given) if self.given.possible else self.otherwise
+        if reported is None or self.unknown:
+            return None
+        return untolerated_taints(taints, (*reported, *self.always))
+
+
+def declared_taints(pool: NodePool) -> list[Taint]:
+    """Return the pool's own taints that a pod must tolerate; unknown ones are noted and omitted."""
+    return [taint for taint in pool.taints if taint.keeps_off and not _UNTIL_READY.search(taint.key)]
+
+
+def added_taints(pool: NodePool) -> Iterator[Taint]:
+    """Yield the taints that a cloud adds to the pool's nodes by itself, some only in some clusters."""
+    for key, value in pool.cloud.added_taints(pool):
+        yield Taint(key=key, value=value, effect="NoSchedule")

@@ -14,13 +14,12 @@ from dra_fleet.core.declared.values import Value
 from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers, reaches_sockets
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.claims import CLASS_TYPES
-from dra_fleet.policy.reading.clouds import all_resources, any_of
+from dra_fleet.policy.reading.clouds import VERSIONED, all_resources, any_of
 from dra_fleet.policy.reading.contents import contents
 from dra_fleet.policy.reading.custom_types import SCRIPT_INSTALLS, custom_types, installs, is_harmless
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.partitions import pools
 from dra_fleet.policy.reading.pods import POD_TYPES, may_be_dra_driver, pod_specs
-from dra_fleet.policy.reading.versions import VERSIONED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -302,11 +301,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     ("labels or taints of nodes with devices", r"kubernetes:core/v1:Node(Patch)?", _changes_nodes),
-    (
-        "a cluster or what is installed on one",
-        r"(?!kubernetes:|pulumi:|dra-fleet:).*",
-        _says_kubernetes,
-    ),
+    ("a cluster or what is installed on one", r"(?!kubernetes:|pulumi:|dra-fleet:).*", _says_kubernetes),
     (
         "a chart or manifests",
         r"(?i)(?!kubernetes:|aws|azure|gcp|pulumi:|dra-fleet:)[\w-]+:.*:\w*(helm|chart|manifest)\w*",

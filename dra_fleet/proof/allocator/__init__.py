@@ -6,11 +6,15 @@ order of pods, is not its business.
 """
 
 from dra_fleet.proof.allocator.allocate import allocate, allocate_alike, outcomes
-from dra_fleet.proof.allocator.inventory import Amount, CandidateNode, DeviceId, InUse, Inventory
-from dra_fleet.proof.allocator.outcome import (
+from dra_fleet.proof.allocator.inventory import (
     Allocated,
     Allocation,
+    Amount,
+    CandidateNode,
+    DeviceId,
     Failure,
+    InUse,
+    Inventory,
     NoFit,
     Outcome,
     TimedOut,

@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.cel import environment
 from dra_fleet.proof.allocator import counters
-from dra_fleet.proof.allocator.inventory import CandidateNode, InUse, Inventory
-from dra_fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop
+from dra_fleet.proof.allocator.inventory import (
+    Allocation,
+    CandidateNode,
+    InUse,
+    Inventory,
+    NoFit,
+    Outcome,
+    Stop,
+)
 from dra_fleet.proof.allocator.pools import gather
 from dra_fleet.proof.allocator.prepare import Preparation
+from dra_fleet.proof.allocator.requests import Selection
 from dra_fleet.proof.allocator.search import MOST_STEPS, Search, Steps
-from dra_fleet.proof.allocator.selection import Selection
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.cel.program import DeviceCel

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dra_fleet.kubernetes.cel import UNKNOWN
-from dra_fleet.proof.allocator.outcome import Failure, Stop, Undecided
+from dra_fleet.proof.allocator.inventory import Failure, Stop, Undecided
 
 if TYPE_CHECKING:
     from dra_fleet.proof.allocator.counters import Features

@@ -1,4 +1,4 @@
-"""The devices there are: ResourceSlices read once, asked for every node."""
+"""The devices there are: ResourceSlices read once, asked for every node, and the result of an attempt."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dra_fleet.kubernetes.scheduling.taints import Taint
 
 if TYPE_CHECKING:
     from dra_fleet.proof.allocator.pools import DevicePool
+
 
 Object = Mapping[str, Any]
 
@@ -291,3 +292,66 @@ class _Index:
 
     on_node: dict[str, list[Slice]] = field(default_factory=lambda: defaultdict(list))
     shared: list[Slice] = field(default_factory=list["Slice"])
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """A device allocated to a request.
+
+    Attributes:
+        request: The request's name, or request/subrequest.
+        device: Which device.
+        consumed: The capacity a shared device gives up, by its published name; empty for an exclusive device.
+        admin_access: Whether the device is only borrowed by an administrator.
+    """
+
+    request: str
+    device: DeviceId
+    consumed: Mapping[str, Amount] = field(default_factory=dict[str, "Amount"])
+    admin_access: bool = False
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Every claim has its devices: one tuple per claim, in the order of its requests."""
+
+    claims: tuple[tuple[Allocated, ...], ...]
+
+
+@dataclass(frozen=True)
+class NoFit:
+    """The claims do not fit on this node; another node may do."""
+
+    reason: str = "cannot allocate all claims"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The scheduler gives up on the pod for all nodes, with this message."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """The answer depends on a value that is not known before the device exists."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class TimedOut:
+    """The search took more steps than were allowed."""
+
+    message: str = "timed out trying to allocate devices"
+
+
+Outcome = Allocation | NoFit | Failure | Undecided | TimedOut
+
+
+class Stop(Exception):  # noqa: N818 - an answer on its way up, not an error
+    """Ends a search with its answer."""
+
+    def __init__(self, outcome: NoFit | Failure | Undecided | TimedOut) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.scheduling.taints import tolerations
 from dra_fleet.proof.allocator import capacity, constraints
-from dra_fleet.proof.allocator.outcome import Failure, NoFit, Stop
+from dra_fleet.proof.allocator.inventory import Failure, NoFit, Stop
 from dra_fleet.proof.allocator.requests import Demand, Request, Selector, Slot, amounts
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, InUse
     from dra_fleet.proof.allocator.pools import DevicePool
-    from dra_fleet.proof.allocator.selection import Selection
+    from dra_fleet.proof.allocator.requests import Selection
 
 Object = Mapping[str, Any]
 

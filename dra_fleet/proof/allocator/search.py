@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from dra_fleet.proof.allocator import capacity
 from dra_fleet.proof.allocator.constraints import DistinctPerRequest
 from dra_fleet.proof.allocator.counters import CounterLedger
-from dra_fleet.proof.allocator.outcome import Allocated, Failure, Stop, TimedOut
+from dra_fleet.proof.allocator.inventory import Allocated, Failure, Stop, TimedOut
 from dra_fleet.proof.allocator.prepare import MOST_DEVICES, ClaimDemand
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.allocator.counters import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, DeviceId, InUse
     from dra_fleet.proof.allocator.pools import DevicePool
-    from dra_fleet.proof.allocator.requests import Demand, Request
-    from dra_fleet.proof.allocator.selection import Selection
+    from dra_fleet.proof.allocator.requests import Demand, Request, Selection
 
 
 Undo = Callable[[], None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import ONE_POD
-from dra_fleet.proof.answer.misses import why_unmatched
+from dra_fleet.proof.answer.messages import why_unmatched
 from dra_fleet.proof.answer.verdicts import ClassFit, ClassProof
 from dra_fleet.proof.demand.asks import ask_of, compile_problem
 from dra_fleet.proof.demand.pod_sets import PodSet
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.proof.answer.messages import ProofFindings
     from dra_fleet.proof.demand.asks import Ask, Object
-    from dra_fleet.proof.search.matching import Miss
     from dra_fleet.proof.search.placements import Placements
+    from dra_fleet.proof.search.suitability import Miss
 
 _REQUEST = "device"
 

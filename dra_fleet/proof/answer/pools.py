@@ -1,29 +1,37 @@
-"""Fit of one pod set alone on each pool: matching devices, copies, the nearest miss, the cost."""
+"""Fit and cost of one pod set on each pool, and what the scheduler's first fit strands there."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from copy import deepcopy
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.nodes import NOTHING
-from dra_fleet.proof.answer.costs import CopyCost, Shares, cost
-from dra_fleet.proof.answer.misses import why_unmatched
+from dra_fleet.model.specs import mebibytes
+from dra_fleet.proof.allocator import Steps
+from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts, Shares, Stranded, Waste, capacity_of, cost
+from dra_fleet.proof.answer.messages import why_unmatched
 from dra_fleet.proof.answer.verdicts import PoolFit
+from dra_fleet.proof.demand.asks import ask_of
+from dra_fleet.proof.report import Undecidable
 from dra_fleet.proof.search import counting
-from dra_fleet.proof.search.kinds import blocked
-from dra_fleet.proof.search.packing import Packing, Undecidable
+from dra_fleet.proof.search.packing import NodeUse, Packing, blocked
+from dra_fleet.proof.search.placements import Placements
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeDevice, NodeGroup, NodeShape
-    from dra_fleet.proof.demand.asks import Ask, ClaimAsk
+    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.proof.demand.asks import Ask, ClaimAsk, Object
     from dra_fleet.proof.demand.pod_sets import PodSet
     from dra_fleet.proof.search.contention import Question
-    from dra_fleet.proof.search.matching import Match
-    from dra_fleet.proof.search.placements import Placements
-    from dra_fleet.proof.search.suitability import Suitability
+    from dra_fleet.proof.search.suitability import Match, Suitability
+
 
 MOST_ON_NODE = 256
 """Copies of one pod that are counted on one node."""
@@ -226,3 +234,249 @@ def _too_few(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
         f"{ask.what} requests {ask.count} devices of one node, and {matched} of its {total} match",
         f"request at most {matched}, or choose a machine with more of them",
     )
+
+
+MOST_SIZES = 4
+"""Bounds on memory that are tried for a request, the smallest device's first."""
+STEPS_OF_WASTE = 30_000
+"""Steps of the allocator for the waste of one cluster's workloads."""
+_MEBI = 2**20
+
+
+class _Placed(NamedTuple):
+    """Copies on nodes, with what they strand: exact amounts, and USD per hour."""
+
+    copies: int
+    memory: Fraction | None
+    multiprocessors: int | None
+    per_hour: Fraction | None
+
+    @property
+    def strands(self) -> bool:
+        return bool(self.memory or self.multiprocessors)
+
+    @property
+    def stranded(self) -> Stranded:
+        memory = None if self.memory is None else mebibytes(int(self.memory)) if self.memory else "0"
+        return Stranded(
+            amounts=DeviceAmounts(memory=memory, multiprocessors=self.multiprocessors),
+            per_hour=None if self.per_hour is None else round(float(self.per_hour), 4),
+        )
+
+
+def wastes(
+    question: Question,
+    fits: Sequence[Sequence[PoolFit]],
+    pools: Mapping[str, PoolPlan],
+    is_as_good: Callable[[Question], bool],
+) -> dict[int, Waste]:
+    """Return by pod set what it strands, without the pod sets that strand nothing.
+
+    Args:
+        question: The nodes and the pod sets.
+        fits: Per pod set what each pool gives it alone.
+        pools: The pools by name.
+        is_as_good: True if no verdict of a question with changed claims is worse than today's.
+    """
+    classes, minor = question.placements.classes, question.placements.minor
+    spare = replace(question, placements=Placements(classes, minor, Steps(STEPS_OF_WASTE)))
+    found: dict[int, Waste] = {}
+    for pod_set, of_pools in enumerate(fits):
+        asked = [fit.cost.asked for fit in of_pools if fit.cost is not None]
+        if not any(amounts.memory or amounts.multiprocessors for amounts in asked):
+            continue
+        try:
+            placed = _placed(spare, pod_set, of_pools, pools)
+            if placed.strands:
+                found[pod_set] = Waste(copies=placed.copies, stranded=placed.stranded)
+                better = _better(spare, pod_set, pools, placed, is_as_good)
+                if better is not None:
+                    change, after = better
+                    found[pod_set] = replace(found[pod_set], change=change, after=after.stranded)
+        except Undecidable:
+            continue
+    return found
+
+
+def _placed(
+    question: Question, pod_set: int, fits: Sequence[PoolFit], pools: Mapping[str, PoolPlan]
+) -> _Placed:
+    """Place copies on the most wasteful nodes first, which the scheduler may do."""
+    item = question.pod_sets[pod_set]
+    per_node = {fit.pool: fit.per_node or 0 for fit in fits}
+    filled: list[tuple[int, list[_Placed]]] = []
+    for group in question.groups:
+        if per_node[group.pool]:
+            price = _price_of_memory(group.shape, pools.get(group.pool))
+            copies = _stranded_by_copies(
+                question, item.claim, group.shape, min(per_node[group.pool], item.copies), price
+            )
+            filled.append((group.most, copies))
+    filled.sort(key=lambda pair: -(pair[1][0].memory or 0) if pair[1] else 0)
+    placed = [one for nodes, copies in filled for _ in range(nodes) for one in copies][: item.copies]
+    return _Placed(
+        len(placed),
+        _sum_of_numbers([one.memory for one in placed]),
+        _sum_of_numbers([one.multiprocessors for one in placed]),
+        _sum_of_numbers([one.per_hour for one in placed]),
+    )
+
+
+def _stranded_by_copies(
+    question: Question, claim: ClaimAsk, shape: NodeShape, copies: int, price: Fraction | None
+) -> list[_Placed]:
+    """Return what each copy strands on an empty node whose drivers publish the largest devices first."""
+    shape = replace(shape, devices=_largest_first(shape))
+    in_use, found = NodeUse(), list[_Placed]()
+    for _ in range(copies):
+        placed = question.placements.place(claim, shape, in_use)
+        if placed is None:
+            break
+        shares = _consumed(in_use, placed.in_use)
+        stranded = cost(claim, shape, placed.given, frozenset(), (shares, shares)).stranded
+        memory = None if stranded.memory is None else Quantity.parse(stranded.memory).amount / _MEBI
+        per_hour = None if memory is None or price is None else memory * price
+        found.append(_Placed(1, memory, stranded.multiprocessors, per_hour))
+        in_use = placed.in_use
+    return found
+
+
+def _largest_first(shape: NodeShape) -> tuple[NodeDevice, ...]:
+    """Devices with the largest first, of drivers that can publish them in any order; slices stay whole."""
+    memory = {device.key: capacity_of(device, "memory") or Fraction(0) for device in shape.devices}
+    of_slice: dict[tuple[str, str], Fraction] = {}
+    for device in shape.devices:
+        key = (device.driver, device.group)
+        of_slice[key] = max(of_slice.get(key, Fraction(0)), memory[device.key])
+
+    def rank(device: NodeDevice) -> tuple[Any, ...]:
+        if device.driver in shape.in_order:
+            return (device.driver,)
+        return (device.driver, -of_slice[device.driver, device.group], device.group, -memory[device.key])
+
+    return tuple(sorted(shape.devices, key=rank))
+
+
+def _consumed(before: NodeUse, after: NodeUse) -> Shares:
+    had = {device: dict(parts) for device, parts in before.shares}
+    return tuple(
+        (device, tuple((name, part - had.get(device, {}).get(name, 0)) for name, part in parts))
+        for device, parts in after.shares
+        if dict(parts) != had.get(device)
+    )
+
+
+def _price_of_memory(shape: NodeShape, pool: PoolPlan | None) -> Fraction | None:
+    """Return USD per hour of one MiB; partitions of one GPU count once."""
+    of_source: dict[object, Fraction] = {}
+    for device in shape.devices:
+        memory = capacity_of(device, "memory")
+        if memory is not None:
+            source = next(
+                (entry["counterSet"] for entry in device.placed.get("consumesCounters", ())), device.key
+            )
+            of_source[source] = max(of_source.get(source, Fraction(0)), memory / _MEBI)
+    if pool is None or pool.machine.price is None or not any(of_source.values()):
+        return None
+    return Fraction(pool.machine.price.per_hour) / sum(of_source.values())
+
+
+def _better(
+    question: Question,
+    pod_set: int,
+    pools: Mapping[str, PoolPlan],
+    placed: _Placed,
+    is_as_good: Callable[[Question], bool],
+) -> tuple[str, _Placed] | None:
+    """Return the change that strands least, request by request, with what copies then strand."""
+    changes: list[str] = []
+    best = placed
+    for number in range(len(question.pod_sets[pod_set].claim.requests)):
+        for change, body in _changed(question, pod_set, number):
+            changed = _with_claim(question, pod_set, body)
+            after = _placed_as_well(changed, pod_set, pools, best, is_as_good)
+            if after is not None:
+                changes.append(change)
+                question, best = changed, after
+                break
+    return (" and ".join(changes), best) if changes else None
+
+
+def _placed_as_well(
+    changed: Question,
+    pod_set: int,
+    pools: Mapping[str, PoolPlan],
+    before: _Placed,
+    is_as_good: Callable[[Question], bool],
+) -> _Placed | None:
+    """Return what copies strand after a change; None if it is not less, or if a verdict is worse."""
+    try:
+        after = _placed(changed, pod_set, pool_fits(changed, pod_set), pools)
+        wasted = [(one.memory or 0, one.multiprocessors or 0) for one in (after, before)]
+        good = wasted[0] < wasted[1] and after.copies >= before.copies and is_as_good(changed)
+    except Undecidable:
+        return None
+    return after if good else None
+
+
+def _changed(question: Question, pod_set: int, number: int) -> Iterator[tuple[str, Object]]:
+    """Yield changes to one request, with the claim's body: its alternatives by size, then bounds."""
+    claim = question.pod_sets[pod_set].claim
+    choices = claim.requests[number]
+    sizes = [_sizes(question, pod_set, number, place) for place in range(len(choices))]
+    order = sorted(range(len(choices)), key=lambda place: (min(sizes[place], default=0), place))
+    if order != sorted(order) and all(sizes):
+        names = [choices[place].name.partition("/")[2] for place in order]
+        body = deepcopy(claim.body)
+        request = body["spec"]["devices"]["requests"][number]
+        request["firstAvailable"] = [request["firstAvailable"][place] for place in order]
+        yield f"in request {request['name']} write the alternatives in the order {', '.join(names)}", body
+    for place, ask in enumerate(choices):
+        for size in sorted(sizes[place])[: min(MOST_SIZES, len(sizes[place]) - 1)]:
+            most = mebibytes(int(size / _MEBI))
+            selector = f"{_memory_of(question, ask)}.compareTo(quantity('{most}')) <= 0"
+            body = deepcopy(claim.body)
+            request = body["spec"]["devices"]["requests"][number]
+            request = request["exactly"] if "exactly" in request else request["firstAvailable"][place]
+            request.setdefault("selectors", []).append({"cel": {"expression": selector}})
+            yield f"add the selector `{selector}` to request {ask.name}", body
+
+
+def _sizes(question: Question, pod_set: int, number: int, place: int) -> set[Fraction]:
+    """Return the memory of devices that match a request or alternative, on all nodes."""
+    return {
+        memory
+        for index, group in enumerate(question.groups)
+        if (found := question.suitability[pod_set, index]).matches
+        for device in group.shape.devices
+        if device.key in found.matches[number][place][1].certain
+        and (memory := capacity_of(device, "memory")) is not None
+    }
+
+
+def _memory_of(question: Question, ask: Ask) -> str:
+    key, driver = next(
+        (key, device.driver)
+        for group in question.groups
+        for device in group.shape.devices
+        if device.driver in (ask.drivers or (device.driver,))
+        for key in device.placed.get("capacity", {})
+        if key.rpartition("/")[2] == "memory"
+    )
+    return f"device.capacity['{key.rpartition('/')[0] or driver}'].memory"
+
+
+def _with_claim(question: Question, pod_set: int, body: Object) -> Question:
+    before = question.pod_sets[pod_set].claim
+    claim = ask_of(before.name, body["spec"], question.placements.classes)
+    return question.changed(
+        {
+            number: replace(item, claim=claim)
+            for number, item in enumerate(question.pod_sets)
+            if item.claim is before
+        }
+    )
+
+
+def _sum_of_numbers(values: Sequence[Any]) -> Any:  # noqa: ANN401 - numbers of one type
+    return None if None in values else sum(values)

@@ -1,4 +1,4 @@
-"""Do all pods find devices, in every order of arrival? `guaranteed`, `possible`, `never` or `unknown`.
+"""Answers for pods in every order of arrival, for gangs, and for pods that wait for an autoscaler.
 
 The rules, in this order; the first that reports is named in the answer:
 counting (search/counting.py: sound); alike pods (no one else can hold their devices: exact); every order of
@@ -8,23 +8,37 @@ arrival (search/orders.py: exact up to a number of states); a sample of orders, 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
+from dra_fleet import clouds
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.specs import MAX_DEVICES
+from dra_fleet.proof.allocator import Steps
+from dra_fleet.proof.answer.messages import MOST_POOLS, why_unmatched
+from dra_fleet.proof.demand.asks import ask_of
+from dra_fleet.proof.report import Undecidable
 from dra_fleet.proof.search import counting
-from dra_fleet.proof.search.contention import contentions
+from dra_fleet.proof.search.contention import Question, contentions
 from dra_fleet.proof.search.orders import explore
-from dra_fleet.proof.search.packing import Filled, NodeInUse, Packing, Undecidable
+from dra_fleet.proof.search.packing import Filled, NodeInUse, NodeUse, Packing
+from dra_fleet.proof.search.placements import Placements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from dra_fleet.proof.answer.verdicts import Judgement
+    from dra_fleet.model.nodes import NodeGroup, NodeShape
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan, WorkloadPlan
+    from dra_fleet.proof.answer.admission import Admissions
+    from dra_fleet.proof.answer.verdicts import Judgement, PoolFit
+    from dra_fleet.proof.demand.asks import ClaimAsk
     from dra_fleet.proof.demand.pod_sets import PodSet
-    from dra_fleet.proof.search.contention import Contention, Question
+    from dra_fleet.proof.search.contention import Contention
     from dra_fleet.proof.search.orders import TriedOrders
+
 
 COMPARED = 8
 """Pod sets that are compared on a kind of node, by counting, in as long as a step takes."""
@@ -275,3 +289,255 @@ def _reported(
     if waits.gang:
         ending = f"{waits.name} waits as a whole: no node has free devices for one more of its pods"
     return (*lines, ending)
+
+
+# The scheduler never reconsiders which devices an earlier pod of a gang got, so that a gang that fits may
+# wait: https://github.com/kubernetes/kubernetes/issues/138765
+
+Object = dict[str, Any]
+
+MOST_TRIED = 16
+"""Changes of each kind that are tried."""
+MOST_STEPS = 60_000
+"""Steps for all that is tried for one gang, besides those of the proof itself."""
+
+
+def as_gang(item: WorkloadPlan, minor: str, answer: Answer) -> Answer:
+    """Return the verdict on a workload after the defects of its version's gangs."""
+    gangs = kubernetes_facts().gang(minor)
+    if not item.gang or gangs is None or answer.word in ("error", "unknown"):
+        return answer
+    if item.claim is not None and gangs.shared_word and answer.word != "never":
+        return Answer(word=gangs.shared_word, reason=gangs.shared_reason)
+    is_sure = answer.word == "guaranteed" or (answer.word == "never" and item.gang == item.copies)
+    if gangs.one_by_one and not is_sure:
+        return Answer(
+            word="unknown",
+            reason=f"in Kubernetes {minor}, pods of a gang keep their devices while others of the gang wait: "
+            f"{answer.reason}",
+        )
+    return answer
+
+
+def remedy(question: Question, number: int, word_of: Callable[[Question, int], str]) -> str:
+    """Return the changes after which a gang starts in every order; empty if no tried change is enough.
+
+    Args:
+        question: All pod sets and nodes.
+        number: The gang's pod set.
+        word_of: Returns the verdict on a pod set in a changed question.
+    """
+    placements = Placements(question.placements.classes, question.placements.minor, Steps(MOST_STEPS))
+    spare = replace(question, placements=placements)
+    gang = question.pod_sets[number]
+
+    def starts(changed: PodSet) -> bool:
+        return word_of(spare.changed({number: changed}), number) == "guaranteed"
+
+    found: list[str] = []
+    try:
+        for changes in (_orders(gang.claim), _selectors(gang.claim, question)):
+            tried = islice(changes, MOST_TRIED)
+            found += islice(
+                (
+                    text
+                    for text, spec in tried
+                    if starts(replace(gang, claim=ask_of(gang.claim.name, spec, placements.classes)))
+                ),
+                1,
+            )
+        fewer = _largest(gang.gang - 1, lambda count: starts(replace(gang, gang=count)))
+        found += [f"write minCount: {fewer}"] if fewer else []
+    except Undecidable:
+        pass  # what was found before the steps were used up is proved
+    return f"{'; or '.join(found)}: then the gang starts in every order of arrival" if found else ""
+
+
+def _orders(claim: ClaimAsk) -> Iterator[tuple[str, Object]]:
+    """Yield specs with another alternative first."""
+    for place, request in enumerate(claim.body["spec"].get("devices", {}).get("requests", [])):
+        alternatives: list[Object] = request.get("firstAvailable", [])
+        for number, first in enumerate(alternatives[1:], start=1):
+            spec = deepcopy(claim.body["spec"])
+            spec["devices"]["requests"][place]["firstAvailable"] = [
+                first,
+                *alternatives[:number],
+                *alternatives[number + 1 :],
+            ]
+            yield (
+                f"list alternative {first['name']} first in request {request['name']} of claim {claim.name}",
+                spec,
+            )
+
+
+def _selectors(claim: ClaimAsk, question: Question) -> Iterator[tuple[str, Object]]:
+    """Yield specs that select only devices with one of the values that an attribute has."""
+    for place, request in enumerate(claim.body["spec"].get("devices", {}).get("requests", [])):
+        if "exactly" not in request:
+            continue
+        (ask,) = claim.requests[place]
+        for attribute, values in _values(ask.name, claim, question).items():
+            for value in sorted(values) if len(values) > 1 else ():
+                spec = deepcopy(claim.body["spec"])
+                exactly = spec["devices"]["requests"][place]["exactly"]
+                expression = f'{attribute} == "{value}"'
+                exactly["selectors"] = [*exactly.get("selectors", []), {"cel": {"expression": expression}}]
+                yield f"add selector {expression} to request {request['name']} of claim {claim.name}", spec
+
+
+def _values(request: str, claim: ClaimAsk, question: Question) -> dict[str, set[str]]:
+    """Return by attribute, as CEL reads it, the texts that it has on the devices that match a request."""
+    found: dict[str, set[str]] = {}
+    for ask in claim.asks:
+        if ask.name != request:
+            continue
+        for kind in sorted(set(question.kinds)):
+            shape = question.groups[kind].shape
+            certain = question.placements.match(ask, shape).certain
+            for device in shape.devices:
+                attributes: Object = device.seen["attributes"] if device.key in certain else {}
+                for key, value in attributes.items():
+                    domain, _, identity = key.rpartition("/")
+                    if isinstance(value.get("string"), str):
+                        path = f'device.attributes["{domain or device.driver}"].{identity}'
+                        found.setdefault(path, set()).add(value["string"])
+    return found
+
+
+def _largest(most: int, is_enough: Callable[[int], bool]) -> int:
+    """Return the largest number up to `most` that is enough, or 0; smaller numbers are enough too."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if is_enough(middle) else (least, middle - 1)
+    return least
+
+
+# Steps of an autoscaler before pods find their devices, also for a pool without nodes. An autoscaler asks
+# the scheduler about a node that it imagines. Where the pool has a node, that one is copied. Where it has
+# none, one cloud's predicts the slices itself; the others imagine a node without devices
+# (https://github.com/kubernetes/autoscaler/issues/10199).
+
+WORST_FIRST: Final[tuple[Judgement, ...]] = ("error", "never", "unknown", "possible", "guaranteed")
+
+_KEEP = "keep nodes.min at 1, or grow it by hand"
+
+
+def must_grow(cluster: ClusterPlan, question: Question, pod_set: int, fits: Sequence[PoolFit]) -> list[str]:
+    """Per pool that fits a pod set above its least number of nodes: the required steps, in words.
+
+    Of many pools the first are reported: it is enough that one of them grows.
+
+    Args:
+        cluster: the cluster.
+        question: its nodes and what is asked of them.
+        pod_set: which pod set.
+        fits: what each pool gives it alone.
+    """
+    pools = {pool.name: pool for pool in cluster.pools}
+    taking = {fit.pool for fit in fits if fit.at_max}
+    growing = [group for group in question.groups if group.pool in taking and group.least < group.most]
+    return [
+        _sentence(cluster, pools[group.pool], group, question.pod_sets[pod_set], question)
+        for group in growing[:MOST_POOLS]
+    ]
+
+
+def _sentence(
+    cluster: ClusterPlan, pool: PoolPlan, group: NodeGroup, pod_set: PodSet, question: Question
+) -> str:
+    grows = f"pool {pool.name} must grow above {group.least} of at most {group.most} nodes"
+    if group.least:
+        return f"{grows}, which its autoscaler can do: the pool always has a node with these devices"
+    cloud = clouds.named(cluster.cloud)
+    imagined = cloud.imagined_devices(pool)
+    if imagined is None:
+        return (
+            f"{grows}, but {cloud.autoscaler} knows the devices of a pool only from a node that exists: "
+            f"{_KEEP}{cloud.first_node}"
+        )
+    devices, reason = imagined
+    reason = reason or _misses(replace(group.shape, devices=devices), pod_set, question)
+    if reason:
+        return f"{grows}, but the autoscaler never adds the first node: {reason}: {_KEEP}"
+    return f"{grows}, which {cloud.autoscaler} can do from zero nodes"
+
+
+def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:
+    """Return why a pod set finds no devices on the autoscaler's template node; empty if it does."""
+    try:
+        if question.placements.place(pod_set.claim, shape, NodeUse()) is not None:
+            return ""
+        for choices in pod_set.claim.requests:
+            found = [(ask, question.placements.match(ask, shape)) for ask in choices]
+            if not any(one.certain for _, one in found):
+                ask, one = found[0]
+                where = "that its autoscaler imagines"
+                return why_unmatched(ask.what, one.misses, len(shape.devices), where)[0]
+    except Undecidable as problem:
+        return str(problem)
+    return "no node that its autoscaler imagines has all it requests together"
+
+
+def check_together(
+    question: Question,
+    checked: Sequence[int],
+    running: Sequence[frozenset[int]],
+    counts: Sequence[int],
+    queued: Admissions,
+) -> dict[int, Answer]:
+    """Return the worst verdict on each pod set for these numbers of nodes.
+
+    Args:
+        question: about all pod sets.
+        checked: those that are checked.
+        running: the pod sets that run together, in each state that queues come to.
+        counts: nodes of each group.
+        queued: what the queues do.
+    """
+    answers: dict[int, Answer] = {}
+    for state in running:
+        members = [pod_set for pod_set in checked if pod_set in state]
+        for number, answer in check(_part(question, members), counts).items():
+            reported = _as_queued(answer, queued)
+            before = answers.get(members[number], reported)
+            answers[members[number]] = min(before, reported, key=lambda one: WORST_FIRST.index(one.word))
+    return answers
+
+
+def running_together(
+    workloads: Sequence[WorkloadPlan], of_workload: Mapping[str, int], queued: Admissions
+) -> list[frozenset[int]]:
+    """Return the pod sets that run together in each final state of the queues.
+
+    One that no end has is asked about as if its queue started it alone.
+    """
+    always = {item.name for item in workloads if item.name not in queued.of}
+    never = queued.of.keys() - frozenset[str]().union(*queued.ends)
+    states = [always | end for end in (*queued.ends, *({name} for name in sorted(never)))]
+    return [frozenset(of_workload[name] for name in state) for state in states]
+
+
+def _as_queued(answer: Answer, queued: Admissions) -> Answer:
+    """Adjust a verdict on pods that may not run together, or some of which may be stopped again."""
+    if answer.word == "guaranteed" and answer.followed and queued.stops:
+        reason = f"{answer.reason}; but workloads that a queue stops may leave devices in another pattern"
+        return replace(answer, word="possible", reason=reason)
+    if answer.word != "guaranteed" and not queued.followed:
+        reason = f"the states of the queues are too many to follow; all together: {answer.reason}"
+        return Answer(word="unknown", reason=reason)
+    return answer
+
+
+def _part(question: Question, checked: Sequence[int]) -> Question:
+    return Question(
+        pod_sets=[question.pod_sets[pod_set] for pod_set in checked],
+        groups=question.groups,
+        kinds=question.kinds,
+        suitability={
+            (number, group): question.suitability[pod_set, group]
+            for number, pod_set in enumerate(checked)
+            for group in range(len(question.groups))
+        },
+        placements=question.placements,
+    )

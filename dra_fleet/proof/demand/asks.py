@@ -42,7 +42,6 @@ class Ask:
 
     @cached_property
     def drivers(self) -> frozenset[str]:
-        """The drivers that it names."""
         return frozenset(name for item in self.selectors for name in asked(item.expression).drivers)
 
     @property

@@ -232,7 +232,6 @@ def _play(
 
 
 def _rank(packing: Packing, node: int, policy: str) -> tuple[int, int]:
-    """Return the rank by which a policy prefers a node."""
     used = len(packing.nodes[node][1].in_use.devices)
     return {"spread": used, "pack": -used, "any": 0}[policy], node
 

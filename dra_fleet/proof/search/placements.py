@@ -22,9 +22,8 @@ from dra_fleet.proof.allocator import (
 )
 from dra_fleet.proof.allocator.prepare import MOST_DEVICES
 from dra_fleet.proof.report import Undecidable
-from dra_fleet.proof.search.kinds import NodeUse, after
-from dra_fleet.proof.search.matching import Match, match
-from dra_fleet.proof.search.suitability import Suitability, suitability_to, values_of
+from dra_fleet.proof.search.packing import NodeUse, after
+from dra_fleet.proof.search.suitability import Match, Suitability, match, suitability_to, values_of
 from dra_fleet.proof.supply.prediction import inventory_of
 
 if TYPE_CHECKING:

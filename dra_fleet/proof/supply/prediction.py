@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import clouds, drivers
-from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.common.placement import PluginPods
 from dra_fleet.drivers.common.predicting import devices_text
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of

@@ -12,8 +12,8 @@ import httpx2
 import yaml
 from typing_extensions import override
 
+from dra_fleet.clusters.client import carries
 from dra_fleet.clusters.informer import key_of
-from dra_fleet.clusters.objects import carries
 from dra_fleet.fleet.queueing.kueue import NAME
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.identity import RENEW_BEFORE

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from dra_fleet.clusters.client import ApiError
-from dra_fleet.clusters.pending.selectors import devices_in
-from dra_fleet.clusters.pending.state import read_state, results_of
+from dra_fleet.clusters.pending.state import devices_in, read_state, results_of
 from dra_fleet.rehearsal.agent.events import LONGEST_MESSAGE, event_of
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.simulator.errors import SimulatorError

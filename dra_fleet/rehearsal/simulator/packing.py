@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clusters.pending.reason import label_problem, untolerated
-from dra_fleet.clusters.pending.state import claim_names, results_of
+from dra_fleet.clusters.pending.state import claim_names, label_problem, results_of, untolerated
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.proof.allocator import Allocation, CandidateNode, DeviceId, Inventory, NoFit, allocate
-from dra_fleet.proof.search.kinds import NodeUse, after
+from dra_fleet.proof.search.packing import NodeUse, after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A fleet on ACK as plain data, to be changed a little."""
 
-from __future__ import annotations
-
 from typing import Any
 
 CLUSTER_ID = f"c{'0123456789abcdef' * 2}"

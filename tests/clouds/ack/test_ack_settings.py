@@ -1,16 +1,12 @@
-"""Settings of a cluster on ACK in a stack file."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.proof.prove import prove
 from tests.clouds.ack.ack_fleets import GIVEN, a10, adopted, cluster, pool
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.fleet.plan.plan_helpers import planned
 
 
 def output(fleet: dict[str, Any]) -> str:
@@ -68,3 +64,28 @@ def test_a_pool_s_value_of_another_form_is_refused(key: str, value: object) -> N
     fleet = a10()
     pool(fleet)[key] = value
     assert f"clusters.asia.pools.gpu.{key}" in output(fleet)
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpus", "part"),
+    [
+        ("ecs.vgn7i-vws-m4.xlarge", 1, "1/6"),
+        ("ecs.sgn7i-vws-m8.4xlarge", 1, "1/3"),
+        ("ecs.sgn7i-vws-m2s.xlarge", 1, "1/12"),
+        ("ecs.vgn6i-m4-vws.xlarge", 1, "1/4"),
+        ("ecs.vgn6i-m8-vws.2xlarge", 1, "1/2"),
+        ("ecs.vgn7i-vws-m24.7xlarge", 1, None),
+        ("ecs.gn8v-tee-8x.48xlarge", 8, None),
+        ("ecs.ebmgn7ex.32xlarge", 8, None),
+    ],
+)
+def test_a_pod_gets_what_the_machine_has(machine: str, gpus: int, part: str | None) -> None:
+    fleet = a10()
+    cluster(fleet)["pools"]["gpu"] = {"machine": machine, "nodes": {"min": 1, "max": 1}}
+    cluster(fleet)["drivers"]["nvidia"] = {"version": "0.5.0"}
+    fleet["claims"] = {"all": {"requests": {"gpus": {"class": "gpu.nvidia.com", "count": gpus}}}}
+    fleet["workloads"] = {"train": {"cluster": "asia", "claim": "all", "copies": 1}}
+    plan = planned(fleet)
+    [workload] = prove(plan).workloads
+    assert workload.word == "guaranteed"
+    assert plan.clusters[0].pools[0].machine.gpu_fraction == part

@@ -1,7 +1,5 @@
 """Fleets on AKS as plain data, to be changed a little: vGPUs with AKS's driver, MIG with the operator's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.fleet import parse

@@ -1,21 +1,22 @@
-"""Plans of pools and releases on AKS."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dra_fleet.check.inventory import clusters
 from dra_fleet.clouds.aks import CLOUD
+from dra_fleet.clouds.aks.plan import partitions_of, physical_name
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
-from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
-from tests.fleet.plan.plan_helpers import ROOT, planned, refused
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import ReleasePlan
-
-EXAMPLES = sorted((ROOT / "examples").glob("aks-*.yaml"))
+from dra_fleet.fleet import parse, read_stack_file
+from dra_fleet.fleet.plan import make_plan
+from dra_fleet.model.plan import ReleasePlan
+from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
+from tests.fleet.plan.plan_helpers import planned
+from tests.fleet.plan.tables import Case, table
 
 
 def releases(fleet: dict[str, Any]) -> dict[str, ReleasePlan]:
@@ -127,14 +128,9 @@ def test_a_layout_of_our_own_is_written_out_for_the_mig_manager() -> None:
     assert '"mig-devices": {"1g.10gb": 4, "3g.40gb": 1}' in config_file([(gpu, layout)])
 
 
-def test_surge_needs_quota_and_says_so() -> None:
-    fleet = vgpu()
-    pool(fleet)["upgrade"] = {"surge": 1}
-    output = (
-        "cluster studio: pool gpu upgrades by surge 1, which needs Azure quota for that many more "
-        "Standard_NV6ads_A10_v5 (6 vCPUs each)"
-    )
-    assert warnings(fleet) == (output,)
+@table(__file__, vgpu, mig)
+def test_plan(case: Case) -> None:
+    case.verify()
 
 
 def test_reports_the_isolation_of_each_pool() -> None:
@@ -161,22 +157,55 @@ def test_a_fraction_of_an_a10_is_one_gpu_of_that_part_of_its_memory(
     assert machine.price.region == "eastus"
 
 
-def test_a_chart_that_crashes_on_azure_s_machines_is_warned_of() -> None:
-    fleet = vgpu()
-    cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
-    assert warnings(fleet) == (
-        (
-            "cluster studio: chart 25.3.2 was seen to crash on Azure machines, which do not show the PCIe "
-            "root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
-        ),
-    )
+LABELS = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
 
 
-def test_partitions_need_a_chart_that_does_not_publish_their_gpu_as_well() -> None:
-    fleet = mig()
-    cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
-    assert refused(fleet) == {
-        "clusters.studio.drivers.nvidia": "publishes each GPU beside its partitions, so that it would be "
-        "allocated twice, on pools with partitions (gpu)\n"
-        "  got: 25.3.2\n  fix: use version 25.8.1 or later, where it is fixed"
-    }
+@given(LABELS, st.text(max_size=20))
+def test_every_pool_gets_a_name_that_azure_takes(name: str, identity: str) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]{0,11}", physical_name("agentPool", name, identity))
+
+
+@pytest.mark.slow
+@given(st.sets(st.tuples(LABELS, st.sampled_from(["", "a", "b"])), min_size=2, max_size=200))
+def test_pools_of_different_names_or_identities_never_meet(pools: set[tuple[str, str]]) -> None:
+    assert len({physical_name("agentPool", name, identity) for name, identity in pools}) == len(pools)
+
+
+def test_names_that_share_their_first_letters_are_distinguished() -> None:
+    assert physical_name("agentPool", "training-a") != physical_name("agentPool", "training-b")
+    assert physical_name("agentPool", "training-a").startswith("traini")
+
+
+@pytest.mark.slow
+@given(LABELS)
+def test_a_dns_prefix_is_short_enough(name: str) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9-]{0,53}", physical_name("dnsPrefix", name))
+
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "aks-managed-mig" / "stack.yaml"
+
+
+@pytest.mark.parametrize(
+    ("values", "resource"),
+    [({"mig": {"strategy": "mixed"}}, "nvidia.com/mig-1g.10gb"), ({}, "nvidia.com/gpu")],
+)
+def test_check_counts_the_partitions_of_an_instance_profile(values: dict[str, object], resource: str) -> None:
+    settings = read_stack_file(EXAMPLE).settings.model_dump(by_alias=True, exclude_none=True)
+    settings["clusters"]["mnist"]["gpuOperator"]["values"] = values
+    (cluster,) = clusters(make_plan(parse(settings)))
+    assert cluster.plugin_resources == {resource: {"mig": 56}}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "profile", "partitions"),
+    [
+        ("A100-SXM4-80GB", "MIG2g", {"2g.20gb": 3}),
+        ("A100-SXM4-80GB", "mig7g", {"7g.80gb": 1}),
+        ("A10", "MIG1g", {}),
+        (None, "MIG1g", {}),
+    ],
+)
+def test_an_instance_profile_fills_each_gpu_with_partitions_of_one_size(
+    gpu: str | None, profile: str, partitions: dict[str, int]
+) -> None:
+    assert partitions_of(gpu, profile) == partitions

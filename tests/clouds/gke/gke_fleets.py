@@ -1,17 +1,9 @@
 """Fleets on GKE as plain data, to be changed a little: L4, a part of an RTX PRO 6000, TPUs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-
-KNOWN = (
-    "nvidia-tesla-k80, nvidia-tesla-p100, nvidia-tesla-p4, nvidia-tesla-v100, nvidia-tesla-t4, "
-    "nvidia-tesla-a100, nvidia-a100-80gb, nvidia-l4, nvidia-h100-80gb"
-)
-"""The accelerators whose devices GKE's autoscaler predicts."""
 
 
 def l4() -> dict[str, Any]:

@@ -1,10 +1,5 @@
-"""The plan of a GKE cluster of the stack file: labels, taints, names, driver values."""
-
-from __future__ import annotations
-
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,19 +9,14 @@ from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.plan import installer_of, node_pool_name, pool_name, region_of
 from dra_fleet.clouds.gke.resources import chips_of
 from dra_fleet.drivers.common.placement import any_linux_node, away_from
-from dra_fleet.fleet import SettingsInvalid, parse
-from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.kubernetes.scheduling.taints import Taint
+from dra_fleet.model.plan import ClusterPlan
 from dra_fleet.model.specs import POOL
 from dra_fleet.proof.prove import prove
 from dra_fleet.proof.supply.prediction import predict
-from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, warnings
-from tests.fleet.plan.plan_helpers import planned, refused
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import ClusterPlan
-
-PROJECT = Path(__file__).resolve().parents[3]
+from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu
+from tests.fleet.plan.plan_helpers import planned
+from tests.fleet.plan.tables import Case, table
 
 
 def render(fleet: dict[str, Any]) -> ClusterPlan:
@@ -131,13 +121,9 @@ def test_pools_without_dranet_have_no_cards_beside_one_that_has() -> None:
     assert {group.pool: "dra.net" in group.shape.sizes for group in groups} == {"gpu": True, "plain": False}
 
 
-def test_without_dranet_there_is_no_class_of_network_cards() -> None:
-    fleet = roce()
-    del pool(fleet)["dranet"]
-    [output] = refused(fleet).items()
-    assert output[0] == "claims.near.requests.nic.class"
-    assert output[1].startswith("is neither a class of this stack nor one that a driver's chart installs\n")
-    assert output[1].endswith("\n  fix: set dranet: true for a pool, or declare it under classes")
+@table(__file__, l4, roce)
+def test_plan(case: Case) -> None:
+    case.verify()
 
 
 def test_a_driver_that_does_not_allocate_gpus_leaves_their_plugin_on() -> None:
@@ -241,68 +227,5 @@ def test_every_machine_with_gpus_has_a_name_in_google_s_words() -> None:
         assert (chips_of(machine) is None) is (machine.gpus > 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "path", "text"),
-    [
-        ({"create": None}, "render", "must have exactly one of create and adopt"),
-        ({"access": None}, "render", "must set the access to the API server"),
-        (
-            {"upgrades": {"window": {"days": ["Sunday"], "start": "02:00", "hours": 4}}},
-            "window",
-            "must leave at least 48 hours of maintenance in four weeks, this leaves 16",
-        ),
-        ({"location": "us-central"}, "location", "invalid format"),
-    ],
-)
-def test_a_wrong_cluster_is_refused_when_it_is_read(change: dict[str, Any], path: str, text: str) -> None:
-    fleet = l4()
-    cluster(fleet).update(change)
-    for key in [key for key, value in change.items() if value is None]:
-        del cluster(fleet)[key]
-    with pytest.raises(SettingsInvalid) as caught:
-        parse(fleet)
-    [error] = caught.value.errors
-    assert error.path.endswith(path)
-    assert text in str(error)
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (
-            {"reservation": {"consume": "SPECIFIC_RESERVATION"}},
-            "must have names with SPECIFIC_RESERVATION, and only then",
-        ),
-        ({"upgrade": {"surge": 0, "unavailable": 0}}, "must have surge or unavailable of at least 1"),
-        (
-            {"upgrade": {"strategy": "BLUE_GREEN", "surge": 2}},
-            "must have no surge with strategy BLUE_GREEN, which makes new nodes first",
-        ),
-    ],
-)
-def test_a_wrong_pool_is_refused_when_it_is_read(change: dict[str, Any], text: str) -> None:
-    fleet = l4()
-    pool(fleet).update(change)
-    with pytest.raises(SettingsInvalid) as caught:
-        parse(fleet)
-    assert [text in str(error) for error in caught.value.errors] == [True]
-
-
 def test_parts_are_kept_apart_by_the_hypervisor() -> None:
     assert render(part()).pools[0].isolation.startswith("vGPU, 1/8 of a GPU")
-
-
-def test_production_takes_no_parts_of_a_gpu_that_nothing_keeps_apart() -> None:
-    fleet = read_fleet(PROJECT / "examples" / "gke-shared-gpu.yaml")
-    what = (
-        "shares devices by parts of one GPU that only the scheduler counts, which isolates neither memory "
-        "nor faults"
-    )
-    assert warnings({**fleet}) == (f"workload notebooks {what}",)
-    assert refused({**fleet, "environment": "production"}) == {
-        "workloads.notebooks.claim": f"{what}; production needs a reason for that\n  got: part\n"
-        "  allowed: exclusive GPUs, MIG partitions, vGPUs\n"
-        "  fix: ask for a MIG partition, or say why in accept: {isolation: the reason}"
-    }
-    whole = {"part": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}}
-    assert warnings({**fleet, "claims": whole}) == ()

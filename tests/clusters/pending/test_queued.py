@@ -1,5 +1,3 @@
-"""Reasons why a queue does not start a workload, with Kueue's message."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,10 +1,7 @@
-"""Tags and further provider arguments reach the resources of a cluster, and nothing else changes."""
-
-from __future__ import annotations
-
 import importlib
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
@@ -15,13 +12,9 @@ from components.fleet import build
 from dra_fleet.core.findings.errors import SettingsInvalid
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Recorder, Registration
 from tests.components.clouds.aks.test_aks import CREDENTIALS, LIVE, returned
 from tests.components.program.test_program_clusters import CLOUDS, ack, aks, cloud, eks, gke
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from dra_fleet.testing import Recorder, Registration
 
 __all__ = ["cloud"]
 

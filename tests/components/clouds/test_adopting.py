@@ -1,9 +1,5 @@
-"""A cluster that is to be adopted and is not there: one error that names it, and nothing is asked of it."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import pulumi
@@ -12,14 +8,11 @@ import pytest
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.testing import LOGINS
+from dra_fleet.testing import LOGINS, Recorder
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.gke.gke_fleets import l4
 from tests.components.clouds.aks.test_aks import returned
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 POOLS = {
     "azure-native:containerservice:AgentPool",
@@ -82,11 +75,7 @@ def failing(recorder: Recorder) -> Recorder:
 @pytest.mark.parametrize(
     ("fleet", "answer", "output"),
     [
-        (
-            adopting(vgpu(), resourceGroup="theirs"),
-            'Status=404 Code="ResourceNotFound"',
-            AZURE,
-        ),
+        (adopting(vgpu(), resourceGroup="theirs"), 'Status=404 Code="ResourceNotFound"', AZURE),
         (
             adopting(l4()),
             "1 error occurred:\n\t* projects/ml-render/locations/us-central1/clusters/old not found\n\n",

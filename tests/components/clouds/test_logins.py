@@ -1,9 +1,5 @@
-"""A login that is not of the accounts which the stack names: one error, and nothing is made in any cloud."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
@@ -11,15 +7,12 @@ import pytest
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.testing import LOGINS
+from dra_fleet.testing import LOGINS, Recorder
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.gke.gke_fleets import l4
 from tests.components.clouds.test_adopting import Refused, no_secret
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 AWS = "aws:index/getCallerIdentity:getCallerIdentity"
 ALIBABA = "alicloud:index/getCallerIdentity:getCallerIdentity"

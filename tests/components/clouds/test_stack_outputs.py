@@ -1,25 +1,19 @@
-"""Clusters whose names and networks another stack exports: read by the engine, one error if not there."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
 
-from components.clouds.stack_outputs import StackOutputs, exported_text
+from components.clouds.additions import StackOutputs, exported_text
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.model.settings import StackOutput
+from dra_fleet.testing import Recorder
 from tests.clouds.ack import ack_fleets
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.gke.gke_fleets import l4
 from tests.components.clouds.aks.test_aks import returned
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 STACK = "acme/infra/prod"
 REFERENCE = "pulumi:pulumi:StackReference"
@@ -112,11 +106,7 @@ def exporting(recorder: Recorder) -> Recorder:
     ids=["aks", "eks", "gke", "ack"],
 )
 def test_pools_come_into_the_cluster_that_another_stack_exports(
-    fleet: dict[str, Any],
-    adopt: dict[str, Any],
-    kind: str,
-    inputs: dict[str, Any],
-    exporting: Recorder,
+    fleet: dict[str, Any], adopt: dict[str, Any], kind: str, inputs: dict[str, Any], exporting: Recorder
 ) -> None:
     [(name, cluster)] = fleet["clusters"].items()
     del cluster["create"], cluster["access"]

@@ -1,7 +1,5 @@
 """Programs that many tests begin with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dra_fleet as dra

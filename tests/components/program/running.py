@@ -1,24 +1,20 @@
 """Runs an example program on the real engine, with simulated clouds."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from dra_fleet import clouds
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.environment import environment
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
+from dra_fleet.rehearsal.tools import Toolset
+from tests.engine_support import RehearsalWorld
 
 PROJECT = Path(__file__).resolve().parents[3]
 EXAMPLES = PROJECT / "examples" / "programs"

@@ -1,20 +1,13 @@
-"""Every argument of every public component: a wrong value is one sentence, and never a traceback."""
-
-from __future__ import annotations
-
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pulumi
 import pytest
 
 import dra_fleet as dra
+from dra_fleet.testing import Recorder
 from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from dra_fleet.testing import Recorder
 
 A10: dra.GpuNodePoolArgsDict = {"machine": "Standard_NV6ads_A10_v5", "min": 1, "max": 1}
 H100_NODE: dra.GpuNodePoolArgsDict = {"machine": "p5.4xlarge", "min": 1, "max": 1}

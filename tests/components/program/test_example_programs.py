@@ -1,21 +1,15 @@
-"""The example programs: short, previewed under mocks, each pod with its claim."""
-
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pulumi
 import pytest
 
 import dra_fleet as dra
+from dra_fleet.testing import Recorder
 from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
 from tests.components.program.cluster_programs import lab
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 PROJECT = Path(__file__).resolve().parents[3]
 PROGRAMS = sorted((PROJECT / "examples" / "programs").glob("*/__main__.py"))

@@ -1,20 +1,12 @@
-"""Wrong arguments: one sentence with component, argument, value and what is allowed."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pulumi
 import pytest
 
 import dra_fleet as dra
+from dra_fleet.testing import Recorder
 from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dra_fleet.testing import Recorder
-
 
 A10: dra.GpuNodePoolArgsDict = {"machine": "Standard_NV6ads_A10_v5", "min": 1, "max": 1}
 
@@ -107,8 +99,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "fix: did you mean min?",
     ),
     "text for a list of expressions": case(
-        lambda: device_class(cel="true"),
-        "DeviceClass big: cel must be a list of CEL expressions; got: true",
+        lambda: device_class(cel="true"), "DeviceClass big: cel must be a list of CEL expressions; got: true"
     ),
     "neither intent nor expression": case(
         lambda: device_class(driver=None),
@@ -150,8 +141,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "Demand: template must be a ResourceClaimTemplate or a ResourceClaim of dra_fleet; got: str",
     ),
     "no replicas": case(
-        lambda: dra.Demand(template(), replicas=0),
-        "Demand single: replicas must be at least 1; got: 0",
+        lambda: dra.Demand(template(), replicas=0), "Demand single: replicas must be at least 1; got: 0"
     ),
     "created cluster without access": case(
         lambda: aks(access=None),

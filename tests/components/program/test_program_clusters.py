@@ -1,9 +1,6 @@
-"""Clusters, pools and drivers of a program: declared as a stack file's, with values of the same program."""
-
-from __future__ import annotations
-
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -13,14 +10,9 @@ import dra_fleet as dra
 from components.fleet import build
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.testing import Secret
+from dra_fleet.testing import Recorder, Secret
 from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
 from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dra_fleet.testing import Recorder
 
 PROVIDER = "pulumi:providers:kubernetes"
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -102,11 +94,7 @@ CLOUDS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any], str]
             "create": {},
             "access": {"external": True},
             "pools": {
-                "l4": {
-                    "machine": "g2-standard-24",
-                    "nodes": {"min": 1, "max": 2},
-                    "zones": ["us-central1-a"],
-                }
+                "l4": {"machine": "g2-standard-24", "nodes": {"min": 1, "max": 2}, "zones": ["us-central1-a"]}
             },
         },
         {"machine": "a2-highgpu-1g", "zones": ["us-central1-a"], "gpu_driver": "external"},
@@ -211,10 +199,7 @@ def test_pool_of_an_existing_cluster_is_selected_and_proved(recorder: Recorder) 
     ("declare", "words"),
     [
         (template, "is declared after classes or claims of ExistingCluster lab"),
-        (
-            nvidia,
-            "changes the chart values of release dra-driver-nvidia-gpu, which is declared before it",
-        ),
+        (nvidia, "changes the chart values of release dra-driver-nvidia-gpu, which is declared before it"),
     ],
 )
 def test_pool_after_what_depends_on_it_is_refused(

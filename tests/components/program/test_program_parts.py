@@ -1,19 +1,13 @@
-"""Operators, ComputeDomains and queues of a program, and Pulumi's form with positional arguments."""
-
-from __future__ import annotations
-
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
 
 import dra_fleet as dra
+from dra_fleet.testing import Recorder
 from tests.components.program.cluster_programs import lab, template
 from tests.components.program.test_program_clusters import aks, eks, nvidia
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 QUOTA: dict[str, Any] = {"namespace": "ml", "nominal_quota": {"gpus": 4}}

@@ -1,10 +1,7 @@
-"""Classes, claims and demand of a program: proved where they are declared, and at the program's end."""
-
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
@@ -12,12 +9,8 @@ from pulumi_kubernetes.core import v1 as core
 
 import dra_fleet as dra
 from components.program import planning
+from dra_fleet.testing import Recorder
 from tests.components.program.cluster_programs import H100, lab, template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dra_fleet.testing import Recorder
 
 CLASS = "kubernetes:resource.k8s.io/v1:DeviceClass"
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"

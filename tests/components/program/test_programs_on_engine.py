@@ -1,19 +1,11 @@
-"""The example programs on the real engine, scheduler and Kubernetes provider, with simulated clouds."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from dra_fleet.rehearsal.tools import Toolset
 from tests.components.program.running import Program
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
+from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 

@@ -1,7 +1,3 @@
-"""Plain values are read as by ruamel.yaml, which writes the same files."""
-
-from __future__ import annotations
-
 import itertools
 from typing import Any, cast
 
@@ -10,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml.resolver import implicit_resolvers
 
-from dra_fleet.core.yaml_text.nodes import compose
+from dra_fleet.core.yaml_text import compose
 
 LIKELY = "+-._0123456789xobeEaAfFtTrRuUlLnNiIsS~<="
 PARTS = (

@@ -1,7 +1,3 @@
-"""AMD's driver: placement of its plugin, published devices, and unknown values of virtual functions."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

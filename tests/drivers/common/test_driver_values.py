@@ -1,21 +1,16 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet import clouds, drivers
+from dra_fleet.drivers import Driver
 from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.model.settings import ExclusiveSharing
-
-if TYPE_CHECKING:
-    from dra_fleet.drivers import Driver
-    from dra_fleet.model.hardware import Machine
-
-from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
+from tests.rows import rows
 
 
 def release(
@@ -29,10 +24,9 @@ def release(
 
 
 def pool(driver: Any) -> PoolPlan:
-    machine: Machine = clouds.machines()["hgx-h100-8"]
     return PoolPlan(
         name=driver,
-        machine=machine,
+        machine=clouds.machines()["hgx-h100-8"],
         min_nodes=1,
         max_nodes=1,
         labels={},
@@ -79,83 +73,7 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
     assert refusal.what.startswith("is not a value of chart 25.8.1")
 
 
-@pytest.mark.parametrize(
-    ("values", "key", "what"),
-    [
-        ({"logVerbosity": 4}, "logVerbosity", "must be a string"),
-        ({"controller": {"replicas": True}}, "controller.replicas", "must be a whole number"),
-        ({"kubeletPlugin": {"tolerations": {}}}, "kubeletPlugin.tolerations", "must be a list"),
-        ({"kubeletPlugin": "x"}, "kubeletPlugin", "must be a mapping"),
-        ({"featureGates": {"DynamicMIG": "on"}}, "featureGates.DynamicMIG", "must be true or false"),
-        (
-            {"featureGates": {"DynamicMig": True}},
-            "featureGates.DynamicMig",
-            "is not a feature gate of chart 0.5.0; the driver would not start",
-        ),
-        (
-            {"gpuResourcesEnabledOverride": False},
-            "gpuResourcesEnabledOverride",
-            "must be true when resources.gpus.enabled is; the chart refuses to install otherwise",
-        ),
-        (
-            {"resources": {"gpus": {"enabled": False}}},
-            "resources",
-            "turns off both GPUs and ComputeDomains, so that the driver does nothing",
-        ),
-        ({"resourceApiVersion": "resource.k8s.io/v1beta1"}, "resourceApiVersion", "is rejected by the chart"),
-        (
-            {"webhook": {"enabled": True, "tls": {"mode": "secret"}}},
-            "webhook.tls.secret.name",
-            "is required for the webhook with tls.mode secret",
-        ),
-        ({"consumableShares": "memory"}, "consumableShares", "needs the feature gate ConsumableShares"),
-        (
-            {"resources": {"computeDomains": {"enabled": True, "imex": {"mode": "hostManaged"}}}},
-            "resources.computeDomains.imex.mode",
-            "needs the feature gate HostManagedIMEXDaemon",
-        ),
-        (
-            {"resources": {"computeDomains": {"enabled": True, "imex": {"mode": ""}}}},
-            "resources.computeDomains.imex.mode",
-            "is rejected by the chart",
-        ),
-        ({"webhook": {"enabled": True, "tls": None}}, "webhook.tls", "is required for the webhook"),
-        (
-            {"webhook": {"enabled": True, "tls": {"certManager": None}}},
-            "webhook.tls.certManager",
-            "is required for the webhook",
-        ),
-        (
-            {"webhook": {"enabled": True, "tls": {"mode": "secret", "secret": None}}},
-            "webhook.tls.secret",
-            "is required for the webhook",
-        ),
-        (
-            {"webhook": {"enabled": True, "tls": {"mode": ""}}},
-            "webhook.tls.mode",
-            "is rejected by the chart",
-        ),
-        (
-            {"featureGates": {"IMEXDaemonsWithDNSNames": False}},
-            "featureGates.ComputeDomainCliques",
-            "needs IMEXDaemonsWithDNSNames; every pod of the driver would crash-loop",
-        ),
-        (
-            {"featureGates": {"DynamicMIG": True, "MPSSupport": True}},
-            "featureGates.DynamicMIG",
-            "cannot be on together with MPSSupport; every pod of the driver would crash-loop",
-        ),
-        (
-            {
-                "kubeletPlugin": {
-                    "containers": {"gpus": {"env": [{"name": "FEATURE_GATES", "value": "A=true"}]}}
-                }
-            },
-            "kubeletPlugin.containers.gpus.env",
-            "sets the driver's feature gates a second time, beside those of the chart",
-        ),
-    ],
-)
+@rows(__file__, "test_a_value_that_would_fail_is_refused", "values key what")
 def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, what: str) -> None:
     assert output(values) == {key: what}
 

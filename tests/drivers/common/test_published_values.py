@@ -5,8 +5,6 @@ templates/{clusterpolicy,nvidiadriver,operator,gpucluster}.yaml; values.yaml in 
 https://github.com/kubernetes-sigs/dra-example-driver.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,3 @@
-"""The CPU driver: groups of CPUs that claims share, single CPUs, and what is rejected of its values."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,3 @@
-"""The open DRANET: its network cards are described, and its opaque parameters decoded strictly."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -9,9 +5,12 @@ import pytest
 from dra_fleet import drivers
 from dra_fleet.drivers.common.parameters import check_parameters
 from dra_fleet.drivers.dranet.driver import DRIVER
+from dra_fleet.drivers.dranet.simulation.node_side import DranetPlugin
 from dra_fleet.drivers.installed import Installed
+from dra_fleet.model.specs import PCIE_ROOT
 from dra_fleet.rehearsal.drivers import plugins_of
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
+from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
 MACHINE = {"cpus": 64, "memory": 256}
@@ -133,3 +132,20 @@ def test_the_simulated_plugin_refuses_what_is_wrong_and_prepares_the_rest() -> N
         plugin.prepare(claim, published)
     config["opaque"]["parameters"] = {"interface": {"mtu": 9000}}
     plugin.prepare(claim, published)
+
+
+PROFILE = {"gke.networks.io/accelerator-network-profile": "auto"}
+
+
+@pytest.mark.parametrize(("labels", "rdma"), [(PROFILE, 8), ({}, 0)])
+def test_each_rdma_card_is_near_one_gpu_and_the_uplink_is_no_device(
+    labels: dict[str, str], rdma: int
+) -> None:
+    node = {"name": "n1", "machine": "a3-ultragpu-8g", "nvidia": {"driverVersion": "580.1"}, "labels": labels}
+    host = ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [node]}).hosts()[0]
+    plugin = DranetPlugin({"name": "dranet", "image": "dranet:v1", "args": ["/dranet"]})
+    devices = [device["attributes"] for device in plugin.devices(host)]
+    near = [one[PCIE_ROOT]["string"] for one in devices if one["dra.net/rdma"]["bool"]]
+    assert len(near) == rdma
+    assert near == list(host.pcie_roots)[:rdma]
+    assert sum(not one["dra.net/rdma"]["bool"] for one in devices) == (1 if rdma else 0)

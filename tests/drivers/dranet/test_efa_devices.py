@@ -1,14 +1,11 @@
-"""EFA network cards as devices: what the chart's class finds, and what is unknown before they run."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from dra_fleet.drivers.common.selectors import selector
-from dra_fleet.drivers.dranet.devices import DRIVER, PRODUCT, efa_devices
 from dra_fleet.drivers.dranet.driver import DRIVER as EFA
+from dra_fleet.drivers.dranet.driver import NAME as DRIVER
+from dra_fleet.drivers.dranet.driver import PRODUCT, efa_devices
 from dra_fleet.drivers.dranet.simulation.node_side import DranetPlugin
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan

@@ -1,11 +1,8 @@
-"""Devices of the example driver by its values, and the number of claims that they serve."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
+from dra_fleet.drivers.example.driver import Options, example_devices
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.proof.supply.prediction import inventory_of, predict, stored
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
@@ -100,3 +97,12 @@ def test_another_profile_is_not_predicted() -> None:
     kept, reason, _ = of_minor({"deviceProfile": "net"}, "1.36")
     assert kept == []
     assert reason.startswith("value deviceProfile changes what the example driver publishes")
+
+
+def test_the_example_driver_publishes_as_many_gpus_as_it_is_reported() -> None:
+    first, second = example_devices("n1", Options(count=2))
+    assert (first.name, second.name) == ("gpu-0", "gpu-1")
+    assert first.to_object()["attributes"]["model"] == {"string": "LATEST-GPU-MODEL"}
+    assert first.to_object()["capacity"] == {"compute": {"value": "100"}, "memory": {"value": "80Gi"}}
+    assert first.attributes["uuid"] != second.attributes["uuid"]
+    assert example_devices("n2", Options(count=1))[0].attributes["uuid"] != first.attributes["uuid"]

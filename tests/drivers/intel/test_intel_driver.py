@@ -1,38 +1,24 @@
-"""Intel's GPU driver: its devices are described, and compared with the published devices."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from dra_fleet.fleet import SettingsInvalid, parse
+from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.proof.prove import prove
 from tests.fleet.plan.plan_helpers import ROOT, planned
-
-AT = "dra-fleet:fleet.clusters.lab"
-DEVICES = f"{AT}.pools.flex.devices"
+from tests.fleet.plan.tables import Case, table
 
 
-@pytest.fixture
-def fleet() -> dict[str, Any]:
+def described() -> dict[str, Any]:
     return dict(read_fleet(ROOT / "examples" / "intel-gpus.yaml"))
+
+
+fleet = pytest.fixture(described)
 
 
 def lab(fleet: dict[str, Any]) -> dict[str, Any]:
     return fleet["clusters"]["lab"]
-
-
-def device(fleet: dict[str, Any]) -> dict[str, Any]:
-    return lab(fleet)["pools"]["flex"]["devices"][0]
-
-
-def refused(fleet: dict[str, Any]) -> dict[str, str]:
-    with pytest.raises(SettingsInvalid) as invalid:
-        make_plan(parse(fleet))
-    return {error.path: error.what for error in invalid.value.errors}
 
 
 def test_its_plugin_runs_on_the_pools_whose_devices_are_described(fleet: dict[str, Any]) -> None:
@@ -58,44 +44,9 @@ def test_its_devices_are_proved(fleet: dict[str, Any], copies: int, word: str) -
     assert found.word == word
 
 
-@pytest.mark.parametrize(
-    ("wrong", "path", "what"),
-    [
-        (("attributes", "modell", "x"), ".attributes", "is not an attribute that driver intel publishes"),
-        (("attributes", "sriov", "yes"), ".attributes.sriov", "is published as bool"),
-        (("capacity", "vram", "8Gi"), ".capacity", "is not a capacity that driver intel publishes"),
-    ],
-)
-def test_rejects_descriptions_that_the_driver_does_not_publish(
-    fleet: dict[str, Any], wrong: tuple[str, str, object], path: str, what: str
-) -> None:
-    section, key, value = wrong
-    device(fleet)[section][key] = value
-    assert refused(fleet) == {f"{DEVICES}[0]{path}": what}
-
-
-def test_its_devices_need_it_on_the_cluster(fleet: dict[str, Any]) -> None:
-    lab(fleet)["drivers"] = {"example": {"version": "0.4.0"}}
-    assert refused(fleet)[f"{DEVICES}[0].driver"] == (
-        "is published by driver intel, which the cluster has not"
-    )
-
-
-def test_it_is_refused_where_no_pool_has_its_devices(fleet: dict[str, Any]) -> None:
-    lab(fleet)["pools"]["flex"].pop("devices")
-    assert refused(fleet) == {f"{AT}.drivers.intel": "serves Intel GPUs, which no pool of this cluster has"}
-
-
-def test_a_selector_that_the_chart_would_omit_is_refused(fleet: dict[str, Any]) -> None:
-    lab(fleet)["drivers"]["intel"]["values"] = {
-        "nodeFeatureRules": {"enabled": True},
-        "kubeletPlugin": {"nodeSelector": {"a": "b"}},
-    }
-    assert refused(fleet) == {
-        f"{AT}.drivers.intel.values.kubeletPlugin.nodeSelector": (
-            "is omitted by the chart where nodeFeatureRules.enabled is true"
-        )
-    }
+@table(__file__, described)
+def test_plan(case: Case) -> None:
+    case.verify()
 
 
 def test_devices_of_a_cluster_that_runs_it_already_are_proved(fleet: dict[str, Any]) -> None:
@@ -117,8 +68,7 @@ def test_parameters_are_refused_for_it_reads_none(fleet: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("labels", "word"),
-    [({}, "guaranteed"), ({"intel.feature.node.kubernetes.io/gpu": "false"}, "never")],
+    ("labels", "word"), [({}, "guaranteed"), ({"intel.feature.node.kubernetes.io/gpu": "false"}, "never")]
 )
 def test_a_node_that_the_rules_of_node_features_omit_has_no_device(
     fleet: dict[str, Any], labels: dict[str, str], word: str

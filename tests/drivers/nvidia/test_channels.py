@@ -1,18 +1,11 @@
-"""Channels of ComputeDomains: one on each node, claimed beside the GPUs."""
-
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
 
+from dra_fleet.proof.answer.verdicts import Proof
 from dra_fleet.proof.demand.pod_sets import with_channel
 from dra_fleet.proof.prove import prove
 from tests.clouds.eks.eks_fleets import pool, values
 from tests.drivers.nvidia.test_compute_domains import domain
 from tests.fleet.plan.plan_helpers import planned
-
-if TYPE_CHECKING:
-    from dra_fleet.proof.answer.verdicts import Proof
 
 REQUEST = {"name": "channel", "exactly": {"deviceClassName": "gpu.nvidia.com"}}
 

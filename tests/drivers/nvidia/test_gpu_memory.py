@@ -1,7 +1,3 @@
-"""GPU memory is measured, or it lies between bounds that are true of every measured model."""
-
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,3 @@
-"""The devices the NVIDIA driver publishes, compared with a live slice and the driver's documented names."""
-
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts

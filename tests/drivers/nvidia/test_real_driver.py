@@ -1,21 +1,14 @@
-"""NVIDIA's own driver, built here, over the simulated NVML: recordings and messages hold."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from dra_fleet.drivers.nvidia.simulation import node_side
-from dra_fleet.drivers.nvidia.simulation.gates import feature_gates
+from dra_fleet.drivers.nvidia.simulation.opaque import feature_gates
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
 from scripts.record import NothingPublished, Recorder
 from scripts.recorded_cases import EXCLUSIVE, Case, cases
 from scripts.recorded_slices import recorded
 from scripts.slices_api import slices_api
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 pytestmark = [pytest.mark.full, pytest.mark.engine]
 
@@ -27,9 +20,7 @@ NEWEST = node_side.versions()[-1]
 def recorder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Recorder]:
     with slices_api() as api:
         yield Recorder(
-            plugin=node_side.gpu_plugin(NEWEST),
-            api=api,
-            calls=tmp_path_factory.mktemp("nvml") / "calls",
+            plugin=node_side.gpu_plugin(NEWEST), api=api, calls=tmp_path_factory.mktemp("nvml") / "calls"
         )
 
 

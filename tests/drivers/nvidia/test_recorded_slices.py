@@ -1,19 +1,13 @@
-"""Predictions equal the ResourceSlices of NVIDIA's own driver for every machine of the catalogue."""
-
-from __future__ import annotations
-
 import copy
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
 from dra_fleet.drivers.nvidia.simulation import node_side
 from scripts.recorded_cases import DYNAMIC, EXCLUSIVE, SHARES, STATIC, Case, cases, served_machines
 from scripts.recorded_slices import compare, comparisons, recorded, recorded_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 H100 = "hgx-h100-8"
 WHOLE = Case(machine=H100, version="0.5.0", mode=EXCLUSIVE)

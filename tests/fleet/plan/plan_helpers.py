@@ -1,7 +1,5 @@
 """The settings of a stack of one cluster, changed a little, and its plan."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

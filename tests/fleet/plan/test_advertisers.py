@@ -1,8 +1,5 @@
-"""The advertiser of a pool decides labels, chart values and devices. Two advertisers are rejected."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -15,9 +12,8 @@ from dra_fleet.clouds.eks.plan import image_of, node_group_name
 from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
 from dra_fleet.clouds.gke.plan import pool_name
 from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkePoolSettings
-from dra_fleet.fleet import parse
-from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.plan.advertisers import by_advertiser
+from dra_fleet.model.plan import ClusterPlan
 from dra_fleet.model.specs import ADVERTISER
 from dra_fleet.proof.supply.prediction import predict
 from tests.clouds.ack.ack_fleets import a10
@@ -25,12 +21,8 @@ from tests.clouds.aks.aks_fleets import mig, vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.eks.eks_fleets import mig as eks_mig
 from tests.clouds.gke.gke_fleets import l4, tpu
-from tests.fleet.plan.plan_helpers import dev, planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dra_fleet.model.plan import ClusterPlan
+from tests.fleet.plan.plan_helpers import dev, planned
+from tests.fleet.plan.tables import Case, table
 
 Fleet = dict[str, Any]
 KEPT_OFF = "nvidia.com/gpu.deploy.device-plugin"
@@ -143,27 +135,9 @@ def test_an_image_that_labels_gpus_keeps_all_of_the_operator_s_pods_off() -> Non
     assert "nvidia.com/gpu.deploy.operands" not in labels["old"]
 
 
-def test_partitions_of_such_an_image_and_the_operator_s_device_plugin_are_refused_together() -> None:
-    fleet = eks_mig()
-    pools = only(fleet)["pools"]
-    pools["old"] = {**pools["gpu"], "sharing": {"strategy": "exclusive"}, "advertise": "device-plugin"}
-    pools["gpu"]["advertise"] = "dra"
-    assert refused(fleet) == {
-        "clusters.train.pools.gpu.sharing": "needs the GPU Operator, whose device plugin would come to "
-        "these nodes "
-        "too for pool old: the image labels its GPUs before the operator finds them, and it then forgets "
-        "where to stay away\n  got: mig\n  fix: put the pool or old into another cluster"
-    }
-
-
-def test_two_device_plugins_on_one_node_are_refused() -> None:
-    fleet = both(h100(), image="BOTTLEROCKET_x86_64_NVIDIA")
-    only(fleet)["gpuOperator"] = {"version": "v25.10.0"}
-    assert refused(fleet) == {
-        "clusters.train.pools.old.image": "includes a device plugin beside that of the GPU Operator, so that "
-        "each GPU is allocated twice\n  got: BOTTLEROCKET_x86_64_NVIDIA\n"
-        "  fix: remove image, or gpuOperator of the cluster"
-    }
+@table(__file__, h100, a10, vgpu, tpu, mig, eks_mig=eks_mig)
+def test_plan(case: Case) -> None:
+    case.verify()
 
 
 def test_partitions_are_still_waited_for_beside_a_pool_of_a_device_plugin() -> None:
@@ -252,107 +226,3 @@ def test_pools_are_distinguished_by_a_driver_whose_devices_no_plugin_knows() -> 
     assert cards is not None
     pools = cluster_of(both(h100(), image="BOTTLEROCKET_x86_64_NVIDIA")).pools
     assert by_advertiser(cards, pools) == (pools, ())
-
-
-PLUGIN_HERE = {"kubeletPlugin": {"affinity": None}}
-
-
-def test_values_that_start_the_plugin_beside_a_device_plugin_are_refused_once() -> None:
-    fleet = both(a10())
-    only(fleet)["drivers"]["nvidia"]["values"] = PLUGIN_HERE
-    output = refused(fleet)
-    path = "clusters.asia.drivers.nvidia.values.kubeletPlugin.affinity"
-    assert output[path] == (
-        "lets the plugin start on pool old, whose devices a device plugin advertises: each would be "
-        "allocated twice\n  got: null\n  fix: remove it from values; the plan writes it"
-    )
-
-
-def test_a_pool_that_leaves_it_open_beside_a_device_plugin_is_refused() -> None:
-    fleet = both(vgpu())
-    del only(fleet)["pools"]["gpu"]["advertise"]
-    assert refused(fleet) == {
-        "clusters.studio.pools.gpu.advertise": "is required beside pool old, whose devices a device plugin "
-        "advertises\n  allowed: dra, device-plugin, compute-domain-only\n  fix: add advertise: dra"
-    }
-
-
-def test_shared_devices_of_a_device_plugin_s_pool_are_refused() -> None:
-    fleet = mig()
-    only(fleet)["pools"]["gpu"]["advertise"] = "device-plugin"
-    assert refused(fleet)["clusters.studio.pools.gpu.sharing"] == (
-        "is for devices of a DRA driver, and a device plugin advertises those of this pool\n  got: "
-        "mig\n  allowed: exclusive\n  fix: remove sharing, or set advertise: dra"
-    )
-
-
-def test_a_machine_without_such_devices_has_no_advertiser() -> None:
-    fleet = a10()
-    only(fleet)["pools"]["cpu"] = {
-        "machine": {"instanceType": "ecs.g7.xlarge", "cpus": 4, "memory": 16},
-        "nodes": {"min": 1, "max": 1},
-        "advertise": "dra",
-    }
-    assert refused(fleet) == {
-        "clusters.asia.pools.cpu.advertise": "is about devices that ecs.g7.xlarge does not have, or that no "
-        "device plugin advertises\n  got: dra\n  fix: remove advertise"
-    }
-
-
-def test_a_driver_without_compute_domains_cannot_serve_them_alone() -> None:
-    fleet = tpu()
-    [pool] = only(fleet)["pools"].values()
-    pool["advertise"] = "compute-domain-only"
-    [(path, output)] = refused(fleet).items()
-    assert path.endswith(".advertise")
-    assert output.startswith("is for drivers with ComputeDomains, which that of ")
-
-
-def test_one_release_does_not_publish_devices_on_some_of_its_pools() -> None:
-    fleet = both(h100(), image="BOTTLEROCKET_x86_64_NVIDIA")
-    only(fleet)["pools"]["old"]["advertise"] = "compute-domain-only"
-    assert refused(fleet) == {
-        "clusters.train.drivers.nvidia": "serves ComputeDomains alone on old and devices on gpu; one release "
-        "publishes devices on all of its pools or on none\n"
-        "  fix: set the same advertise on all of them, or device-plugin on some"
-    }
-
-
-def test_values_that_publish_gpus_of_a_pool_for_compute_domains_alone_are_refused() -> None:
-    fleet = h100()
-    only(fleet)["pools"]["gpu"] |= {"advertise": "compute-domain-only", "image": "BOTTLEROCKET_x86_64_NVIDIA"}
-    gpus = {"gpuResourcesEnabledOverride": True, "resources": {"gpus": {"enabled": True}}}
-    only(fleet)["drivers"]["nvidia"]["values"] = gpus
-    assert refused(fleet) == {
-        "clusters.train.drivers.nvidia.values.resources.gpus.enabled": "publishes the devices of gpu, which "
-        "a device plugin advertises\n  got: true\n  allowed: false\n"
-        "  fix: remove it from values, or set advertise: dra on gpu"
-    }
-
-
-def test_an_operator_without_its_plugin_leaves_pools_without_anybody() -> None:
-    fleet = both(vgpu())
-    only(fleet)["gpuOperator"] = {"version": "v25.10.0", "values": {"devicePlugin": {"enabled": False}}}
-    assert refused(fleet) == {
-        "clusters.studio.gpuOperator.values.devicePlugin.enabled": "leaves pools with advertise: "
-        "device-plugin without a device plugin\n  got: false\n  allowed: true\n"
-        "  fix: remove it from values; it follows from the pools' advertise"
-    }
-
-
-@pytest.mark.parametrize(("fleet", "name"), [(vgpu, "studio"), (h100, "train")])
-def test_a_device_plugin_that_nothing_installs_is_reported(fleet: Any, name: str) -> None:
-    output = make_plan(parse(both(fleet()))).warnings
-    assert next(text for text in output if "device plugin" in text).startswith(
-        f"cluster {name}: a device plugin shall advertise the GPUs of pool old, and nothing of this stack "
-        "installs one: add gpuOperator: {version: v25.10.0} to the cluster"
-    )
-
-
-def test_ack_s_label_must_not_contradict_the_advertiser() -> None:
-    fleet = both(a10(), labels={"ack.node.gpu.schedule": "disabled"})
-    assert refused(fleet) == {
-        "clusters.asia.pools.old.labels.ack.node.gpu.schedule": "contradicts advertise, with which ACK's "
-        "device plugin advertises whole GPUs\n  got: disabled\n  allowed: default\n"
-        "  fix: remove ack.node.gpu.schedule from labels; the plan writes it"
-    }

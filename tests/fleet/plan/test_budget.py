@@ -1,7 +1,3 @@
-"""A fleet that may cost more than its budget is rejected; what has no known price is named."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

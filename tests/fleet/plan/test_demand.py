@@ -1,8 +1,4 @@
-"""Demand: pods that others deploy are proved with the workloads and never created."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +7,7 @@ from dra_fleet.core.findings.errors import SettingsInvalid
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
+from dra_fleet.testing import Recorder
 
 JOB = "kubernetes:batch/v1:Job"
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
@@ -81,10 +75,7 @@ def test_template_of_demand_is_created_and_no_pod(recorder: Recorder) -> None:
             {"workloads": {"train": pods(1, volumes={"data": {"mountPath": "/data"}})}},
             "workloads.train.volumes.data",
         ),
-        (
-            {"workloads": {"train": pods(1, env={"A": {"key": "a"}})}},
-            "workloads.train.env.A",
-        ),
+        ({"workloads": {"train": pods(1, env={"A": {"key": "a"}})}}, "workloads.train.env.A"),
     ],
 )
 def test_wrong_demand_is_an_error_at_its_path(more: dict[str, Any], path: str) -> None:

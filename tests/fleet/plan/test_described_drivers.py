@@ -1,7 +1,3 @@
-"""A driver that the program does not know is described in the stack file: planned and proved."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -11,13 +7,16 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.proof.prove import prove
 from tests.fleet.plan.plan_helpers import ROOT, planned
+from tests.fleet.plan.tables import Case, table
 
 AT = "dra-fleet:fleet.clusters.lab"
 
 
-@pytest.fixture
-def fleet() -> dict[str, Any]:
+def described() -> dict[str, Any]:
     return dict(read_fleet(ROOT / "examples" / "fpga-unknown-driver.yaml"))
+
+
+fleet = pytest.fixture(described)
 
 
 def lab(fleet: dict[str, Any]) -> dict[str, Any]:
@@ -89,55 +88,9 @@ def test_devices_that_several_claims_may_hold_have_no_end_of_copies(fleet: dict[
     assert words(fleet)["radar"] == "guaranteed"
 
 
-def test_a_driver_that_is_not_known_and_not_described_says_how_to_describe_it(fleet: dict[str, Any]) -> None:
-    lab(fleet)["drivers"]["fpga"].pop("described")
-    assert refused(fleet)[f"{AT}.drivers.fpga"] == "is not a known DRA driver"
-
-
-@pytest.mark.parametrize(
-    ("name", "changed", "path", "what"),
-    [
-        ("nvidia", {}, "", "describes a driver that this program knows"),
-        (
-            "fpga",
-            {"publishes": "gpu.nvidia.com"},
-            ".publishes",
-            "is the name under which the known driver nvidia publishes",
-        ),
-    ],
-)
-def test_known_devices_cannot_be_described(
-    fleet: dict[str, Any], name: str, changed: dict[str, str], path: str, what: str
-) -> None:
-    found = lab(fleet)["drivers"].pop("fpga")
-    found["described"] |= changed
-    lab(fleet)["drivers"][name] = {**found, "version": "0.5.0" if name == "nvidia" else "1.2.0"}
-    assert refused(fleet)[f"{AT}.drivers.{name}.described{path}"] == what
-
-
-def test_a_described_driver_has_a_version_as_charts_have(fleet: dict[str, Any]) -> None:
-    lab(fleet)["drivers"]["fpga"]["version"] = "latest"
-    assert refused(fleet) == {f"{AT}.drivers.fpga.version": "is not a version of a chart: latest"}
-
-
-def test_devices_that_no_driver_of_the_cluster_publishes_are_refused(fleet: dict[str, Any]) -> None:
-    lab(fleet)["pools"]["cards"]["devices"][1]["driver"] = "fpga.example.org"
-    output = refused(fleet)
-    assert output == {f"{AT}.pools.cards.devices[1].driver": "is published by no driver of the cluster"}
-
-
-def test_devices_of_a_known_driver_are_not_described(fleet: dict[str, Any]) -> None:
-    lab(fleet)["pools"]["cards"]["devices"][1]["driver"] = "gpu.nvidia.com"
-    output = refused(fleet)
-    what = "is known: driver nvidia publishes what follows from the machine"
-    assert output == {f"{AT}.pools.cards.devices[1].driver": what}
-
-
-def test_two_kinds_of_devices_need_two_names(fleet: dict[str, Any]) -> None:
-    lab(fleet)["pools"]["cards"]["devices"][1]["name"] = "fpga"
-    what = "is the name of other devices of the pool"
-    at = f"{AT}.pools.cards.devices"
-    assert refused(fleet) == {f"{at}[0].name": what, f"{at}[1].name": what}
+@table(__file__, described)
+def test_plan(case: Case) -> None:
+    case.verify()
 
 
 def test_a_device_has_no_more_entries_than_a_slice_may_hold(fleet: dict[str, Any]) -> None:
@@ -145,11 +98,6 @@ def test_a_device_has_no_more_entries_than_a_slice_may_hold(fleet: dict[str, Any
     item["attributes"] |= {f"more{number}": number for number in range(30)}
     output = refused(fleet)
     assert output == {f"{AT}.pools.cards.devices[1]": "has more attributes and capacities than a device may"}
-
-
-def test_a_machine_has_a_model_of_gpus_and_their_number_or_neither(fleet: dict[str, Any]) -> None:
-    lab(fleet)["pools"]["cards"]["machine"] = {"gpus": 2, "cpus": 32, "memory": 128}
-    assert list(refused(fleet).values()) == ["must have gpu and gpus, or neither"]
 
 
 LANES = {"name": "lanes", "type": "integer", "required": True, "least": "1", "most": "4"}

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -8,6 +6,7 @@ from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from tests.fleet.plan.plan_helpers import ROOT, dev, planned, refused
+from tests.fleet.plan.tables import Case, table
 
 
 @pytest.fixture
@@ -61,18 +60,9 @@ def test_the_release_carries_the_values_of_the_dev_stack(fleet: dict[str, Any]) 
     }
 
 
-def test_a_machine_that_is_unknown_names_the_nearest_and_the_way_to_describe_it(
-    fleet: dict[str, Any], lab: dict[str, Any]
-) -> None:
-    lab["pools"]["h100"]["machine"] = "hgx-h100"
-    output = refused(fleet)["clusters.lab.pools.h100.machine"]
-    assert output.startswith("is not a machine of the catalogue\n  got: hgx-h100\n  allowed: hgx-h100-8")
-    assert "fix: did you mean hgx-h100-8? Or describe the machine in the stack file: machine: {gpu:" in output
-    lab["pools"]["h100"]["machine"] = "zzz"
-    assert (
-        "fix: describe the machine in the stack file: machine: {gpu:"
-        in refused(fleet)["clusters.lab.pools.h100.machine"]
-    )
+@table(__file__, dev)
+def test_plan(case: Case) -> None:
+    case.verify()
 
 
 def test_a_machine_can_be_described_in_the_stack_file(fleet: dict[str, Any], lab: dict[str, Any]) -> None:
@@ -81,25 +71,6 @@ def test_a_machine_can_be_described_in_the_stack_file(fleet: dict[str, Any], lab
     assert (machine.gpu, machine.gpus, machine.topology) == ("H100-SXM5-80GB", 8, None)
     lab["pools"]["h100"]["machine"]["gpu"] = "H100-80GB"
     assert "H100-PCIE-80GB" in refused(fleet)["clusters.lab.pools.h100.machine.gpu"]
-
-
-def test_pools_that_select_the_same_nodes_are_refused(fleet: dict[str, Any], lab: dict[str, Any]) -> None:
-    lab["pools"]["a100"]["nodeSelector"]["example.com/pool"] = "h100"
-    assert refused(fleet)["clusters.lab.pools.h100.nodeSelector"].startswith(
-        "also selects every node of pool a100"
-    )
-
-
-def test_a_cluster_without_a_minor_is_refused(fleet: dict[str, Any]) -> None:
-    del fleet["kubernetes"]
-    assert refused(fleet)["clusters.lab.kubernetes"].startswith("is required, here or for the whole fleet")
-
-
-def test_a_minor_past_its_end_of_life_is_warned_about_and_others_are_not(fleet: dict[str, Any]) -> None:
-    assert planned(fleet).warnings == ()
-    fleet["kubernetes"] = "1.34"
-    [warning] = planned(fleet).warnings
-    assert warning.startswith("cluster lab: Kubernetes 1.34 has had no upstream fixes since 2026-10-27")
 
 
 def test_workloads_and_the_driver_tolerate_the_taints_of_the_pools(
@@ -133,27 +104,3 @@ def test_admin_access_labels_the_namespace_and_is_warned_about(fleet: dict[str, 
     namespace = next(item for item in plan.clusters[0].namespaces if item.name == "gpu-workloads")
     assert namespace.labels == {"resource.kubernetes.io/admin-access": "true"}
     assert len(plan.warnings) == 1
-
-
-@pytest.mark.parametrize("name", ["default", "kube-system"])
-def test_a_namespace_that_every_cluster_has_cannot_be_owned(fleet: dict[str, Any], name: str) -> None:
-    fleet["namespace"] = name
-    assert refused(fleet)["namespace"].startswith("exists in every cluster")
-
-
-def test_the_driver_s_namespace_is_not_for_workloads(fleet: dict[str, Any]) -> None:
-    fleet["namespace"] = "dra-driver-nvidia-gpu"
-    assert "where pods may be privileged" in refused(fleet)["namespace"]
-
-
-def test_all_errors_of_a_plan_come_at_once(fleet: dict[str, Any], lab: dict[str, Any]) -> None:
-    lab["pools"]["h100"]["machine"] = "x"
-    lab["drivers"]["nvidia"]["version"] = "0.5"
-    fleet["workloads"]["train"]["claim"] = "x"
-    fleet["classes"]["mig-5g"]["type"] = "gpv"
-    assert set(refused(fleet)) == {
-        "clusters.lab.pools.h100.machine",
-        "clusters.lab.drivers.nvidia.version",
-        "workloads.train.claim",
-        "classes.mig-5g.type",
-    }

@@ -1,26 +1,23 @@
-"""Drivers that a cloud manages: one owner of a node's devices, facts of its version, and the proof."""
-
-from __future__ import annotations
-
+from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import pytest
+import yaml12
 
+from dra_fleet import drivers
 from dra_fleet.clouds.aks.plan import agent_pool_name
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.clusters.preflight import expectations
 from dra_fleet.drivers.installed import drivers_of
+from dra_fleet.drivers.operators import unserved
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.proof.prove import prove
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import mig
-from tests.clouds.eks.eks_fleets import h100
+from tests.clouds.eks.eks_fleets import cluster, h100
 from tests.clouds.gke.gke_fleets import l4
 from tests.fleet.plan.plan_helpers import ROOT, planned, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Fleet = dict[str, Any]
 OPERATOR_PLUGIN = "nvidia.com/gpu.deploy.device-plugin"
@@ -210,11 +207,7 @@ def test_coreweave_manages_compute_domains_and_its_device_plugin_the_gpus() -> N
     plan = planned(stack("coreweave"))
     [pool] = plan.clusters[0].pools
     proof = prove(plan)
-    assert (pool.advertise, pool.by_plugin, pool.has_managed("nvidia")) == (
-        "compute-domain-only",
-        True,
-        True,
-    )
+    assert (pool.advertise, pool.by_plugin, pool.has_managed("nvidia")) == ("compute-domain-only", True, True)
     assert [(item.name, item.word) for item in proof.claims] == [("pretrain-channel", "guaranteed")]
 
 
@@ -244,3 +237,35 @@ def test_an_existing_cluster_has_a_managed_driver_only_of_a_known_provider_and_m
 )
 def test_doctor_expects_what_the_provider_publishes(name: str, expected: dict[str, str]) -> None:
     assert expectations(planned(stack(name)).clusters[0]).managed == expected
+
+
+@pytest.mark.parametrize("name", sorted(unserved()))
+def test_an_unserved_driver_by_name_is_refused_with_the_lines_to_write(name: str) -> None:
+    fleet, output = h100(), unserved()[name]
+    cluster(fleet)["drivers"][name] = {"version": "1.0.0"}
+    assert refused(fleet) == {
+        f"clusters.train.drivers.{name}": "is a DRA driver that this program does not serve by itself: "
+        f"{output.why}\n  got: {name}\n  fix: describe it: {output.description}, and its devices: devices: "
+        f"[{{driver: {output.publishes}, …}}] of pools"
+    }
+
+
+@pytest.mark.parametrize("name", sorted(unserved()))
+def test_plans_the_required_settings(name: str) -> None:
+    fleet, output = h100(), unserved()[name]
+    described = cast("dict[str, Any]", yaml12.parse_yaml(f"{{version: 1.0.0, {output.description}}}"))
+    cluster(fleet)["drivers"][name] = described
+    cluster(fleet)["pools"]["others"] = {
+        "machine": {"instanceType": "trn2.48xlarge", "cpus": 192, "memory": 2048},
+        "nodes": {"min": 1, "max": 1},
+        "devices": [{"driver": output.publishes, "name": "device", "count": 2}],
+    }
+    [release] = [one for one in planned(fleet).clusters[0].releases if one.driver == output.publishes]
+    assert release.chart == output.chart
+    assert described.get("values", {}).items() <= release.values.items()
+
+
+def test_none_of_them_is_served() -> None:
+    published = {publisher for driver in drivers.known() for publisher in driver.publishers}
+    assert not published & {one.publishes for one in unserved().values()}
+    assert not unserved().keys() & set(drivers.names())

@@ -1,10 +1,6 @@
-"""Paths of upgrades: order of steps, verdicts, and unknown steps that are blocked until accepted."""
-
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -15,9 +11,7 @@ from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
 from dra_fleet.fleet.upgrades import UnknownTargetError, upgrade_path, worst
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import FleetPlan
+from dra_fleet.model.plan import FleetPlan
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LAB = Path(__file__).parents[2] / "data" / "stacks" / "lab.yaml"

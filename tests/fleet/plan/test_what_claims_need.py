@@ -1,7 +1,3 @@
-"""Claims that name a class of a missing driver, or parameters that no driver reads."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -17,10 +13,7 @@ NVIDIA: dict[str, Any] = {"nvidia": {"version": "0.5.0"}}
 
 def stack(claim: dict[str, Any], drivers: dict[str, Any] = NVIDIA) -> dict[str, Any]:
     return fleet(
-        {"h100": pool(H100, "h100")},
-        drivers=drivers,
-        claims={"one": claim},
-        workloads={"smoke": ("one", 1)},
+        {"h100": pool(H100, "h100")}, drivers=drivers, claims={"one": claim}, workloads={"smoke": ("one", 1)}
     )
 
 

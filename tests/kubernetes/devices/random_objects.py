@@ -1,7 +1,5 @@
 """Random resource.k8s.io/v1 objects, valid and broken, for comparing verdicts with the API server's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.kubernetes.devices.random_slices import SliceMaker

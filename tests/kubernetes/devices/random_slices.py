@@ -1,7 +1,5 @@
 """Random ResourceSlices, valid and broken."""
 
-from __future__ import annotations
-
 from tests.kubernetes.devices.random_values import (
     BAD_DRIVERS,
     BAD_NAMES,

@@ -1,11 +1,7 @@
 """Random names, keys and amounts of resource.k8s.io/v1, now and then broken."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from random import Random
+from random import Random
+from typing import Any
 
 Object = dict[str, Any]
 

@@ -5,13 +5,14 @@ https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/corev1/h
 https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/corev1/nodeaffinity/nodeaffinity_test.go.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.kubernetes.scheduling.node_affinity import (
+    Answer,
+    Labels,
+    LabelValue,
     MissingLabel,
     RequiredNodeAffinity,
     Requirement,
@@ -20,9 +21,6 @@ from dra_fleet.kubernetes.scheduling.node_affinity import (
     selects,
     some_labels,
 )
-
-if TYPE_CHECKING:
-    from dra_fleet.kubernetes.scheduling.node_affinity import Answer, Labels, LabelValue
 
 Object = dict[str, Any]
 
@@ -70,11 +68,7 @@ LABELLED = one("label_1", "In", "label_1_val")
         ),
         pytest.param([labels(NAMED)], "host_1", {}, False, id="label selector with node fields"),
         pytest.param(
-            [labels(LABELLED) | fields(NAMED)],
-            "host_1",
-            {},
-            False,
-            id="label and field, only the field met",
+            [labels(LABELLED) | fields(NAMED)], "host_1", {}, False, id="label and field, only the field met"
         ),
         pytest.param(
             [labels(LABELLED) | fields(NAMED)],
@@ -126,13 +120,7 @@ FOO = {"foo": "bar"}
         pytest.param(FOO, None, FOO, True, id="same labels"),
         pytest.param(FOO, None, {**FOO, "baz": "blah"}, True, id="node labels are superset"),
         pytest.param({**FOO, "baz": "blah"}, None, FOO, False, id="node labels are subset"),
-        pytest.param(
-            None,
-            required(labels(one("foo", "In", "bar", "value2"))),
-            FOO,
-            True,
-            id="In",
-        ),
+        pytest.param(None, required(labels(one("foo", "In", "bar", "value2"))), FOO, True, id="In"),
         pytest.param(None, required(labels(KERNEL)), {"kernel-version": "0206"}, True, id="Gt"),
         pytest.param(
             None,
@@ -142,13 +130,7 @@ FOO = {"foo": "bar"}
             id="NotIn",
         ),
         pytest.param(None, required(labels(one("GPU", "Exists"))), GPU, True, id="Exists"),
-        pytest.param(
-            None,
-            required(labels(one("foo", "In", "value1", "value2"))),
-            FOO,
-            False,
-            id="no match",
-        ),
+        pytest.param(None, required(labels(one("foo", "In", "value1", "value2"))), FOO, False, id="no match"),
         pytest.param(
             None,
             {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": None}}},
@@ -186,13 +168,7 @@ FOO = {"foo": "bar"}
             True,
             id="terms ORed",
         ),
-        pytest.param(
-            FOO,
-            required(labels(one("foo", "Exists"))),
-            FOO,
-            True,
-            id="selector and affinity",
-        ),
+        pytest.param(FOO, required(labels(one("foo", "Exists"))), FOO, True, id="selector and affinity"),
         pytest.param(
             FOO,
             required(labels(one("foo", "Exists"))),

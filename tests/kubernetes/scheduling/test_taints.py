@@ -4,8 +4,6 @@ The long table holds the cases of Kubernetes' own test, and after it some custom
 https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration_test.go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -35,10 +33,7 @@ SLA = "node.kubernetes.io/sla"
     ("given", "taint", "covered"),
     [
         pytest.param(
-            toleration("foo", "Exists", effect="NoSchedule"),
-            ("foo", "", "NoSchedule"),
-            True,
-            id="Exists",
+            toleration("foo", "Exists", effect="NoSchedule"), ("foo", "", "NoSchedule"), True, id="Exists"
         ),
         pytest.param(
             toleration("foo", "Exists", effect="NoSchedule"),
@@ -53,10 +48,7 @@ SLA = "node.kubernetes.io/sla"
             id="empty key with Exists",
         ),
         pytest.param(
-            toleration("foo", "Equal", "bar", "NoSchedule"),
-            ("foo", "bar", "NoSchedule"),
-            True,
-            id="Equal",
+            toleration("foo", "Equal", "bar", "NoSchedule"), ("foo", "bar", "NoSchedule"), True, id="Equal"
         ),
         pytest.param(
             toleration("foo", "Equal", "value1", "NoSchedule"),
@@ -71,16 +63,10 @@ SLA = "node.kubernetes.io/sla"
             id="another effect",
         ),
         pytest.param(
-            toleration(SLA, "Gt", "750", "NoSchedule"),
-            (SLA, "950", "NoSchedule"),
-            False,
-            id="Gt, gate off",
+            toleration(SLA, "Gt", "750", "NoSchedule"), (SLA, "950", "NoSchedule"), False, id="Gt, gate off"
         ),
         pytest.param(
-            toleration(SLA, "Lt", "950", "NoSchedule"),
-            (SLA, "800", "NoSchedule"),
-            False,
-            id="Lt, gate off",
+            toleration(SLA, "Lt", "950", "NoSchedule"), (SLA, "800", "NoSchedule"), False, id="Lt, gate off"
         ),
         pytest.param(toleration("foo", value="bar"), ("foo", "bar", "NoExecute"), True, id="no operator"),
         pytest.param(toleration("foo", "Exists"), ("fo", "", "NoExecute"), False, id="another key"),

@@ -1,8 +1,7 @@
 """Reads the evasions of this folder: programs as data, each a way past the pack, with what must be said."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -20,13 +19,10 @@ from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, check
 from dra_fleet.policy.gate.without_engine import check_record
+from dra_fleet.policy.rule import Preset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     import grpc
-
-    from dra_fleet.policy.presets import Preset
 
 FOLDER: Final = Path(__file__).parent
 STACK: Final = "pulumi:pulumi:Stack"

@@ -1,23 +1,19 @@
 """Ways past the pack that only a real engine shows: what stands beside the program, and what it does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.verdict import Expected, check
 from dra_fleet.policy.rule_cases import Declared
+from dra_fleet.rehearsal.tools import Toolset
 from tests.policy.other_project import OtherProject
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 
@@ -84,7 +80,7 @@ def test_modules_in_the_checked_folder_are_not_the_pack_s(project: OtherProject)
     put_shadows(project.folder, BESIDE)
     rules = project.folder / "policies" / "rules"
     rules.mkdir()
-    (rules / "cluster_require_minimum_kubernetes.py").write_text("RULE = None\n", encoding="utf-8")
+    (rules / "cluster.py").write_text("RULES = ()\n", encoding="utf-8")
     assert finds_the_old_cluster(gate(project))
 
 

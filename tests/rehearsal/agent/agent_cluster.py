@@ -1,23 +1,17 @@
 """A cluster of unlike machines with the NVIDIA driver's chart on it, and verbs for tests of the agent."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import time
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
-from dra_fleet.clusters.pending import explain, read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.clusters.pending import WaitingReason
-    from tests.engine_support import SimulatedCluster
+from dra_fleet.clusters.client import KubeApi, Object
+from dra_fleet.clusters.pending import WaitingReason, explain, read_state
+from tests.engine_support import SimulatedCluster
 
 T = TypeVar("T")
 

@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
+from dra_fleet.rehearsal.tools import Toolset
 from tests.charts import NVIDIA, chart_folder
+from tests.engine_support import RehearsalWorld
 from tests.rehearsal.agent.agent_cluster import HARDWARE, AgentCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
 
 
 @pytest.fixture(scope="package")

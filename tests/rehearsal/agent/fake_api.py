@@ -1,16 +1,10 @@
 """An API server of a few lines: answers the agent's reads and writes from memory."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator, Callable, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from dra_fleet.clusters.client import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from dra_fleet.clusters.client import Object
+from dra_fleet.clusters.client import ApiError, Object
 
 
 class FakeApi:

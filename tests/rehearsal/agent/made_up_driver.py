@@ -1,7 +1,5 @@
 """A driver's program of a few lines, which behaves as its first argument says; run as one, not imported."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,5 +1,3 @@
-"""Pods of a simulated cluster have custom addresses."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,11 +1,8 @@
-"""The agent on a real control plane: real DaemonSets, scheduler and RBAC, simulated machines."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.clusters.pending import Cause
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
 from tests.charts import EXAMPLE, chart_folder
@@ -17,9 +14,6 @@ from tests.rehearsal.agent.agent_cluster import (
     claiming_pod,
     template,
 )
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
 
 pytestmark = pytest.mark.engine
 
@@ -121,13 +115,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], Cause, str]] = {
         "does not tolerate its taint team=a:NoSchedule",
     ),
     "pod taint": ("tainted", {}, {}, Cause.TAINT_NOT_TOLERATED, "taint team=a:NoSchedule of node tainted-0"),
-    "driver root": (
-        "operated",
-        {},
-        {},
-        Cause.DRIVER_NOT_READY,
-        "--set nvidiaDriverRoot=/run/nvidia/driver",
-    ),
+    "driver root": ("operated", {}, {}, Cause.DRIVER_NOT_READY, "--set nvidiaDriverRoot=/run/nvidia/driver"),
     "stranded": ("stranded", {}, {}, Cause.NO_DEVICES, "publishes no device"),
     "no node": ("nowhere", {}, {}, Cause.NO_NODE, "label example.com/pool=nowhere is missing"),
     "selector": (

@@ -1,17 +1,11 @@
-"""A pod's claims are named all at once, where Kubernetes names them in turn."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from dra_fleet.clusters.client import KubeApi, Object
 from dra_fleet.rehearsal.agent.agent import ClaimNames
 from dra_fleet.rehearsal.agent.view import RESOURCE_API, ClusterView
 from dra_fleet.rehearsal.agent.work_queue import WorkQueue
 from tests.rehearsal.agent.fake_api import FakeApi
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import KubeApi, Object
 
 GPU = {"name": "gpu", "resourceClaimName": "train-gpu-x"}
 CHANNEL = {"name": "channel", "resourceClaimName": "train-channel-y"}

@@ -1,30 +1,24 @@
-"""ComputeDomains as the simulated driver runs them: its controller, its daemons and its node plugin."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError, KubeApi, Object
+from dra_fleet.drivers.nvidia.simulation import compute_domains
 from dra_fleet.drivers.nvidia.simulation.compute_domain import ComputeDomainPlugin
-from dra_fleet.drivers.nvidia.simulation.compute_domains import parts
-from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import (
+from dra_fleet.drivers.nvidia.simulation.compute_domains import (
     CONTROLLER,
     DAEMON,
     DOMAIN,
     TARGET,
+    Controller,
+    crash_of,
     runs,
 )
-from dra_fleet.drivers.nvidia.simulation.compute_domains.parts import Controller, crash_of
 from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed, StartFailed
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
+from dra_fleet.rehearsal.simulator.node import Host
 from tests.rehearsal.agent.fake_api import FakeApi
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.simulator.node import Host
 
 API = "resource.nvidia.com/v1beta1"
 UID = "4c0eefb0-b96a-4aa9-ac7f-468303cca798"
@@ -76,7 +70,7 @@ def reconcile(api: FakeApi, **changed: Any) -> bool:
 
 
 def join(api: FakeApi, name: str, clique: str = FABRIC, *, by_clique: bool = True) -> bool:
-    work = parts.join(cast("KubeApi", api), daemon(name), clique, by_clique=by_clique)
+    work = compute_domains.join(cast("KubeApi", api), daemon(name), clique, by_clique=by_clique)
     return asyncio.run(work)
 
 
@@ -172,7 +166,7 @@ def test_a_number_that_became_free_is_given_again() -> None:
     api = FakeApi(domain())
     join(api, "n1")
     join(api, "n2")
-    asyncio.run(parts.leave(cast("KubeApi", api), daemon("n1"), FABRIC, by_clique=True))
+    asyncio.run(compute_domains.leave(cast("KubeApi", api), daemon("n1"), FABRIC, by_clique=True))
     join(api, "n3")
     daemons = api.objects["ComputeDomainClique", CLIQUE]["daemons"]
     assert {item["nodeName"]: item["index"] for item in daemons} == {"n2": 1, "n3": 0}
@@ -185,7 +179,7 @@ def test_without_cliques_the_domain_s_status_reports_who_is_there(clique: str, b
     assert not join(api, "n1", clique, by_clique=by_clique)
     (entry,) = api.objects["ComputeDomain", "pretrain"]["status"]["nodes"]
     assert (entry["name"], entry["cliqueID"], entry["status"]) == ("n1", clique, "Ready")
-    asyncio.run(parts.leave(cast("KubeApi", api), daemon("n1"), clique, by_clique=by_clique))
+    asyncio.run(compute_domains.leave(cast("KubeApi", api), daemon("n1"), clique, by_clique=by_clique))
     assert api.objects["ComputeDomain", "pretrain"]["status"]["nodes"] == []
 
 

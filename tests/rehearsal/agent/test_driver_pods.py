@@ -1,28 +1,19 @@
-"""The status of a driver's pod follows from its specification and the host alone."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.specs import slice_specs
 from dra_fleet.rehearsal.agent.driver_pod import is_ready, shows, start, status_of
 from dra_fleet.rehearsal.drivers import plugins_of
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.simulator.node import Host
+from dra_fleet.rehearsal.simulator.node import Host
+from tests.rows import rows
 
 
 def host(gpu: str = "A100-SXM4-40GB", **nvidia: Any) -> Host:
-    node = {
-        "name": "n1",
-        "gpus": {"model": gpu, "count": 2},
-        **({"nvidia": nvidia} if nvidia else {}),
-    }
+    node = {"name": "n1", "gpus": {"model": gpu, "count": 2}, **({"nvidia": nvidia} if nvidia else {})}
     return ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [node]}).hosts()[0]
 
 
@@ -92,37 +83,7 @@ def test_a_driver_root_without_the_driver_keeps_the_init_container_waiting(
     assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
 
 
-@pytest.mark.parametrize(
-    ("gates", "message"),
-    [
-        ("Bogus=true,", "failed to set feature gates: unrecognized feature gate: Bogus"),
-        (
-            "IMEXDaemonsWithDNSNames=false,",
-            (
-                "feature gate validation failed: feature gate ComputeDomainCliques requires "
-                "IMEXDaemonsWithDNSNames to also be enabled"
-            ),
-        ),
-        (
-            "DynamicMIG=true,MPSSupport=true,",
-            (
-                "feature gate validation failed: feature gate DynamicMIG is currently mutually exclusive "
-                "with MPSSupport"
-            ),
-        ),
-        (
-            "MPSSupport=perhaps,",
-            "failed to set feature gates: invalid value of MPSSupport=perhaps: not a boolean",
-        ),
-        (
-            "PassthroughSupport=true,",
-            (
-                "(rehearsal) feature gate PassthroughSupport changes the published devices in a way that "
-                "is not simulated; rehearse without it"
-            ),
-        ),
-    ],
-)
+@rows(__file__, "test_gates_the_binary_refuses_crash_its_container", "gates message")
 def test_gates_the_binary_refuses_crash_its_container(gates: str, message: str) -> None:
     outcome = start(driver(gates), host(driverVersion="580.1"))
     assert outcome.failed == {"gpu": message}
@@ -146,24 +107,7 @@ def test_an_equal_status_is_recognised_whatever_its_times() -> None:
     assert not shows({"status": {}}, status)
 
 
-@pytest.mark.parametrize(
-    ("gates", "shares", "capacity"),
-    [
-        ("", "disabled", {"value": "40Gi"}),
-        ("ConsumableShares=true", "disabled", {"value": "40Gi"}),
-        (
-            "ConsumableShares=true",
-            "memory",
-            {
-                "value": "40Gi",
-                "requestPolicy": {
-                    "default": "40Gi",
-                    "validRange": {"min": "1Mi", "max": "40Gi", "step": "1Mi"},
-                },
-            },
-        ),
-    ],
-)
+@rows(__file__, "test_claims_may_hold_parts_only_where_gate_and_value_say_so", "gates shares capacity")
 def test_claims_may_hold_parts_only_where_gate_and_value_say_so(
     gates: str, shares: str, capacity: dict[str, Any]
 ) -> None:

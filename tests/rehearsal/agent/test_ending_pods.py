@@ -1,19 +1,11 @@
-"""Pods that end by themselves on a rehearsed cluster, and their devices."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.rehearsal.agent.kubelet import FINISH
 from tests.rehearsal.agent.agent_cluster import AgentCluster, claiming_pod, template
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.clusters.client import Object
 
 pytestmark = pytest.mark.engine
 

@@ -3,16 +3,14 @@
 Source: https://github.com/kubernetes-sigs/dra-example-driver/blob/v0.4.0/cmd/dra-example-controller/plugins/bindingconditions.go.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from dra_fleet.drivers.example.simulation.plugin import made_ready, start_problem
+from dra_fleet.clusters.client import Object
+from dra_fleet.drivers.example.simulation.node_side import made_ready, start_problem
 
 if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.simulator.node import Host
 
 DRIVER = "gpu.example.com"

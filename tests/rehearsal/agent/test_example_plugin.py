@@ -4,15 +4,14 @@ Source: https://github.com/kubernetes-sigs/dra-example-driver/tree/v0.4.0, inter
 cmd/dra-example-kubeletplugin/state.go and api/example.com/resource.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from dra_fleet.drivers.example.simulation.plugin import ExamplePlugin
+from dra_fleet.drivers.example.simulation.node_side import ExamplePlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
+from tests.rows import rows
 
 HOST = ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [{"name": "n1"}]}).hosts()[0]
 
@@ -81,30 +80,7 @@ def test_cpus_are_published_by_numa_node() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("environment", "message"),
-    [
-        (
-            {"DEVICE_PROFILE": "vfio-gpu"},
-            'invalid device profile "vfio-gpu", valid profiles are ["gpu" "cpu" "net"]',
-        ),
-        (
-            {"NUM_DEVICES": "many"},
-            (
-                'Error: could not parse "many" as int value from environment variable "NUM_DEVICES" for flag '
-                'num-devices: strconv.ParseInt: parsing "many": invalid syntax'
-            ),
-        ),
-        (
-            {"BINDING_CONDITIONS": "yes"},
-            (
-                'Error: could not parse "yes" as bool value from environment variable "BINDING_CONDITIONS" '
-                'for flag binding-conditions: strconv.ParseBool: parsing "yes": invalid syntax'
-            ),
-        ),
-        ({"NUM_DEVICES": "-1"}, "panic: runtime error: makeslice: len out of range"),
-    ],
-)
+@rows(__file__, "test_the_driver_does_not_start_with_what_it_cannot_read", "environment message")
 def test_the_driver_does_not_start_with_what_it_cannot_read(
     environment: dict[str, str], message: str
 ) -> None:
@@ -179,11 +155,7 @@ def test_configuration_of_another_request_is_skipped() -> None:
                 'version "resource.nvidia.com/v1beta1" in scheme "pkg/runtime/scheme.go:111"'
             ),
         ),
-        (
-            gpu_config(shares=4),
-            "gpu",
-            (f'{UNDECODED}strict decoding error: unknown field "shares"'),
-        ),
+        (gpu_config(shares=4), "gpu", (f'{UNDECODED}strict decoding error: unknown field "shares"')),
         (
             gpu_config(sharing="TimeSlicing"),
             "gpu",

@@ -1,24 +1,14 @@
-"""A driver installer's pod on a simulated host: what it leaves there, and why it fails."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
-from dra_fleet.drivers.nvidia.simulation.machine import (
-    installer_problem,
-    is_installer,
-    with_installed_driver,
-)
+from dra_fleet.drivers.nvidia.simulation.machine import installer_problem, is_installer, with_installed_driver
 from dra_fleet.drivers.tpu.simulation.node_side import TpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.simulator.node import Host
+from dra_fleet.rehearsal.simulator.node import Host
 
 COS = {
     "image": "cos",

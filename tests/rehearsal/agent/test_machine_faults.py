@@ -1,20 +1,13 @@
-"""Faults of simulated machines: what the driver publishes, and what happens to pods."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.clusters.client import Object
 from dra_fleet.drivers.nvidia.simulation.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.faults import change, error_codes, with_fault
 from dra_fleet.rehearsal.simulator.node import NodeFaults
 from tests.rehearsal.agent.agent_cluster import RESOURCE_API, AgentCluster, claiming_pod, template
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
 
 NODE = "faulty-0"
 GPU: Object = {"name": "gpu-0", "attributes": {}}

@@ -4,8 +4,6 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0,
 cmd/gpu-kubelet-plugin/device_state.go and api/nvidia.com/resource/v1beta1/validate.go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

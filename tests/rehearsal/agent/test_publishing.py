@@ -1,18 +1,12 @@
-"""Publishing slices: owned, idempotent, renewed by generation, and what the server drops is reported."""
-
-from __future__ import annotations
-
 import asyncio
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+import pytest
+
+from dra_fleet.clusters.client import KubeApi, Object
 from dra_fleet.rehearsal.agent.kubelet import SlicePublisher, in_published_order
 from tests.rehearsal.agent.fake_api import FakeApi
-
-if TYPE_CHECKING:
-    import pytest
-
-    from dra_fleet.clusters.client import KubeApi, Object
 
 NODE: Object = {"kind": "Node", "metadata": {"name": "n1", "uid": "node-uid"}}
 

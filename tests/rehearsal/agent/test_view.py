@@ -1,19 +1,13 @@
-"""The agent's view of deleted pods, and the pods that it lets finish."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import httpx2
 import pytest
 
+from dra_fleet.clusters.client import KubeApi, Object
 from dra_fleet.rehearsal.agent.view import ClusterView, ends_by_itself
 from dra_fleet.rehearsal.agent.work_queue import WorkQueue
 from tests.rehearsal.agent.fake_api import WatchedApi
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import KubeApi, Object
 
 
 def pod(uid: str, version: str, **meta: Any) -> Object:

@@ -3,21 +3,15 @@
 Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/webhook/main_test.go.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.simulation.webhook import response
 from tests.charts import NVIDIA, chart_folder
-from tests.rehearsal.agent.agent_cluster import template
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.rehearsal.agent.agent_cluster import AgentCluster
+from tests.rehearsal.agent.agent_cluster import AgentCluster, template
 
 API = "resource.nvidia.com/v1beta1"
 INTERVALS = "supported time-slice intervals: Default, Short, Medium, Long"

@@ -1,18 +1,11 @@
-"""The queue's promises: once at a time, again when asked in the meantime, again when it failed."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+
+import pytest
 
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.rehearsal.agent import work_queue
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    import pytest
 
 POD = Key("pod", "ns/p")
 

@@ -1,8 +1,5 @@
-"""A chart version that only a custom catalogue knows, or no one, is rehearsed with a likeness."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +10,6 @@ from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.registry import archives, charts
 from tests.charts import chart_folder
 from tests.fleet.plan.plan_helpers import dev, planned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CHART = "dra-driver-nvidia-gpu"
 OWN = """

@@ -1,5 +1,3 @@
-"""The charts that a rehearsal serves: values and rights of the originals, and what the imitations reject."""
-
 from __future__ import annotations
 
 import subprocess
@@ -12,11 +10,7 @@ from dra_fleet import drivers
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA_DRIVER
-from dra_fleet.drivers.nvidia.labels import (
-    ChannelTemplate,
-    ComputeDomainChannel,
-    ComputeDomainSpec,
-)
+from dra_fleet.drivers.nvidia.facts import ChannelTemplate, ComputeDomainChannel, ComputeDomainSpec
 from tests.charts import EFA, EXAMPLE, NVIDIA, TPU, chart_folder
 from tests.rehearsal.agent.agent_cluster import DRIVER, GPUS, PRESENT, RESOURCE_API, AgentCluster, machine
 

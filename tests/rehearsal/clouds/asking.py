@@ -1,20 +1,15 @@
 """Questions of `dra-fleet doctor` to a simulated account."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from dra_fleet import clouds
+from dra_fleet.clouds.account import CloudQuestion
+from dra_fleet.core.findings.errors import PreflightFinding
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from dra_fleet.clouds.account import CloudQuestion
-    from dra_fleet.core.findings.reported import PreflightFinding
-    from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
+from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
 
 
 def findings(cloud: SimulatedCloud, fleet: dict[str, Any]) -> list[PreflightFinding]:

@@ -1,15 +1,10 @@
 """Short ways to make things in a simulated cloud; its control planes only remember what they were asked."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.cloud import PluginResource
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, SimulatedCloud
-    from tests.rehearsal.clouds.remembering_planes import Planes
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, PluginResource, SimulatedCloud
+from tests.rehearsal.clouds.remembering_planes import Planes
 
 
 class CloudOnPlanes:

@@ -1,17 +1,12 @@
 """Control planes for tests of a simulated cloud that only remember what they were asked."""
 
-from __future__ import annotations
+from collections.abc import Callable, Sequence
+from typing import cast
 
-from typing import TYPE_CHECKING, cast
-
+from dra_fleet.clusters.client import Object
 from dra_fleet.drivers.dranet.simulation.node_side import EfaNode
 from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaNode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.simulator.node import NodeHardware
+from dra_fleet.rehearsal.simulator.node import NodeHardware
 
 
 class Entry(NvidiaNode, EfaNode):

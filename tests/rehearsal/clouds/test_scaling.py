@@ -1,29 +1,22 @@
-"""Pools of each simulated cloud that an autoscaler grows and shrinks."""
-
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
+from dra_fleet.rehearsal.clouds.scaling import ScaledPool
 from dra_fleet.rehearsal.simulator.store import Store
 from tests.rehearsal.clouds.ack.ack_region import POOL as ACK_POOL
 from tests.rehearsal.clouds.ack.ack_region import Region as AckRegion
 from tests.rehearsal.clouds.aks.aks_subscription import POOL as AKS_POOL
 from tests.rehearsal.clouds.aks.aks_subscription import SYSTEM, Subscription
+from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.eks.eks_region import GROUP, Region
 from tests.rehearsal.clouds.gke.gke_project import POOL as GKE_POOL
 from tests.rehearsal.clouds.gke.gke_project import Project
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.clouds.scaling import ScaledPool
-    from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 
 BOUNDS: Final = {"enableAutoScaling": True, "minCount": 1, "maxCount": 3}
 OFFERS: Final = {

@@ -1,9 +1,6 @@
-"""Control planes started ahead of a program are those that its clouds start. Unrequested ones are removed."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -11,6 +8,7 @@ from dra_fleet import clouds
 from dra_fleet.core.places import ROOT as PROJECT
 from dra_fleet.fleet import read_stack_file
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.model.plan import FleetPlan
 from dra_fleet.rehearsal import standing
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.simulator.controlplane.version import FullVersion
@@ -20,11 +18,6 @@ from tests.rehearsal.clouds.ack.ack_region import Region as Ack
 from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 from tests.rehearsal.clouds.eks.eks_region import Region as Eks
 from tests.rehearsal.clouds.gke.gke_project import Project
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.model.plan import FleetPlan
 
 MADE = {"ack": Ack, "aks": Subscription, "eks": Eks, "gke": Project}
 

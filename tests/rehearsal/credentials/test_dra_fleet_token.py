@@ -1,15 +1,13 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.credentials import dra_fleet_token
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError, asked_version, main
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from dra_fleet.rehearsal.credentials.install import install_helper_of
+from dra_fleet.rehearsal.home import Home
 
 STATUS = {"token": "t", "expirationTimestamp": "2026-01-01T00:00:00Z"}
 
@@ -60,3 +58,26 @@ def test_without_a_simulator_it_says_how_to_start_one(
 def test_without_a_cluster_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["socket"]) == 1
     assert capsys.readouterr().err == "usage: dra-fleet-token CLUSTER\n"
+
+
+@pytest.mark.parametrize(
+    ("cloud", "command"),
+    [
+        ("ack", ["ack-ram-tool", "credential-plugin", "get-token", "--cluster-id", "c1"]),
+        ("aks", ["kubelogin", "get-token", "--server-id", "x"]),
+        ("eks", ["aws", "eks", "get-token", "--cluster-name", "train"]),
+        ("gke", ["gke-gcloud-auth-plugin"]),
+    ],
+)
+def test_a_helper_runs_without_the_environment_s_packages_and_asks_the_home_s_simulator(
+    cloud: str, command: list[str], tmp_path: Path
+) -> None:
+    home = Home.at(tmp_path / "a home")
+    home.create()
+    install_helper_of(home, cloud)
+    program = home.bin / command[0]
+    said = subprocess.run(
+        [program, *command[1:]], cwd="/", env={}, capture_output=True, text=True, check=False
+    )
+    assert said.returncode != 0
+    assert f"no simulator answers on {home.socket}" in said.stderr

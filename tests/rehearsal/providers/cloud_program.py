@@ -1,22 +1,16 @@
 """A tiny program on a simulated cloud: a project with one stack, in a separate directory."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dra_fleet.rehearsal.providers import install
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dra_fleet.rehearsal.providers import Plugin
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
+from dra_fleet.rehearsal.providers import Plugin, install
+from dra_fleet.rehearsal.tools import Toolset
+from tests.engine_support import RehearsalWorld
 
 
 class CloudProgram:

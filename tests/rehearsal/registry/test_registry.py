@@ -236,10 +236,7 @@ def test_broken_archive_is_refused(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
     async def run() -> str:
-        async with (
-            internet(lambda _: web.Response(body=body), monkeypatch, tmp_path),
-            registry(home) as get,
-        ):
+        async with internet(lambda _: web.Response(body=body), monkeypatch, tmp_path), registry(home) as get:
             status, answer = await get(f"{REPOSITORY}/charts/gpu-operator-v26.7.0.tgz")
             assert status == 403
             return refusal(answer)

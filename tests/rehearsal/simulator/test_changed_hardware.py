@@ -1,9 +1,5 @@
-"""A simulated cluster whose hardware was changed is rejected, with the command that removes it."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +8,6 @@ from dra_fleet.rehearsal.simulator.errors import ConflictError
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
 from dra_fleet.rehearsal.simulator.simulator import Simulator
 from dra_fleet.rehearsal.simulator.store import ClusterRecord, Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VERSION = "v1.36.3"
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -9,8 +7,7 @@ from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
 
 
 @pytest.mark.parametrize(
-    ("text", "minor"),
-    [("v1.36.3", "1.36"), ("v1.34.9-gke.1234000", "1.34"), ("v1.35.2-eks-a1b2c3d", "1.35")],
+    ("text", "minor"), [("v1.36.3", "1.36"), ("v1.34.9-gke.1234000", "1.34"), ("v1.35.2-eks-a1b2c3d", "1.35")]
 )
 def test_a_version_in_each_clouds_grammar_is_read(text: str, minor: str) -> None:
     assert FullVersion.parse(text).minor == minor

@@ -1,13 +1,8 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.simulator.client import PACKAGES, code_digest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

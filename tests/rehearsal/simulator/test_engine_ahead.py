@@ -1,23 +1,16 @@
-"""Control planes that start before a cloud is asked for them: no one's until then, and never left behind."""
-
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import psutil
 import pytest
 
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.simulator.client import SimulatorAnswerError, SimulatorClient, ensure_running, stop
+from dra_fleet.rehearsal.simulator.processes import ProcessId
 from dra_fleet.rehearsal.simulator.store import Store
+from dra_fleet.rehearsal.tools import Toolset
 from tests.engine_support import delete_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.rehearsal.simulator.processes import ProcessId
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -1,13 +1,9 @@
-"""Real control planes: version, emulation, RBAC and credentials."""
-
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import ssl
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import pytest
@@ -15,10 +11,7 @@ import pytest
 from dra_fleet.clusters.client import ApiError, KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.simulator.client import SimulatorAnswerError
-from tests.engine_support import FLOOR, NEWEST
-
-if TYPE_CHECKING:
-    from tests.engine_support import RehearsalWorld, SimulatedCluster
+from tests.engine_support import FLOOR, NEWEST, RehearsalWorld, SimulatedCluster
 
 pytestmark = pytest.mark.engine
 

@@ -1,13 +1,10 @@
-"""Killed parts of real control planes restart with their state, and a stop leaves nothing."""
-
-from __future__ import annotations
-
 import asyncio
 import shutil
 import socket
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 import pytest
@@ -23,12 +20,8 @@ from dra_fleet.rehearsal.simulator.client import (
     stop,
 )
 from dra_fleet.rehearsal.simulator.controlplane.version import FullVersion
+from dra_fleet.rehearsal.tools import Toolset
 from tests.engine_support import FLOOR, delete_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -1,7 +1,3 @@
-"""Hardware files: what they describe, and how every mistake is named."""
-
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +6,7 @@ import pytest
 from dra_fleet import clouds
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.rehearsal.simulator.hardware_file import Hardware, HardwareInvalid
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted([*(ROOT / "hardware").glob("*.yaml"), *(ROOT / "examples/hardware").glob("*.yaml")])
@@ -44,36 +41,12 @@ def test_a_custom_machine_has_its_gpus_on_roots() -> None:
     node = {"name": "n", "gpus": gpus, "pcie": {"gpusPerRoot": 2, "gpusPerNumaNode": 2}}
     (host,) = hardware(node).clusters["lab"].hosts()
     found = parts_of(host).gpus
-    assert [gpu.pcie_root for gpu in found] == [
-        "pci0000:10",
-        "pci0000:10",
-        "pci0000:20",
-        "pci0000:20",
-    ]
+    assert [gpu.pcie_root for gpu in found] == ["pci0000:10", "pci0000:10", "pci0000:20", "pci0000:20"]
     assert [gpu.numa_node for gpu in found] == [0, 0, 1, 1]
     assert len({gpu.pci_bus_id for gpu in found}) == 4
 
 
-@pytest.mark.parametrize(
-    ("node", "place", "message"),
-    [
-        ({"name": "N"}, "nodes[0].name", "String should match pattern"),
-        ({"name": "n", "gpu": 1}, "nodes[0].gpu", "Extra inputs are not permitted"),
-        ({"name": "n", "machine": "abacus"}, "nodes[0]", "machine 'abacus' is not in the catalogue"),
-        ({"name": "n", "gpus": {"model": "Voodoo", "count": 1}}, "nodes[0]", "GPU model 'Voodoo' is not in"),
-        (
-            {"name": "n", "machine": "hgx-h100-8", "gpus": {"model": "T4", "count": 1}},
-            "nodes[0]",
-            "give machine or gpus, not both",
-        ),
-        (
-            {"name": "n", "machine": "pcie-t4-1", "nvidia": {"driverVersion": "580.1", "mig": {"1g.5gb": 1}}},
-            "nodes[0]",
-            "T4 cannot be partitioned: it has no MIG",
-        ),
-        ({"name": "n", "nvidia": {"driverVersion": "new"}}, "nodes[0].nvidia.driverVersion", "match pattern"),
-    ],
-)
+@rows(__file__, "test_a_mistake_is_named_with_its_place", "node place message")
 def test_a_mistake_is_named_with_its_place(node: dict[str, Any], place: str, message: str) -> None:
     with pytest.raises(HardwareInvalid) as refused:
         hardware(node)

@@ -1,16 +1,10 @@
-"""The simulated autoscaler's question: which node of a pool takes a pod that the scheduler rejects."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from dra_fleet.clusters.pending import ClusterState
 from dra_fleet.rehearsal.clouds.scaling import ScaledPool
 from dra_fleet.rehearsal.simulator.node import NodeHardware
 from dra_fleet.rehearsal.simulator.packing import Packing, template_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Object = dict[str, Any]
 CLASS = {
@@ -59,11 +53,7 @@ def claim(name: str, count: int = 1, allocated: Sequence[str] = ()) -> Object:
                 "requests": [
                     {
                         "name": "gpu",
-                        "exactly": {
-                            "deviceClassName": "gpu",
-                            "allocationMode": "ExactCount",
-                            "count": count,
-                        },
+                        "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count},
                     }
                 ]
             }

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import socket
 
 from dra_fleet.rehearsal.simulator.controlplane.ports import free_port, is_free, keep_or_choose, listens

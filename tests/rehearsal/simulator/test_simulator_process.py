@@ -1,15 +1,12 @@
-"""The simulator's process itself: started, refused, killed and stopped. No cluster is made."""
-
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 import pytest
@@ -27,9 +24,6 @@ from dra_fleet.rehearsal.simulator.processes import ProcessId, wait_ended
 from dra_fleet.rehearsal.simulator.store import ClusterRecord, Store
 from dra_fleet.rehearsal.simulator.toolpaths import ToolPaths
 from tests.engine_support import delete_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 

@@ -1,24 +1,15 @@
-from __future__ import annotations
-
 import os
 import sqlite3
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.simulator.processes import ProcessId
 from dra_fleet.rehearsal.simulator.store import ClusterRecord, Store
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 LAB = ClusterRecord(
-    name="lab",
-    version="v1.36.3",
-    hardware={"nodes": [{"name": "a"}]},
-    port=None,
-    phase="creating",
+    name="lab", version="v1.36.3", hardware={"nodes": [{"name": "a"}]}, port=None, phase="creating"
 )
 
 

@@ -1,10 +1,9 @@
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,6 @@ from dra_fleet.rehearsal.simulator.controlplane.supervisor import ComponentPlace
 from dra_fleet.rehearsal.simulator.errors import ToolsMissingError
 from dra_fleet.rehearsal.simulator.processes import ProcessId, stop_processes
 from dra_fleet.rehearsal.simulator.store import ClusterRecord, Store
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
-    from pathlib import Path
 
 KEY = ("lab", "sleeper")
 SLEEP = Command(arguments=("/bin/sleep", "600"), environment={})

@@ -1,16 +1,11 @@
 """The workshop of the tool tests."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.tools import cache
 from tests.rehearsal.tools.tool_workshop import Workshop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,22 +1,17 @@
 """A server on the loopback with files where projects publish theirs, and with the faults of real ones."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
 import tarfile
 import threading
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
-    from dra_fleet.rehearsal.tools.releases import ReleasedFile, ReleasedTool
+from dra_fleet.rehearsal.tools.releases import ReleasedFile, ReleasedTool
 
 
 @dataclass

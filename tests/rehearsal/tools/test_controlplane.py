@@ -1,7 +1,3 @@
-"""The built control plane reports the version it has to."""
-
-from __future__ import annotations
-
 import os
 import subprocess
 

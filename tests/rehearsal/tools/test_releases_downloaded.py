@@ -1,23 +1,15 @@
-"""Releases are downloaded side by side, verified against their published checksums, and never used half."""
-
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from dra_fleet.rehearsal.tools import ToolsError, downloads, ensure, releases
 from dra_fleet.rehearsal.tools.downloads import published_sha256
+from dra_fleet.rehearsal.tools.releases import ReleasedTool
 from dra_fleet.rehearsal.tools.sources import VARIABLE, Sources
 from dra_fleet.rehearsal.tools.toolset import own_minor
 from tests.rehearsal.tools.release_server import ReleaseServer, serving
 from tests.rehearsal.tools.tool_workshop import Reported, Workshop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.rehearsal.tools.releases import ReleasedTool
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,3 @@
-"""Builds happen once, never half, and say what went wrong."""
-
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

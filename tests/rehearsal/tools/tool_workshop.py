@@ -1,23 +1,16 @@
 """A machine with nothing on PATH but what a test puts there, and a listener to what long work reports."""
 
-from __future__ import annotations
-
 import sys
 import threading
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.reporting import Silent
+import pytest
+
+from dra_fleet.rehearsal.reporting import Silent, Step
 from dra_fleet.rehearsal.tools import cache, sources
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    import pytest
-
-    from dra_fleet.rehearsal.reporting import Step
 
 REHEARSE_TOOLS = [str(Path(sys.executable).with_name("dra-fleet")), "rehearse", "tools"]
 FAKE_GO = r"""#!/bin/sh

@@ -1,16 +1,12 @@
 """Code hosts as their pipelines see them: an API of comments on this machine, and the variables of a run."""
 
-from __future__ import annotations
-
 import json
 import threading
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, ClassVar
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, ClassVar
 
 COMMIT = "c0ffee" * 6
 

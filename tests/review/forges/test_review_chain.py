@@ -1,21 +1,14 @@
-"""A pull request's review, played with each code host's own variables."""
-
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet.cli.main import run
-from dra_fleet.review.forges import comments
-from dra_fleet.review.forges.runs import read_run
+from dra_fleet.review import forges
+from dra_fleet.review.forges import read_run
 from tests.review.forges.code_hosts import COMMIT, CodeHost, azure, github, gitlab, serving
 from tests.review.samples import DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PROJECT = Path(__file__).resolve().parents[3]
 CI = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD")
@@ -32,7 +25,7 @@ def review(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[int, str]]:
     """Runs `dra-fleet review --post` on saved events with a pipeline's variables; exit code and stderr."""
-    monkeypatch.setattr(comments, "WAITS", (0, 0))
+    monkeypatch.setattr(forges, "WAITS", (0, 0))
 
     def call(variables: dict[str, str], name: str = "destructive", *options: str) -> tuple[int, str]:
         monkeypatch.chdir(PROJECT)

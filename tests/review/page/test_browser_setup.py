@@ -1,16 +1,9 @@
-"""The set-up finds a Chromium that starts, installs one where it may, and else says what to do."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from scripts import browser
 from tests.skip_policy import ALLOWED_SKIPS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def program(folder: Path, name: str, code: int) -> str:

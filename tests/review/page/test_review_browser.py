@@ -1,24 +1,16 @@
-"""The page in the system's Chromium: it opens alone, works and is accessible, in every shape."""
-
-from __future__ import annotations
-
 import re
+from collections.abc import Generator
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dra_fleet.review.model import SECTIONS
 from dra_fleet.review.page import render_page
 from scripts.browser import ADVICE, find_browser
 from tests.review import samples
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from playwright.sync_api import Browser, Page
 
 SCREENSHOTS = Path(__file__).resolve().parents[3] / "build" / "screenshots" / "review"
 PAGES = ("dev", "destructive", "refused", "large")

@@ -1,23 +1,14 @@
-"""The page as a document: what is in it, what is not, and that it is one file of a bounded size."""
-
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.review.model import SECTIONS
-from dra_fleet.review.page import render_page
-from dra_fleet.review.page.wording import MORE_CHANGES
+from dra_fleet.review.model import SECTIONS, Review
+from dra_fleet.review.page import MORE_CHANGES, render_page
 from tests.review import samples
 from tests.review.page.hostile import HOSTILE, hostile
-
-if TYPE_CHECKING:
-    from dra_fleet.review.model import Review
 
 MOST_BYTES = 3_000_000
 SMALL = tuple(name for name in samples.SAMPLES if name != "large")

@@ -1,14 +1,20 @@
-"""The pictures as shapes: devices drawn once each, losses marked, sums to scale, unknown prices apart."""
-
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest
 
-from dra_fleet.review.model import Cell, Column, Cost, Device, LostPod, Matrix, Money, Node, PoolCost, Row
-from dra_fleet.review.pictures import cost_bars, fleet_map, heat_map
-from dra_fleet.review.pictures.fleet_map import COLOURS, DRAWN, letter
+from dra_fleet.review.model import (
+    Cell,
+    Column,
+    Cost,
+    Device,
+    LostPod,
+    Matrix,
+    Money,
+    Node,
+    PoolCost,
+    Row,
+)
+from dra_fleet.review.pictures import COLOURS, DRAWN, cost_bars, fleet_map, heat_map, letter
 from tests.review import samples
 
 

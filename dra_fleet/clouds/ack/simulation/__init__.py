@@ -36,10 +36,7 @@ _SETTINGS: Final = frozenset(
 )  # fmt: skip
 """https://www.pulumi.com/registry/packages/alicloud/installation-configuration/"""
 PLUGIN: Final = CloudPlugin(
-    name="alicloud",
-    version="4.0.0",
-    settings=_SETTINGS,
-    secret_results=frozenset({GET_CREDENTIAL}),
+    name="alicloud", version="4.0.0", settings=_SETTINGS, secret_results=frozenset({GET_CREDENTIAL})
 )
 
 

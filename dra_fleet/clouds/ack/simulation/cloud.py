@@ -26,12 +26,16 @@ from dra_fleet.clouds.ack.simulation.account import (
     region_of,
 )
 from dra_fleet.clouds.ack.simulation.clusters import AckClusters, faults, fields_of
-from dra_fleet.clouds.ack.simulation.pool_nodes import find_type, let_join, scaled_pool, scaling_of, size_of
-from dra_fleet.clouds.ack.simulation.pool_rules import (
+from dra_fleet.clouds.ack.simulation.pool_nodes import (
     cpus_in_use,
+    find_type,
+    let_join,
     pool_faults,
     refuse_beyond_limits,
     refuse_invalid,
+    scaled_pool,
+    scaling_of,
+    size_of,
 )
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, TypeNotCoveredError, at
@@ -85,7 +89,7 @@ def _attributes(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
             limit = account.limits.quotas.get(market, _NO_LIMIT)
             value = limit if which == "max" else cpus_in_use(account, market)
             reported.append(
-                {"AttributeName": name, "AttributeValues": {"ValueItem": [{"Value": str(value)}]}},
+                {"AttributeName": name, "AttributeValues": {"ValueItem": [{"Value": str(value)}]}}
             )
     return {"AccountAttributeItems": {"AccountAttributeItem": reported}}
 

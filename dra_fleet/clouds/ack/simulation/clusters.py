@@ -19,8 +19,7 @@ from dra_fleet.clouds.ack.simulation.account import (
     refuse_jump,
     release_of,
 )
-from dra_fleet.clouds.ack.simulation.pool_nodes import pool_machines
-from dra_fleet.clouds.ack.simulation.pool_rules import refuse_vswitches
+from dra_fleet.clouds.ack.simulation.pool_nodes import pool_machines, refuse_vswitches
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.core.facts import read
 from dra_fleet.rehearsal.clouds.account import free_name

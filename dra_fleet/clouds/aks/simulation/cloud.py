@@ -38,11 +38,14 @@ from dra_fleet.clouds.aks.simulation.managed_clusters import (
     ResourceGroups,
     require_group,
 )
-from dra_fleet.clouds.aks.simulation.pool_nodes import NODE_IMAGE, count_of, driver_choice, size_of
-from dra_fleet.clouds.aks.simulation.pool_rules import (
+from dra_fleet.clouds.aks.simulation.pool_nodes import (
+    NODE_IMAGE,
+    count_of,
+    driver_choice,
     refuse_beyond_limits,
     refuse_invalid,
     refuse_other_network,
+    size_of,
 )
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CheckedInputs, TypeNotCoveredError, at

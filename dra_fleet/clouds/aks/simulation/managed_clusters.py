@@ -21,8 +21,9 @@ from dra_fleet.clouds.aks.simulation.account import (
     refuse_incompatible,
     refuse_jump,
 )
-from dra_fleet.clouds.aks.simulation.pool_nodes import count_of, machines
-from dra_fleet.clouds.aks.simulation.pool_rules import (
+from dra_fleet.clouds.aks.simulation.pool_nodes import (
+    count_of,
+    machines,
     refuse_beyond_limits,
     refuse_invalid,
     refuse_other_network,

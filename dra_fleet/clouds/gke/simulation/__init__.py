@@ -31,11 +31,7 @@ _SETTINGS: Final = frozenset(
     }
 )  # fmt: skip
 """https://www.pulumi.com/registry/packages/gcp/installation-configuration/, without services' endpoints"""
-PLUGIN: Final = CloudPlugin(
-    name="gcp",
-    version="10.2.0",
-    settings=_SETTINGS,
-)
+PLUGIN: Final = CloudPlugin(name="gcp", version="10.2.0", settings=_SETTINGS)
 
 
 class GkeSimulation(CloudSimulation):

@@ -104,11 +104,7 @@ def letters_of(identifier: str, count: int = 4) -> str:
     return "".join(alphabet[number // 30**place % 30] for place in range(count))
 
 
-DEFAULTS: Final = {
-    "1.34": "1.34.9-gke.1234000",
-    "1.35": "1.35.8-gke.1036000",
-    "1.36": "1.36.3-gke.1089000",
-}
+DEFAULTS: Final = {"1.34": "1.34.9-gke.1234000", "1.35": "1.35.8-gke.1036000", "1.36": "1.36.3-gke.1089000"}
 CHANNEL_DEFAULT: Final = "1.35"
 _FULL: Final = re.compile(r"(1\.[0-9]+)\.([0-9]+)-gke\.([0-9]+)")
 

@@ -21,8 +21,7 @@ from dra_fleet.clouds.gke.simulation.account import (
 )
 from dra_fleet.clouds.gke.simulation.clusters import CLUSTER, POOL, GkeClusters
 from dra_fleet.clouds.gke.simulation.node_pools import NodePools
-from dra_fleet.clouds.gke.simulation.pool_nodes import known_names
-from dra_fleet.clouds.gke.simulation.pool_rules import in_use
+from dra_fleet.clouds.gke.simulation.pool_nodes import in_use, known_names
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CheckedInputs, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand, answer
@@ -132,11 +131,7 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
         beside = {
             kind: NeighbourType(account=account, facts=facts) for kind, facts in neighbours("gke").items()
         }
-        types: dict[str, GkeResourceType] = {
-            **beside,
-            CLUSTER: self._clusters,
-            POOL: self._pools,
-        }
+        types: dict[str, GkeResourceType] = {**beside, CLUSTER: self._clusters, POOL: self._pools}
         super().__init__(account, types)
 
     def check(

@@ -1,14 +1,15 @@
-"""GKE clusters: each is a control plane of the simulator, with the machines of its pools."""
+"""GKE clusters on control planes of the simulator, with inputs checked against Google's protobufs."""
 
 from __future__ import annotations
 
 import base64
+import functools
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.clouds.gke import DRANET
 from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.clouds.gke.simulation import models
 from dra_fleet.clouds.gke.simulation.account import (
     cluster_id,
     digits_of,
@@ -19,12 +20,13 @@ from dra_fleet.clouds.gke.simulation.account import (
 )
 from dra_fleet.clouds.gke.simulation.pool_nodes import machines
 from dra_fleet.rehearsal.clouds.account import free_name
-from dra_fleet.rehearsal.clouds.cloud import at
+from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput, at, is_unknown
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
     from dra_fleet.clouds.gke.simulation.account import GkeAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
     from dra_fleet.rehearsal.simulator.node import NodeHardware
 
 
@@ -63,12 +65,7 @@ def _custom_kind(
         "spec": {
             "group": group,
             "scope": scope,
-            "names": {
-                "kind": kind,
-                "plural": plural,
-                "singular": kind.lower(),
-                "listKind": f"{kind}List",
-            },
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
             "versions": [
                 {
                     "name": "v1",
@@ -163,7 +160,7 @@ class GkeClusters:
         self._account = account
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        return [*name_faults(inputs), *models.faults("Cluster", inputs)]
+        return [*name_faults(inputs), *faults("Cluster", inputs)]
 
     def identifier(self, project: str, inputs: Properties) -> str:
         return cluster_id(project, str(inputs["location"]), str(inputs["name"]))
@@ -192,11 +189,7 @@ class GkeClusters:
             await self._account.upgrade_plane(record["simulator"], asked)
         self._refuse_invalid(news)
         record["inputs"] = news
-        record["state"] = {
-            **_outputs(record, asked),
-            **self._address(record),
-            "status": "RUNNING",
-        }
+        record["state"] = {**_outputs(record, asked), **self._address(record), "status": "RUNNING"}
         self._account.put(record)
         await self.join(record)
 
@@ -339,3 +332,112 @@ def _networking() -> list[dict[str, Any]]:
         },
         *classes,
     ]
+
+
+# The package is heavy, so it is loaded when the first GKE resource is checked.
+
+_NODE: Final = {
+    "guestAccelerators": "accelerators",
+    "guestAccelerators.type": "acceleratorType",
+    "guestAccelerators.count": "acceleratorCount",
+    "localNvmeSsdBlockConfig.localSsdCount": "localSsdCount",
+    "gcfsConfig.enabled": "enabled",
+}
+"""The plugin's names that differ from the API's, by the plugin's path."""
+RENAMED: Final[dict[str, dict[str, str]]] = {
+    "Cluster": {
+        "minMasterVersion": "initialClusterVersion",
+        "nodeLocations": "locations",
+        "maintenancePolicy.recurringWindow": "window.recurringWindow",
+        "maintenancePolicy.recurringWindow.startTime": "window.startTime",
+        "maintenancePolicy.recurringWindow.endTime": "window.endTime",
+        "datapathProvider": "networkConfig.datapathProvider",
+        "enableMultiNetworking": "networkConfig.enableMultiNetworking",
+        "enableIntranodeVisibility": "networkConfig.enableIntraNodeVisibility",
+        "enableAutopilot": "autopilot.enabled",
+        "nodeConfig": "nodeConfig",
+        **{f"nodeConfig.{path}": name for path, name in _NODE.items()},
+    },
+    "NodePool": {
+        "nodeConfig": "config",
+        "nodeLocations": "locations",
+        "maxPodsPerNode": "maxPodsConstraint.maxPodsPerNode",
+        **{f"nodeConfig.{path}": name for path, name in _NODE.items()},
+    },
+}
+BESIDE: Final = {
+    "Cluster": frozenset({"project", "removeDefaultNodePool", "deletionProtection", "networkingMode"}),
+    "NodePool": frozenset({"project", "location", "cluster", "nodeCount"}),
+}
+"""Inputs of the plugin that are not part of the message."""
+
+
+def faults(model: str, inputs: Properties) -> list[WrongInput]:
+    """Return the inputs that do not fit the message, at most one failure per key.
+
+    Args:
+        model: "Cluster" or "NodePool".
+        inputs: as the plugin's SDK names them.
+    """
+    failures: list[WrongInput] = []
+    for key, value in inputs.items():
+        if key in BESIDE[model] or is_unknown(value):
+            continue
+        reason = _parse(model, _placed(model, key, value))
+        if reason:
+            failures.append(WrongInput(path=key, reason=reason))
+    return failures
+
+
+def _placed(model: str, key: str, value: object) -> Properties:
+    message: Any = _renamed(model, key, value)
+    for name in reversed(RENAMED[model].get(key, key).split(".")):
+        message = {name: message}
+    return cast("Properties", message)
+
+
+def _renamed(model: str, path: str, value: object) -> object:
+    if isinstance(value, list):
+        return [_renamed(model, path, item) for item in cast("list[object]", value) if not is_unknown(item)]
+    if not isinstance(value, dict):
+        return value
+    renamed: Properties = {}
+    for key, item in cast("Properties", value).items():
+        if is_unknown(item):
+            continue
+        below = _renamed(model, f"{path}.{key}", item)
+        # A key without another name is taken whole: labels have dots.
+        other = RENAMED[model].get(f"{path}.{key}")
+        *above, name = other.split(".") if other else [key]
+        place = renamed
+        for part in above:
+            place = place.setdefault(part, {})
+        place[name] = below
+    return renamed
+
+
+def _parse(model: str, content: Properties) -> str:
+    from google.protobuf import json_format  # noqa: PLC0415 - loaded late, see above
+
+    try:
+        json_format.ParseDict(content, _message(model)())
+    except json_format.ParseError as error:
+        return _last_words(str(error))
+    return ""
+
+
+@functools.cache
+def _message(model: str) -> type[Message]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # about the age of Python, not about this program
+        from google.cloud.container_v1 import types  # noqa: PLC0415 - loaded late, see above
+
+    found: Any = getattr(types, model)
+    return cast("type[Message]", type(found.pb(found())))
+
+
+def _last_words(text: str) -> str:
+    """Return the innermost of protobuf's nested messages, in one line."""
+    while text.startswith("Failed to parse ") and " field: " in text:
+        text = text.partition(" field: ")[2]
+    return " ".join(text.split()).removesuffix(".")

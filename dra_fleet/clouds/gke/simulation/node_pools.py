@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.gke import GPU_DRA
 from dra_fleet.clouds.gke.plan import predicted_devices
-from dra_fleet.clouds.gke.simulation import models
+from dra_fleet.clouds.gke.simulation import clusters
 from dra_fleet.clouds.gke.simulation.account import cluster_id, name_faults, refuse, zones_of
 from dra_fleet.clouds.gke.simulation.clusters import CLUSTER, POOL
 from dra_fleet.clouds.gke.simulation.pool_nodes import (
@@ -18,8 +18,9 @@ from dra_fleet.clouds.gke.simulation.pool_nodes import (
     config_of,
     count_of,
     machines,
+    refuse_beyond_limits,
+    refuse_invalid,
 )
-from dra_fleet.clouds.gke.simulation.pool_rules import refuse_beyond_limits, refuse_invalid
 from dra_fleet.rehearsal.clouds.cloud import at
 from dra_fleet.rehearsal.clouds.scaling import ScaledPool, numbers_of, scaled
 
@@ -63,7 +64,7 @@ class NodePools:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
-        return [*name_faults(inputs), *models.faults("NodePool", inputs)]
+        return [*name_faults(inputs), *clusters.faults("NodePool", inputs)]
 
     def identifier(self, project: str, inputs: Properties) -> str:
         cluster = str(inputs["cluster"]).rpartition("/")[2]

@@ -8,8 +8,9 @@ from pydantic import Field
 from typing_extensions import override
 
 from dra_fleet.drivers.described.simulation.node_side import DescribedPlugin
-from dra_fleet.drivers.dranet import devices
-from dra_fleet.drivers.dranet.devices import DRIVER, efa_devices, google_devices
+from dra_fleet.drivers.dranet import driver
+from dra_fleet.drivers.dranet.driver import NAME as DRIVER
+from dra_fleet.drivers.dranet.driver import efa_devices, google_devices
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 from dra_fleet.rehearsal.simulator.node import NodeHardware
 
@@ -53,7 +54,7 @@ class DranetPlugin(DescribedPlugin):
     @override
     def devices(self, host: Host) -> list[Object]:
         cards = efa_devices(cards=cards_of(host), roots=_near(host, cards_of(host)))
-        known = devices.cards_of(host.machine) if host.machine and _NETWORKED in host.labels else None
+        known = driver.cards_of(host.machine) if host.machine and _NETWORKED in host.labels else None
         if known is not None and known.google is not None:
             cards += google_devices(known.google, _near(host, known.google.rdma))
         return [*(device.to_object() for device in cards), *super().devices(host)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_fleet.drivers.nvidia.labels import PLUGIN_CONFIG
+from dra_fleet.drivers.nvidia.facts import PLUGIN_CONFIG
 from dra_fleet.drivers.nvidia.settings import ReplicaSharing
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from typing_extensions import override
 
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, compute_domain_devices
-from dra_fleet.drivers.nvidia.labels import API, CLIQUE_LABEL, KIND
-from dra_fleet.drivers.nvidia.simulation.compute_domains.objects import CLIQUE_KIND, DOMAIN
-from dra_fleet.drivers.nvidia.simulation.gates import chart_version, feature_gates
+from dra_fleet.drivers.nvidia.facts import API, CLIQUE_LABEL, KIND
+from dra_fleet.drivers.nvidia.simulation.compute_domains import CLIQUE_KIND, DOMAIN
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
-from dra_fleet.drivers.nvidia.simulation.opaque import kinds_in
+from dra_fleet.drivers.nvidia.simulation.opaque import chart_version, feature_gates, kinds_in
 from dra_fleet.drivers.nvidia.simulation.plugin import NOT_RECOGNIZED, Assigning
 from dra_fleet.kubernetes.cel.semver import as_semver
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
@@ -109,8 +108,7 @@ class ComputeDomainPlugin(NodePlugin):
 
     async def _apply(self, at: AtWork, claim: Object, kind: str, uid: str) -> None:
         domain = next(
-            (item for item in (await at.api.list(API, KIND))["items"] if item["metadata"]["uid"] == uid),
-            None,
+            (item for item in (await at.api.list(API, KIND))["items"] if item["metadata"]["uid"] == uid), None
         )
         if kind != CHANNEL:
             if domain is None:

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 # They are recognised by what their init container would run, as on a real node.
 # Source: https://github.com/GoogleCloudPlatform/container-engine-accelerators, `nvidia-driver-installer`.
 
-IMAGES: Final = {
-    "cos-nvidia-installer": "cos",
-    "cos-gpu-installer": "cos",
-    "gke-nvidia-installer": "ubuntu",
-}
+IMAGES: Final = {"cos-nvidia-installer": "cos", "cos-gpu-installer": "cos", "gke-nvidia-installer": "ubuntu"}
 """The installers' images and the kind of node image each is made for."""
 
 LATEST: Final = "--version=latest"

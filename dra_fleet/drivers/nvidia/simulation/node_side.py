@@ -17,7 +17,7 @@ from typing_extensions import override
 from dra_fleet.drivers.nvidia.devices import GRACE, place
 from dra_fleet.drivers.nvidia.simulation import machine
 from dra_fleet.drivers.nvidia.simulation.compute_domain import ComputeDomainPlugin
-from dra_fleet.drivers.nvidia.simulation.compute_domains.parts import ComputeDomainParts, crash_of
+from dra_fleet.drivers.nvidia.simulation.compute_domains import ComputeDomainParts, crash_of
 from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaNode, parts_of
 from dra_fleet.drivers.nvidia.simulation.machine import installer_problem, is_installer
 from dra_fleet.drivers.nvidia.simulation.operator.daemons import Daemons
@@ -147,14 +147,7 @@ def outfit(host: Host, directory: Path) -> Outfit:
     return Outfit(variables=variables, mounts={PROC: proc} | dict.fromkeys(devices, Path(os.devnull)))
 
 
-ARCHITECTURES: Final = {
-    "Volta": 5,
-    "Turing": 6,
-    "Ampere": 7,
-    "Ada Lovelace": 8,
-    "Hopper": 9,
-    "Blackwell": 10,
-}
+ARCHITECTURES: Final = {"Volta": 5, "Turing": 6, "Ampere": 7, "Ada Lovelace": 8, "Hopper": 9, "Blackwell": 10}
 """NVML_DEVICE_ARCH_* by the name that go-nvlib gives them."""
 
 BRANDS: Final = {"Tesla": 2, "NvidiaVWS": 10, "Nvidia": 14}

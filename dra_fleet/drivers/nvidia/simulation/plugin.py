@@ -14,23 +14,21 @@ from typing_extensions import override
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.nvidia.devices import DRIVER, nvidia_devices
 from dra_fleet.drivers.nvidia.driver import DRIVER as INSTALLED
-from dra_fleet.drivers.nvidia.modes import dynamic_devices
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES, is_option, with_parts
-from dra_fleet.drivers.nvidia.simulation.gates import (
-    chart_version,
-    feature_gates,
-    refuse_what_is_not_rehearsed,
-)
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.drivers.nvidia.simulation.opaque import (
     API_VERSION,
     DEVICE_TYPES,
     Applied,
+    chart_version,
     check,
+    feature_gates,
     invalid,
     kinds_in,
     normalized,
+    refuse_what_is_not_rehearsed,
 )
+from dra_fleet.drivers.nvidia.slices import dynamic_devices
 from dra_fleet.rehearsal.drivers.decoding import decode
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed, environment_of
 

@@ -16,8 +16,14 @@ from typing_extensions import override
 
 from dra_fleet.clusters.informer import Informer, key_of
 from dra_fleet.drivers.nvidia.driver import DRIVER
-from dra_fleet.drivers.nvidia.simulation.gates import chart_version, feature_gates
-from dra_fleet.drivers.nvidia.simulation.opaque import API_VERSION, FIELDS, invalid, kinds_in
+from dra_fleet.drivers.nvidia.simulation.opaque import (
+    API_VERSION,
+    FIELDS,
+    chart_version,
+    feature_gates,
+    invalid,
+    kinds_in,
+)
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers.decoding import decode
@@ -138,11 +144,7 @@ def response(request: Object, container: Object) -> Object:
     if not reported:
         return {"uid": request["uid"], "allowed": True}
     message = f"{len(reported)} configs failed to validate: {'; '.join(reported)}"
-    return {
-        "uid": request["uid"],
-        "allowed": False,
-        "status": {"message": message, "reason": "Invalid"},
-    }
+    return {"uid": request["uid"], "allowed": False, "status": {"message": message, "reason": "Invalid"}}
 
 
 def _problems(configs: list[Object], path: str, container: Object) -> Iterator[str]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
 
-from dra_fleet.drivers.tpu.devices import DRIVER, chips_of, is_found, tpu_devices
 from dra_fleet.drivers.tpu.driver import DRIVER as TPU
+from dra_fleet.drivers.tpu.driver import NAME as DRIVER
+from dra_fleet.drivers.tpu.driver import chips_of, is_found, tpu_devices
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 

@@ -1,11 +1,7 @@
-"""ACK clusters as the engine sees them: typed inputs, names, order, protection, no secret in clear."""
-
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
@@ -14,13 +10,10 @@ from components.fleet import build
 from dra_fleet.drivers.common.placement import any_linux_node, away_from
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.testing import Secret
+from dra_fleet.model.plan import FleetPlan
+from dra_fleet.testing import Recorder, Registration, Secret
 from tests.clouds.ack.ack_fleets import CLUSTER_ID, GIVEN, a10, adopted, cluster, pool
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.testing import Recorder, Registration
-    from tests.golden_files import Golden
+from tests.golden_files import Golden
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "ack-whole-gpus.yaml"
 CLUSTER = "alicloud:cs/managedKubernetes:ManagedKubernetes"

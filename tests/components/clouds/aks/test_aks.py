@@ -1,12 +1,8 @@
-"""AKS clusters as the engine sees them: typed inputs, names, order, protection, no secret in clear."""
-
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
@@ -17,13 +13,10 @@ from components.fleet import build
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.fleet import parse, read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.testing import Secret
+from dra_fleet.model.plan import FleetPlan
+from dra_fleet.testing import Recorder, Secret
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, vgpu
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.testing import Recorder
-    from tests.golden_files import Golden
+from tests.golden_files import Golden
 
 PROJECT = Path(__file__).resolve().parents[4]
 EXAMPLES = ["aks-vgpu", "aks-mig", "aks-sharing"]

@@ -1,19 +1,13 @@
-"""Number of nodes of an AKS cluster and its pools: Azure's answer, or none if there is no cluster."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pytest
 
+from dra_fleet.model.plan import FleetPlan
+from dra_fleet.testing import Recorder
 from tests.clouds.aks.aks_fleets import cluster, pool, vgpu
 from tests.components.clouds.aks.test_aks import CLUSTER, LIVE, POOL, azure, declare, fleet_plan
 from tests.components.clouds.test_adopting import Refused, failing
-
-if TYPE_CHECKING:
-    from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.testing import Recorder
 
 __all__ = ["azure", "failing"]
 

@@ -1,9 +1,5 @@
-"""Every option of AKS clusters and pools, from the stack file to inputs that Azure's own models take."""
-
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,6 +7,7 @@ from components.fleet import build
 from dra_fleet.clouds.aks.simulation.managed_clusters import faults
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Recorder
 from tests.clouds.aks.aks_fleets import cluster, pool, vgpu
 from tests.components.clouds.aks.test_aks import (
     CLUSTER,
@@ -22,10 +19,7 @@ from tests.components.clouds.aks.test_aks import (
     no_secret,
     returned,
 )
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
-    from tests.golden_files import Golden
+from tests.golden_files import Golden
 
 IDENTITY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
 RESERVED = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/r"

@@ -1,18 +1,9 @@
-"""Existing clusters: three ways in, no secret in clear and nothing of this machine in the state."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pulumi
 import pytest
 
 from components.clouds.existing.cluster import ExistingCluster, ExistingClusterArgs, usable
 from dra_fleet.model.settings import StackOutput
-from dra_fleet.testing import Secret
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder, Registration
+from dra_fleet.testing import Recorder, Registration, Secret
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: [{name: lab}]\ncontexts: [{name: lab}]\n"
 

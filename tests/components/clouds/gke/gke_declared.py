@@ -1,19 +1,15 @@
 """GKE fleets as the engine sees them, recorded."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+import pulumi
 
 from components.fleet import build
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
-
-if TYPE_CHECKING:
-    import pulumi
-
-    from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.testing import Recorder, Registration
+from dra_fleet.model.plan import FleetPlan
+from dra_fleet.testing import Recorder, Registration
 
 GET_CLUSTER = "gcp:container/getCluster:getCluster"
 CLUSTER = "gcp:container/cluster:Cluster"

@@ -1,31 +1,30 @@
-"""GKE clusters as the engine sees them: typed inputs, login, protection, no secret in clear."""
-
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pulumi
 import pytest
 
 from components.clouds.gke.cluster import login_kubeconfig
-from dra_fleet.testing import Secret
-from tests.clouds.gke.gke_fleets import cluster, l4, pool
+from dra_fleet.fleet import read_stack_file
+from dra_fleet.fleet.plan import make_plan
+from dra_fleet.testing import Recorder, Secret
+from tests.clouds.gke.gke_fleets import cluster, l4, part, pool
 from tests.components.clouds.gke.gke_declared import (
     CLUSTER,
     COMPONENT,
     COMPUTE_CLASS,
     GET_CLUSTER,
     HOST,
+    INSTALLER,
     POOL,
+    RELEASE,
     declare,
     every,
     fleet_plan,
 )
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
+from tests.golden_files import Golden
 
 
 def test_the_kubeconfig_is_a_login_and_secret_everywhere(google: Recorder) -> None:
@@ -159,3 +158,71 @@ def test_intent_is_plain_so_that_policies_can_check_it(google: Recorder) -> None
         "location": "us-central1",
         "adopted": False,
     }
+
+
+PROJECT = Path(__file__).resolve().parents[4]
+
+
+@pytest.mark.parametrize("example", ["gke-fallback", "gke-tpu", "gke-part-of-a-gpu", "gke-shared-gpu"])
+def test_an_example_is_declared_exactly_as_before(example: str, google: Recorder, golden: Golden) -> None:
+    declare(google, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
+    golden(f"{example.replace('-', '_')}.json", google.declared())
+
+
+def test_each_kind_of_node_has_its_own_installer_that_may_be_evicted(google: Recorder) -> None:
+    fleet = l4()
+    cluster(fleet)["pools"]["part"] = {**pool(fleet), "machine": "g4-standard-6"}
+    declare(google, fleet_plan(fleet))
+    found = {entry.name: entry.inputs for entry in every(google, INSTALLER)}
+    assert set(found) == {"render-driver-cos", "render-driver-cos-vgpu"}
+    for name, pools in (("render-driver-cos", ["gpu"]), ("render-driver-cos-vgpu", ["part"])):
+        template = found[name]["spec"]["template"]
+        assert template["metadata"]["annotations"] == {
+            "cluster-autoscaler.kubernetes.io/safe-to-evict": "true"
+        }
+        affinity = template["spec"]["affinity"]["nodeAffinity"]
+        [term] = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        assert {"key": "dra-fleet/pool", "operator": "In", "values": pools} in term["matchExpressions"]
+
+
+@pytest.mark.parametrize(
+    ("fleet", "image", "command"),
+    [(l4, "cos-nvidia-installer:fixed", False), (part, "cos-nvidia-installer:fixed", True)],
+)
+def test_parts_of_gpus_get_the_latest_driver(fleet: Any, image: str, command: bool, google: Recorder) -> None:
+    declare(google, fleet_plan(fleet()))
+    [container] = google.only(INSTALLER).inputs["spec"]["template"]["spec"]["initContainers"]
+    assert container["image"] == image
+    assert ("--version=latest" in str(container.get("command"))) is command
+
+
+def test_a_part_of_a_gpu_has_its_daemons_beside_the_driver(google: Recorder) -> None:
+    declare(google, fleet_plan(part()))
+    pod = google.only(INSTALLER).inputs["spec"]["template"]["spec"]
+    daemon, pause = pod["containers"]
+    assert daemon["image"].startswith("gcr.io/gke-release/nvidia-persistenced-installer@sha256:")
+    assert pause["name"] == "pause"
+    assert "/etc/nvidia/machine_type.txt" in pod["initContainers"][0]["command"][-1]
+    mounted = [{item["name"] for item in one["volumeMounts"]} for one in (daemon, pod["initContainers"][0])]
+    assert all("nvidia-config" in names for names in mounted)
+    assert mounted[0] | mounted[1] == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_stacks_that_share_a_cluster_have_separate_installers(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    first = google.only(INSTALLER).inputs
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pulumi, "get_stack", lambda: "another")
+        google.registrations.clear()
+        declare(google, fleet_plan(l4()))
+    second = google.only(INSTALLER).inputs
+    assert first["metadata"]["name"] != second["metadata"]["name"]
+    assert first["spec"]["selector"] != second["spec"]["selector"]
+
+
+def test_the_driver_is_there_before_what_needs_it(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    installer = google.only(INSTALLER)
+    assert installer.urn in google.only(RELEASE).dependencies
+    provider = google.only("pulumi:providers:kubernetes")
+    assert {google.only(POOL, "render-gpu").urn, google.only(CLUSTER).urn} <= provider.dependencies

@@ -1,16 +1,11 @@
-"""Node pools of GKE as the engine sees them: machines, drivers, counts, capacity, upgrades."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from dra_fleet.testing import Recorder
 from tests.clouds.gke.gke_fleets import cluster, l4, pool, tpu
 from tests.components.clouds.gke.gke_declared import INSTALLER, POOL, declare, every, fleet_plan
-
-if TYPE_CHECKING:
-    from dra_fleet.testing import Recorder
+from tests.rows import rows
 
 
 @pytest.mark.parametrize(
@@ -25,11 +20,7 @@ def test_gke_s_driver_installation_is_always_stated(owner: str, version: str, go
     declare(google, fleet_plan(fleet))
     accelerator = google.only(POOL, "render-gpu").inputs["nodeConfig"]["guestAccelerators"]
     assert accelerator == [
-        {
-            "type": "nvidia-l4",
-            "count": 1,
-            "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
-        }
+        {"type": "nvidia-l4", "count": 1, "gpuDriverInstallationConfig": {"gpuDriverVersion": version}}
     ]
     assert bool(every(google, INSTALLER)) is (owner == "installer")
 
@@ -61,25 +52,7 @@ def test_a_machine_of_the_catalogue_is_its_machine_type_with_accelerators(google
     )
 
 
-@pytest.mark.parametrize(
-    ("nodes", "zones", "requested"),
-    [
-        (
-            {"min": 2, "max": 4},
-            1,
-            {
-                "initialNodeCount": 2,
-                "autoscaling": {
-                    "totalMinNodeCount": 2,
-                    "totalMaxNodeCount": 4,
-                    "locationPolicy": "BALANCED",
-                },
-            },
-        ),
-        ({"min": 3, "max": 4}, 2, {"initialNodeCount": 2}),
-        ({"min": 4, "max": 4}, 2, {"nodeCount": 2}),
-    ],
-)
+@rows(__file__, "test_nodes_count_over_all_zones", "nodes zones requested")
 def test_nodes_count_over_all_zones(
     nodes: dict[str, int], zones: int, requested: dict[str, Any], google: Recorder
 ) -> None:
@@ -108,30 +81,7 @@ def test_capacity_is_declared_in_google_s_words(google: Recorder) -> None:
     assert inputs["nodeConfig"]["maxRunDuration"] == "3600s"
 
 
-@pytest.mark.parametrize(
-    ("change", "key", "requested"),
-    [
-        (
-            {"flexStart": True, "autoRepair": False},
-            "management",
-            {"autoRepair": False, "autoUpgrade": True},
-        ),
-        ({"queued": True, "nodes": {"min": 0, "max": 2}}, "queuedProvisioning", {"enabled": True}),
-        (
-            {"upgrade": {"surge": 2, "unavailable": 0}},
-            "upgradeSettings",
-            {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0},
-        ),
-        (
-            {"upgrade": {"strategy": "BLUE_GREEN"}},
-            "upgradeSettings",
-            {
-                "strategy": "BLUE_GREEN",
-                "blueGreenSettings": {"standardRolloutPolicy": {"batchNodeCount": 1}},
-            },
-        ),
-    ],
-)
+@rows(__file__, "test_a_pool_s_settings_reach_google", "change key requested")
 def test_a_pool_s_settings_reach_google(
     change: dict[str, Any], key: str, requested: dict[str, Any], google: Recorder
 ) -> None:

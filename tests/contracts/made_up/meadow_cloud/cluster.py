@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     # The type checker reads the folders of a checkout where they stand.
-    from components.clouds.kubeconfig import kubeconfig_with
-    from components.clouds.logins import Logins
+    from components.clouds.logins import Logins, kubeconfig_with
     from components.clouds.platform import ClusterArgs, Declaration, Platform, SecretReader
     from components.core.identity import logical
     from dra_fleet.model.plan import PoolPlan
 else:
-    from dra_fleet.components.clouds.kubeconfig import kubeconfig_with
+    from dra_fleet.components.clouds.logins import kubeconfig_with
     from dra_fleet.components.clouds.platform import Platform
     from dra_fleet.components.core.identity import logical
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts

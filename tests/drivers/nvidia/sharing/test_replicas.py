@@ -1,7 +1,3 @@
-"""GPUs that the GPU Operator's device plugin advertises several times: settings, chart values, capacity."""
-
-from __future__ import annotations
-
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,19 +6,19 @@ import yaml
 
 from dra_fleet.check import ManifestFile, check
 from dra_fleet.drivers.nvidia.simulation.hardware import with_changed
-from dra_fleet.drivers.nvidia.simulation.operator import plugin_config
+from dra_fleet.drivers.nvidia.simulation.operator import daemons
+from dra_fleet.drivers.nvidia.simulation.operator.daemons import PluginConfigInvalid, selected, shared
 from dra_fleet.drivers.nvidia.simulation.operator.features import gpu_labels
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, extended_resources
-from dra_fleet.drivers.nvidia.simulation.operator.plugin_config import PluginConfigInvalid, selected, shared
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
+from dra_fleet.model.plan import ClusterPlan
 from tests.fleet.plan.plan_helpers import refused
 from tests.rehearsal.agent.fake_api import FakeApi
 from tests.rehearsal.agent.gpu_operator.operator_objects import host, pod_of, read_policy
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi
-    from dra_fleet.model.plan import ClusterPlan
 
 SLICED = {"strategy": "time-slicing", "replicas": 4}
 MPS = {"strategy": "mps", "replicas": 3}
@@ -159,4 +155,4 @@ def test_a_rehearsed_plugin_reads_the_entry_that_its_node_s_label_selects() -> N
 def test_a_configuration_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(PluginConfigInvalid, match="unable to parse the configuration"):
         shared("sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: many}]}}")
-    assert plugin_config.shared("version: v1") is None
+    assert daemons.shared("version: v1") is None

@@ -1,18 +1,13 @@
 """A cluster with the GPU Operator's charts, and verbs that follow what it does."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+from dra_fleet.clusters.client import Object
 from tests.charts import chart_folder
 from tests.rehearsal.agent.agent_cluster import RESOURCE_API, AgentCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from dra_fleet.clusters.client import Object
 
 STATE = "nvidia.com/mig.config.state"
 

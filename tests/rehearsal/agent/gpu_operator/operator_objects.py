@@ -1,18 +1,14 @@
 """Hosts, pods and policies for tests of the simulated GPU Operator."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from dra_fleet.clusters.client import Object
 from dra_fleet.drivers.nvidia.simulation.operator import features
+from dra_fleet.drivers.nvidia.simulation.operator.features import Policy
+from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
 from dra_fleet.drivers.nvidia.simulation.operator.operands import OPERANDS, objects_of
 from dra_fleet.rehearsal.simulator.hardware_file import ClusterHardware
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
-    from dra_fleet.drivers.nvidia.simulation.operator.features import Policy
-    from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
-    from dra_fleet.rehearsal.simulator.node import Host
+from dra_fleet.rehearsal.simulator.node import Host
 
 NAMESPACE = "gpu-operator"
 VERSION = "v25.10.0"

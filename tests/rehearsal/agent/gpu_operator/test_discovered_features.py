@@ -1,7 +1,3 @@
-"""Labels of feature discovery on a machine, and devices that the device plugin advertises there."""
-
-from __future__ import annotations
-
 import dataclasses
 import re
 from typing import Any

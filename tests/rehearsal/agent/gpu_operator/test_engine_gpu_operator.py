@@ -1,23 +1,16 @@
-"""The GPU Operator's charts on a real control plane: real DaemonSets and RBAC, no real machines."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dra_fleet.clusters.client import Object
+from dra_fleet.rehearsal.tools import Toolset
 from tests.charts import NVIDIA, chart_folder
+from tests.engine_support import RehearsalWorld
 from tests.rehearsal.agent.agent_cluster import claiming_pod, machine, template
 from tests.rehearsal.agent.gpu_operator.operated import STATE, Operated, runs, without_leave
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 

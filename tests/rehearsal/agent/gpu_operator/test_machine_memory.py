@@ -1,5 +1,3 @@
-"""The memory of a machine is written to its node and read back."""
-
 from __future__ import annotations
 
 import dataclasses

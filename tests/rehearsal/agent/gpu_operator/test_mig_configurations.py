@@ -1,7 +1,3 @@
-"""MIG configuration files: the operator's own, a stack's, and those that do not fit."""
-
-from __future__ import annotations
-
 import json
 from typing import Any
 

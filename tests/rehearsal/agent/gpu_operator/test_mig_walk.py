@@ -1,8 +1,5 @@
-"""The MIG manager's walk: each state, and what it does or waits for there."""
-
-from __future__ import annotations
-
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,42 +26,50 @@ READY = Situation(
 """A100 with MIG mode off, everything stopped: the reboot is the next step."""
 
 
-def test_a_node_begins_by_reporting_pending() -> None:
-    assert next_step(replace(READY, state=None)) == MigStep(Action.BEGIN)
-
-
-def test_a_change_after_success_begins_with_pending_too() -> None:
-    assert next_step(replace(READY, state="success")) == MigStep(Action.BEGIN)
-
-
-def test_it_stays_pending_while_a_pod_holds_a_device() -> None:
-    step = next_step(replace(READY, holders=("train-0", "train-1")))
-    assert step == MigStep(Action.WAIT, "In use by another client: train-0, train-1")
-
-
-def test_the_operators_own_pods_are_stopped_first() -> None:
-    assert next_step(replace(READY, paused=False)) == MigStep(Action.PAUSE)
-
-
-def test_it_waits_until_they_are_gone() -> None:
-    step = next_step(replace(READY, clients=("gpu-feature-discovery-x",)))
-    assert step == MigStep(Action.WAIT, "waiting for gpu-feature-discovery-x to shut down")
-
-
-def test_ampere_reboots_to_change_its_mode() -> None:
-    assert next_step(READY) == MigStep(Action.REBOOT)
-
-
-def test_without_leave_to_reboot_ampere_fails() -> None:
-    assert next_step(replace(READY, with_reboot=False)) == MigStep(Action.FAIL, RESET_REFUSED)
-
-
-def test_hopper_needs_no_reboot() -> None:
-    assert next_step(replace(READY, needs_reset=False, with_reboot=False)) == MigStep(Action.APPLY)
-
-
-def test_another_layout_in_the_same_mode_needs_no_reboot() -> None:
-    assert next_step(replace(READY, current=(TWO, TWO), with_reboot=False)) == MigStep(Action.APPLY)
+@pytest.mark.parametrize(
+    ("change", "step"),
+    [
+        pytest.param({"state": None}, MigStep(Action.BEGIN), id="a node begins by reporting pending"),
+        pytest.param({"state": "success"}, MigStep(Action.BEGIN), id="so does a change after success"),
+        pytest.param(
+            {"holders": ("train-0", "train-1")},
+            MigStep(Action.WAIT, "In use by another client: train-0, train-1"),
+            id="it stays pending while a pod uses a device",
+        ),
+        pytest.param(
+            {"paused": False}, MigStep(Action.PAUSE), id="the operator's own pods are stopped first"
+        ),
+        pytest.param(
+            {"clients": ("gpu-feature-discovery-x",)},
+            MigStep(Action.WAIT, "waiting for gpu-feature-discovery-x to shut down"),
+            id="it waits until they are gone",
+        ),
+        pytest.param({}, MigStep(Action.REBOOT), id="Ampere reboots to change its mode"),
+        pytest.param(
+            {"with_reboot": False},
+            MigStep(Action.FAIL, RESET_REFUSED),
+            id="Ampere fails if it may not reboot",
+        ),
+        pytest.param(
+            {"needs_reset": False, "with_reboot": False}, MigStep(Action.APPLY), id="Hopper needs no reboot"
+        ),
+        pytest.param(
+            {"current": (TWO, TWO), "with_reboot": False},
+            MigStep(Action.APPLY),
+            id="another layout in the same mode needs no reboot",
+        ),
+        pytest.param(
+            {"state": "rebooting"},
+            MigStep(Action.FAIL, NOT_IN_EFFECT),
+            id="a mode that a reboot did not change fails",
+        ),
+        pytest.param(
+            {"state": "success", "current": READY.requested}, MigStep(Action.NOTHING), id="success is the end"
+        ),
+    ],
+)
+def test_next_step_of_a_node(change: dict[str, Any], step: MigStep) -> None:
+    assert next_step(replace(READY, **change)) == step
 
 
 def test_after_a_reboot_the_partitions_are_made() -> None:
@@ -74,17 +79,9 @@ def test_after_a_reboot_the_partitions_are_made() -> None:
     assert next_step(replace(up, state="pending")) == MigStep(Action.APPLY)
 
 
-def test_a_mode_that_a_reboot_did_not_change_fails() -> None:
-    assert next_step(replace(READY, state="rebooting")) == MigStep(Action.FAIL, NOT_IN_EFFECT)
-
-
 @pytest.mark.parametrize("state", [None, "pending", "rebooting", "failed"])
 def test_partitions_that_are_there_are_a_success_from_anywhere(state: str | None) -> None:
     assert next_step(replace(READY, state=state, current=READY.requested)) == MigStep(Action.SUCCEED)
-
-
-def test_success_is_the_end() -> None:
-    assert next_step(replace(READY, state="success", current=READY.requested)) == MigStep(Action.NOTHING)
 
 
 def test_all_disabled_on_a_machine_without_partitions_is_a_success() -> None:

@@ -1,10 +1,7 @@
-"""The operator's loop against an API server of a few lines."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from dra_fleet.clusters.client import KubeApi, Object
 from dra_fleet.drivers.nvidia.simulation.operator import daemons
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role
 from dra_fleet.drivers.nvidia.simulation.operator.operands import OPERANDS
@@ -16,9 +13,6 @@ from tests.rehearsal.agent.gpu_operator.operator_objects import (
     pod_of,
     policy_object,
 )
-
-if TYPE_CHECKING:
-    from dra_fleet.clusters.client import KubeApi, Object
 
 FOUND = {"feature.node.kubernetes.io/pci-10de.present": "true"}
 ALL_ON = {name: {"enabled": True} for name in ("dcgm",)}

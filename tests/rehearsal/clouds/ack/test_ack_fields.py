@@ -1,11 +1,8 @@
-"""Inputs of the simulated ACK are the published provider's, and lie in ACK's own API where they say."""
-
-from __future__ import annotations
-
 import inspect
 import re
+from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from alibabacloud_cs20151215 import models  # pyright: ignore[reportMissingTypeStubs]
@@ -14,9 +11,6 @@ from dra_fleet.clouds.ack.simulation import PLUGIN
 from dra_fleet.clouds.ack.simulation.account import CLUSTER, POOL
 from dra_fleet.clouds.ack.simulation.clusters import all_types, fields_of
 from dra_fleet.rehearsal.clouds.neighbours import neighbours
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # The provider's SDK warns of custom modules when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_alicloud")

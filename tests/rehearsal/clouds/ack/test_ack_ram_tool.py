@@ -1,18 +1,11 @@
-"""The simulated `ack-ram-tool` takes the published `credential-plugin get-token`, and nothing else."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 from dra_fleet.clouds.ack.simulation import ack_ram_tool
 from dra_fleet.clouds.ack.simulation.ack_ram_tool import main, read_arguments
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
-
-if TYPE_CHECKING:
-    from typing import Any
 
 COMMAND = ["credential-plugin", "get-token"]
 

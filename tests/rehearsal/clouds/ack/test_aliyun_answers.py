@@ -1,20 +1,14 @@
-"""Questions of `dra-fleet doctor` to the simulated Alibaba Cloud account."""
-
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.clouds.ack.account import AttachedPolicies, Groups, RamCaller, RamPolicy, permission_questions
+from dra_fleet.core.findings.errors import PreflightFinding
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.clouds.ack.ack_fleets import a10, pool
+from tests.rehearsal.clouds.ack.ack_region import Region
 from tests.rehearsal.clouds.asking import about, findings, subjects
-
-if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
-    from tests.rehearsal.clouds.ack.ack_region import Region
 
 A10 = "ecs.gn7i-c8g1.2xlarge"
 KEPT = "crp-0a1b2c"

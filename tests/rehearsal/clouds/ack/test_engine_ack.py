@@ -1,23 +1,16 @@
-"""The simulated alicloud plugin under the real engine: a cluster, a refused pool, no secret."""
-
-from __future__ import annotations
-
 import asyncio
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
+from dra_fleet.rehearsal.tools import Toolset
+from tests.engine_support import RehearsalWorld
 from tests.rehearsal.clouds.ack.ack_program import AckProgram
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 

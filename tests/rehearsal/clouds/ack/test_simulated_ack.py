@@ -1,9 +1,5 @@
-"""The simulated ACK without control planes: clusters, pools, and refusals with their words."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,12 +12,11 @@ from tests.rehearsal.clouds.ack.ack_region import (
     NETWORK,
     POOL,
     VSWITCH,
+    Region,
     cluster_inputs,
     pool_inputs,
 )
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.ack.ack_region import Region
+from tests.rows import rows
 
 SCALING = {"enable": True, "minSize": 1, "maxSize": 3, "type": "gpu"}
 PRIVATE = {"privatePoolOptionsMatchCriteria": "Target"}
@@ -44,23 +39,7 @@ def test_a_cluster_that_is_not_reported_to_skip_it_keeps_its_client_s_key_in_the
     assert authority == {"clusterCert": "Y2E=", "clientCert": "Y2VydA==", "clientKey": "a2V5"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "output"),
-    [
-        ({"version": "1.36"}, "kubernetes_version 1.36 is not a release such as 1.36.2-aliyun.1"),
-        (
-            {"version": "1.36.9-aliyun.1"},
-            "kubernetes_version 1.36.9-aliyun.1 is not supported; supported are",
-        ),
-        ({"vswitchIds": ["subnet-1"]}, "vSwitch subnet-1 does not exist"),
-        ({"vswitchIds": []}, "vswitch_ids must hold at least one vSwitch"),
-        ({"podVswitchIds": []}, "set either pod_vswitch_ids, with add-on terway-eniip, or pod_cidr"),
-        ({"podCidr": "10.0.0.0/16"}, "set either pod_vswitch_ids, with add-on terway-eniip, or pod_cidr"),
-        ({"addons": []}, "the pods' network needs add-on terway-eniip"),
-        ({"profile": "Edge"}, "profile Edge is not simulated"),
-        ({"autoMode": {"enabled": True}}, "auto mode is not simulated"),
-    ],
-)
+@rows(__file__, "test_ack_refuses_a_cluster", "changes output")
 def test_ack_refuses_a_cluster(changes: dict[str, Any], output: str, ack: Region) -> None:
     with pytest.raises(CloudRefusal) as refused:
         ack.cluster(**changes)

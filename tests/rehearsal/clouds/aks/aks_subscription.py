@@ -1,16 +1,12 @@
 """A simulated Azure on control planes that only remember what they were asked."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from dra_fleet.clouds.aks.simulation.cloud import SimulatedAks
+from dra_fleet.rehearsal.simulator.store import Store
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.simulator.store import Store
 
 GROUP = "azure-native:resources:ResourceGroup"
 CLUSTER = "azure-native:containerservice:ManagedCluster"

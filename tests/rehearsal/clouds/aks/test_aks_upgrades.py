@@ -1,17 +1,17 @@
-"""Upgrades and maintenance windows of the simulated AKS, and what it refuses of them."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
-from tests.rehearsal.clouds.aks.aks_subscription import CLUSTER, MAINTENANCE, POOL, SYSTEM, pool_inputs
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.aks.aks_subscription import Subscription
+from tests.rehearsal.clouds.aks.aks_subscription import (
+    CLUSTER,
+    MAINTENANCE,
+    POOL,
+    SYSTEM,
+    Subscription,
+    pool_inputs,
+)
 
 SCHEDULE = "aksManagedAutoUpgradeSchedule"
 NODE_SCHEDULE = "aksManagedNodeOSUpgradeSchedule"

@@ -1,18 +1,12 @@
-"""Questions of `dra-fleet doctor` to the simulated subscription."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.clouds.aks.simulation.account import SUBSCRIPTION
+from dra_fleet.core.findings.errors import PreflightFinding
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
+from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 from tests.rehearsal.clouds.asking import about, findings, subjects
-
-if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
-    from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 
 A100 = "Standard_NC24ads_A100_v4"
 GROUP = "/subscriptions/S/resourceGroups/rg/providers/Microsoft.Compute/capacityReservationGroups/kept"
@@ -28,12 +22,7 @@ def fleet(**pool: Any) -> dict[str, Any]:
         "drivers": {"nvidia": {"version": "0.5.0"}},
         "pools": {"gpu": {"machine": A100, "nodes": {"min": 1, "max": 3}, **pool}},
     }
-    return {
-        "owner": "ml",
-        "environment": "development",
-        "kubernetes": "1.36",
-        "clusters": {"studio": studio},
-    }
+    return {"owner": "ml", "environment": "development", "kubernetes": "1.36", "clusters": {"studio": studio}}
 
 
 def output(aks: Subscription, limits: dict[str, Any], **pool: Any) -> list[PreflightFinding]:

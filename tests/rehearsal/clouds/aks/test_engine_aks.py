@@ -1,25 +1,18 @@
-"""A tiny program on the simulated Azure: real engine, plugin process, control plane and kubelogin."""
-
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.providers import cloud_plugin
+from dra_fleet.rehearsal.tools import Toolset
+from tests.engine_support import RehearsalWorld
 from tests.rehearsal.providers.cloud_program import CloudProgram
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 

@@ -1,9 +1,6 @@
-"""The simulated Azure without control planes: every refusal, with its words."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +19,7 @@ from tests.rehearsal.clouds.aks.aks_subscription import (
     Subscription,
     pool_inputs,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.rows import rows
 
 
 def test_nodes_have_the_names_labels_taints_and_drivers_aks_gives(aks: Subscription) -> None:
@@ -101,35 +96,7 @@ def test_created_resources_exist_in_the_next_simulator(aks: Subscription, tmp_pa
     assert found.state["fqdn"] == made["fqdn"]
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (
-            {"vmSize": "Standard_NC24ads_A200_v4"},
-            "The VM size of Standard_NC24ads_A200_v4 is not known to the simulated Azure",
-        ),
-        ({"count": 1001}, "Agent pool gpu: count is 1001; it must be 0 to 1000 in a user pool"),
-        ({"minCount": 1}, "Agent pool gpu: minCount and maxCount need enableAutoScaling"),
-        ({"enableAutoScaling": True}, "Agent pool gpu: enableAutoScaling needs minCount and maxCount"),
-        (
-            {"enableAutoScaling": True, "minCount": 2, "maxCount": 3},
-            "Agent pool gpu: count 1 is not between minCount 2 and maxCount 3",
-        ),
-        (
-            {"vmSize": "Standard_D4ds_v5", "gpuInstanceProfile": "MIG1g"},
-            "Agent pool gpu: gpuInstanceProfile MIG1g is not supported with VM size Standard_D4ds_v5",
-        ),
-        (
-            {"nodeLabels": {"kubernetes.azure.com/x": "y"}},
-            "Agent pool gpu: label kubernetes.azure.com/x is reserved",
-        ),
-        ({"nodeTaints": ["broken"]}, "agentPoolProfile.nodeTaints is invalid: 'broken'"),
-        (
-            {"mode": "System", "scaleSetPriority": "Spot"},
-            "Agent pool gpu: a system pool cannot be a spot pool",
-        ),
-    ],
-)
+@rows(__file__, "test_a_pool_aks_would_not_take_is_refused", "more message")
 def test_a_pool_aks_would_not_take_is_refused(aks: Subscription, more: dict[str, Any], message: str) -> None:
     aks.cluster()
     with pytest.raises(CloudRefusal) as refused:

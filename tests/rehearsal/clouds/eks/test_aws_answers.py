@@ -1,20 +1,16 @@
 """Questions of `dra-fleet doctor` to the simulated AWS account."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from botocore import loaders  # pyright: ignore[reportMissingTypeStubs]
 
 from dra_fleet.clouds.eks.account import CallerIdentity
+from dra_fleet.core.findings.errors import PreflightFinding
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
-
-if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
-    from tests.rehearsal.clouds.eks.eks_region import Region
+from tests.rehearsal.clouds.eks.eks_region import Region
 
 P5 = "p5.48xlarge"
 

@@ -1,17 +1,12 @@
 """A simulated project of Google Cloud for each test."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.simulator.store import Store
 from tests.rehearsal.clouds.gke.gke_project import Project
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,17 +1,11 @@
 """A tiny program on the simulated Google Cloud: a project with one stack, in a separate directory."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from dra_fleet.rehearsal.providers import cloud_plugin
+from dra_fleet.rehearsal.tools import Toolset
+from tests.engine_support import RehearsalWorld
 from tests.rehearsal.providers.cloud_program import CloudProgram
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
 
 PROGRAM = """
 import json, pathlib, pulumi

@@ -1,17 +1,12 @@
 """A simulated Google Cloud on control planes that only remember what they were asked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from dra_fleet.clouds.gke.simulation.cloud import SimulatedGke
+from dra_fleet.rehearsal.clouds.cloud import UpdateDiff
+from dra_fleet.rehearsal.simulator.store import Store
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
-from tests.rehearsal.clouds.remembering_planes import Planes
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.cloud import UpdateDiff
-    from dra_fleet.rehearsal.simulator.store import Store
-    from tests.rehearsal.clouds.remembering_planes import Entry
+from tests.rehearsal.clouds.remembering_planes import Entry, Planes
 
 CLUSTER = "gcp:container/cluster:Cluster"
 POOL = "gcp:container/nodePool:NodePool"

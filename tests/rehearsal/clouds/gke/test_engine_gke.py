@@ -1,24 +1,17 @@
-"""The simulated gcp plugin under the real engine: a cluster, a rejected pool, no secret."""
-
-from __future__ import annotations
-
 import asyncio
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from components.clouds.gke.cluster import login_kubeconfig
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
+from dra_fleet.rehearsal.tools import Toolset
+from tests.engine_support import RehearsalWorld
 from tests.rehearsal.clouds.gke.gke_program import GkeProgram
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dra_fleet.rehearsal.tools import Toolset
-    from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine
 

@@ -1,22 +1,18 @@
-"""Questions of `dra-fleet doctor` to the simulated Google Cloud project."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet import clouds
 from dra_fleet.clouds.gke.account import AccessState
+from dra_fleet.clouds.gke.simulation.gke_gcloud_auth_plugin import main, read_arguments
+from dra_fleet.core.findings.errors import PreflightFinding
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
+from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 from tests.clouds.gke.gke_fleets import l4, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
-
-if TYPE_CHECKING:
-    from dra_fleet.core.findings.reported import PreflightFinding
-    from tests.rehearsal.clouds.gke.gke_project import Project
+from tests.rehearsal.clouds.gke.gke_project import Project
 
 G2 = "g2-standard-8"
 
@@ -52,26 +48,12 @@ FAMILY = "GPUS-PER-GPU-FAMILY-per-project-region"
             "PREEMPTIBLE-NVIDIA-L4-GPUS-per-project-region",
             HERE,
         ),
-        (
-            "nvidia-h100-80gb",
-            H100,
-            16,
-            f"{FAMILY} NVIDIA_H100",
-            FAMILY,
-            f"{HERE},gpu_family=NVIDIA_H100",
-        ),
+        ("nvidia-h100-80gb", H100, 16, f"{FAMILY} NVIDIA_H100", FAMILY, f"{HERE},gpu_family=NVIDIA_H100"),
         ("GPUS_ALL_REGIONS", {}, 2, "GPUS_ALL_REGIONS", "GPUS-ALL-REGIONS-per-project", ""),
     ],
 )
 def test_too_little_quota_at_max_is_reported_with_the_command_that_asks_for_more(
-    gke: Project,
-    *,
-    accelerator: str,
-    changed: dict[str, Any],
-    count: int,
-    name: str,
-    quota: str,
-    where: str,
+    gke: Project, *, accelerator: str, changed: dict[str, Any], count: int, name: str, quota: str, where: str
 ) -> None:
     found = about(output(gke, {"quotas": {accelerator: 1}}, **changed), "quota")
     place = "us-central1" if where else "all regions"
@@ -212,3 +194,29 @@ def test_no_one_logged_in_is_one_sentence() -> None:
 def test_a_login_that_may_not_ask_is_refused_in_google_s_words(gke: Project) -> None:
     with pytest.raises(CloudRefusal, match="PERMISSION_DENIED"):
         output(gke, {"denied": ["compute.regions.get"]})
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--use_application_default_credentials"], ["--project", "p", "--location=l"]]
+)
+def test_the_published_flags_are_taken(arguments: list[str]) -> None:
+    read_arguments(arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nope"], "unknown flag: --nope"),
+        (["get-token"], "unknown flag: get-token"),
+        (["--project"], "flag needs an argument: --project"),
+    ],
+)
+def test_rejects_arguments_that_the_published_helper_rejects(arguments: list[str], message: str) -> None:
+    with pytest.raises(HelperError) as refused:
+        read_arguments(arguments)
+    assert str(refused.value) == message
+
+
+def test_without_a_simulator_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["/no/socket"]) == 1
+    assert "no simulator answers on /no/socket" in capsys.readouterr().err

@@ -1,100 +1,15 @@
-"""Every refusal of a node pool by the simulated Google Cloud, with the same message."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.clouds.gke.simulation.account import metric
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.gke.gke_project import Project
-
-
-REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    (
-        {"machineType": "g2-standard-24"},
-        {},
-        "Machine type g2-standard-24 cannot have 1 x nvidia-l4; allowed: 2 x nvidia-l4",
-    ),
-    (
-        {"machineType": "g2-standard-9"},
-        {},
-        (
-            "Machine type with name 'g2-standard-9' is not known to the simulated Google Cloud; nearest: "
-            "g2-standard-96, g2-standard-8, g2-standard-4. Add it to the catalogue of machines if it exists"
-        ),
-    ),
-    (
-        {},
-        {"nodeLocations": ["europe-west4-a"]},
-        "Node pool gpu: zone europe-west4-a is not in the cluster's region us-central1",
-    ),
-    (
-        {"labels": {"kubernetes.io/role": "x"}},
-        {},
-        "Node pool gpu: label kubernetes.io/role is reserved for Kubernetes; choose another prefix",
-    ),
-    (
-        {},
-        {"autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 2, "minNodeCount": 1}},
-        "Node pool gpu: totalMaxNodeCount and minNodeCount cannot be used together",
-    ),
-    (
-        {},
-        {"autoscaling": {"totalMinNodeCount": 3, "totalMaxNodeCount": 2}},
-        "Node pool gpu: totalMinNodeCount 3 is more than totalMaxNodeCount 2",
-    ),
-    (
-        {"spot": True, "reservationAffinity": {"consumeReservationType": "ANY_RESERVATION"}},
-        {},
-        "Node pool gpu: reservation affinity ANY_RESERVATION cannot be used here; use NO_RESERVATION",
-    ),
-    (
-        {"spot": True, "flexStart": True},
-        {},
-        "Node pool gpu: spot cannot be combined with flex-start or queued provisioning",
-    ),
-    (
-        {"flexStart": True},
-        {"management": {"autoRepair": True}},
-        "Node pool gpu: flex-start needs management.autoRepair false",
-    ),
-    (
-        {"flexStart": True},
-        {"placementPolicy": {"type": "COMPACT"}},
-        "Node pool gpu: flex-start allows compact placement only with A3 Ultra, A4 and H4D",
-    ),
-    (
-        {},
-        {"queuedProvisioning": {"enabled": True}, "placementPolicy": {"type": "COMPACT"}},
-        "Node pool gpu: queued provisioning cannot be combined with compact placement",
-    ),
-    (
-        {},
-        {
-            "placementPolicy": {"type": "COMPACT"},
-            "nodeLocations": ["us-central1-a", "us-central1-b"],
-        },
-        "Node pool gpu: compact placement needs exactly one zone",
-    ),
-    (
-        {"reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}},
-        {},
-        "Node pool gpu: SPECIFIC_RESERVATION needs key compute.googleapis.com/reservation-name and values",
-    ),
-    (
-        {},
-        {"management": {"autoUpgrade": False}},
-        "Node pool gpu: Auto_upgrade must be true when release_channel REGULAR is set",
-    ),
-]
+from tests.rehearsal.clouds.gke.gke_project import Project
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(("config", "more", "text"), REFUSED)
+@rows(__file__, "test_gke_refuses_a_pool", "config more text")
 def test_gke_refuses_a_pool(config: dict[str, Any], more: dict[str, Any], text: str, gke: Project) -> None:
     gke.cluster()
     with pytest.raises(CloudRefusal) as refused:

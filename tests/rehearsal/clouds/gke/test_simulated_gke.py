@@ -1,18 +1,11 @@
-"""Clusters of the simulated Google Cloud: inputs, versions, changes, deletion, protobufs."""
-
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_fleet.clouds.gke.simulation.cloud import GET_CLUSTER
 from dra_fleet.rehearsal.clouds.cloud import UNKNOWN_TEXT, CloudRefusal, TypeNotCoveredError
-from tests.rehearsal.clouds.gke.gke_project import CLUSTER, L4, POOL
-
-if TYPE_CHECKING:
-    from tests.rehearsal.clouds.gke.gke_project import Project
+from tests.rehearsal.clouds.gke.gke_project import CLUSTER, L4, POOL, Project
 
 
 def test_a_cluster_runs_the_channel_s_default_of_its_minor(gke: Project) -> None:

@@ -5,21 +5,31 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import yaml
+from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import override
 
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.drivers.common.placement import HOST, looks_elsewhere
+from dra_fleet.drivers.nvidia.facts import PLUGIN_CONFIG
 from dra_fleet.drivers.nvidia.simulation.hardware import DRIVER_NAME, parts_of
 from dra_fleet.drivers.nvidia.simulation.machine import kept_text
-from dra_fleet.drivers.nvidia.simulation.operator import features, labels, plugin_config
+from dra_fleet.drivers.nvidia.simulation.operator import features, labels
 from dra_fleet.drivers.nvidia.simulation.operator.features import gpu_labels, is_vgpu, system_labels
-from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, plugin_problem, role_of, strategy_of
+from dra_fleet.drivers.nvidia.simulation.operator.labels import (
+    WHOLE,
+    Role,
+    plugin_problem,
+    role_of,
+    strategy_of,
+)
 from dra_fleet.drivers.nvidia.simulation.operator.mig_manager import MigManager
 from dra_fleet.drivers.nvidia.simulation.operator.operands import (
     DRIVER_VALIDATION,
     HASH,
     OPERANDS,
+    PLUGIN_VOLUME,
     component_of,
     objects_of,
     runtime_class,
@@ -269,10 +279,8 @@ class Daemons(Programs):
         """Advertise GPUs as often as the node's entry of the plugin's ConfigMap says."""
         name = pod["spec"]["nodeName"]
         try:
-            shared = await plugin_config.selected(
-                pod, await self._identities.pod(pod), self._identities.kubelet(name)
-            )
-        except plugin_config.PluginConfigInvalid as error:
+            shared = await selected(pod, await self._identities.pod(pod), self._identities.kubelet(name))
+        except PluginConfigInvalid as error:
             await self._events.record(name, pod, "DevicePluginConfig", str(error))
             return
         parts = parts_of(self._machines.host(name))
@@ -398,3 +406,80 @@ def _crash(pod: Object, host: Host) -> str | None:
             return plugin_problem(pod, host)
         case _:
             return None
+
+
+# Source: https://github.com/NVIDIA/k8s-device-plugin/blob/v0.18.0/README.md (node label, ConfigMap,
+# `sharing`).
+
+_NOT_FOUND: Final = 404
+
+
+class _Replicated(BaseModel):
+    name: str
+    replicas: int
+
+
+class _Shared(BaseModel):
+    resources: tuple[_Replicated, ...] = ()
+
+
+class _Sharing(BaseModel):
+    time_slicing: _Shared = Field(default=_Shared(), alias="timeSlicing")
+    mps: _Shared = _Shared()
+
+
+class _Config(BaseModel):
+    sharing: _Sharing = _Sharing()
+
+
+class PluginConfigInvalid(Exception):  # noqa: N818 - the configuration is invalid; that is the sentence
+    """The plugin cannot use its configuration."""
+
+
+async def selected(pod: Object, api: KubeApi, kubelet: KubeApi) -> tuple[str, int] | None:
+    """Return strategy and replicas that a plugin's pod finds; None if it advertises each GPU once.
+
+    Args:
+        pod: the plugin's.
+        api: acts as the pod, which reads its node's label.
+        kubelet: acts as the kubelet, which mounts the ConfigMap.
+
+    Raises:
+        PluginConfigInvalid: the ConfigMap or the selected entry is missing, or the entry cannot be read.
+    """
+    volumes: list[Object] = pod["spec"].get("volumes", [])
+    mounted = next((item["configMap"]["name"] for item in volumes if item["name"] == PLUGIN_VOLUME), None)
+    if mounted is None:
+        return None
+    node = await api.get("v1", "Node", pod["spec"]["nodeName"])
+    default = environment_of(pod["spec"]["containers"][0]).get("DEFAULT_CONFIG", "")
+    entry = node["metadata"].get("labels", {}).get(PLUGIN_CONFIG, default)
+    try:
+        body = await kubelet.get("v1", "ConfigMap", mounted, pod["metadata"]["namespace"])
+    except ApiError as error:
+        if error.code != _NOT_FOUND:
+            raise
+        raise PluginConfigInvalid(f'configmap "{mounted}" not found') from error
+    data: dict[str, str] = body.get("data", {})
+    if entry and entry not in data:
+        raise PluginConfigInvalid(
+            f"specified config {entry} does not exist; the ConfigMap has: {', '.join(data)}"
+        )
+    return shared(data[entry]) if entry else None
+
+
+def shared(text: str) -> tuple[str, int] | None:
+    """Return strategy and replicas of whole GPUs in a configuration of the plugin.
+
+    Raises:
+        PluginConfigInvalid: it is no such configuration.
+    """
+    try:
+        sharing = _Config.model_validate(yaml.safe_load(text) or {}).sharing
+    except (yaml.YAMLError, ValidationError) as error:
+        raise PluginConfigInvalid(f"unable to parse the configuration: {error}") from error
+    for strategy, found in (("time-slicing", sharing.time_slicing), ("mps", sharing.mps)):
+        for item in found.resources:
+            if item.name == WHOLE and item.replicas > 1:
+                return strategy, item.replicas
+    return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet import clouds
-from dra_fleet.drivers.nvidia.labels import CLIQUE_LABEL, OF_OPERATOR
+from dra_fleet.drivers.nvidia.facts import CLIQUE_LABEL, OF_OPERATOR
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of
 from dra_fleet.drivers.nvidia.simulation.operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT, partitions
 
