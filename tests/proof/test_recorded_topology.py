@@ -72,9 +72,25 @@ def test_two_gpus_share_one_root_with_their_cards_on_machines_with_a_recording(
     assert verdict(machine, gpus(3)) == "never"
 
 
-@pytest.mark.parametrize("machine", ["p5.48xlarge", "p6-b300.48xlarge"])
-def test_without_a_public_recording_the_proof_does_not_decide(machine: str) -> None:
-    assert verdict(machine, gpus(2)) == "unknown"
+@pytest.mark.parametrize(
+    ("machine", "cards"), [("p5.48xlarge", 4), ("p5e.48xlarge", 4), ("p6-b300.48xlarge", 2)]
+)
+def test_each_gpu_has_a_root_with_its_cards_on_machines_whose_roots_alone_are_recorded(
+    machine: str, cards: int
+) -> None:
+    def near(count: int) -> dict[str, Any]:
+        return gpus(1, card={"class": "efa.networking.k8s.aws", "count": count})
+
+    assert (verdict(machine, near(cards)), verdict(machine, near(cards + 1))) == ("guaranteed", "never")
+    assert verdict(machine, gpus(2)) == "never"
+
+
+def test_gpus_of_a_virtual_machine_with_one_root_share_it() -> None:
+    assert verdict("g5.12xlarge", gpus(4)) == "guaranteed"
+
+
+def test_without_a_public_recording_the_proof_does_not_decide() -> None:
+    assert verdict("g7e.48xlarge", gpus(2)) == "unknown"
 
 
 @pytest.mark.parametrize(
