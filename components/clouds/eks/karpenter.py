@@ -14,6 +14,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
 
 from dra_fleet.clouds.eks.karpenter import NAME, NAMESPACE
+from dra_fleet.clouds.eks.resources import DYNAMIC_RESOURCES
 from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.drivers.common.values import merged
 
@@ -143,7 +144,7 @@ def node_pool(
         part,
         api_version="karpenter.sh/v1",
         kind="NodePool",
-        metadata=meta.ObjectMetaArgs(**about),
+        metadata=meta.ObjectMetaArgs(**about, annotations={DYNAMIC_RESOURCES: "true"}),
         spec=merged(_pool_spec(group), further),
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[own])),
     )
