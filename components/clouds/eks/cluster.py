@@ -19,6 +19,7 @@ from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.karpenter import NAME
 from dra_fleet.clouds.eks.plan import placed_together
 from dra_fleet.clouds.eks.settings import OwnImage
+from dra_fleet.model.plan import Additions
 
 from ...core.identity import Identity, logical
 from ..adopting import readable
@@ -503,19 +504,18 @@ class EksCluster(Platform):
     ) -> pulumi.Resource:
         group, place = Group(cluster=cluster, plan=plan), self._place
         role = pulumi.Output.from_input(place.node_role).apply(lambda arn: arn.rpartition("/")[2])
-        added = self.additions.get(plan.name)
+        added = self.additions.get(plan.name, Additions())
         node_class = {
             "role": role,
             "subnetSelectorTerms": [{"id": place.subnets[zone]} for zone in group.zones],
             "securityGroupSelectorTerms": [{"id": place.security_group}],
-            **({"tags": dict(added.tags)} if added and added.tags else {}),
+            **({"tags": dict(added.tags)} if added.tags else {}),
         }
         controller = [releases[NAME]] if NAME in releases else []
         opts = pulumi.ResourceOptions.merge(
             self.member_opts(controller), pulumi.ResourceOptions(parent=parent) if parent else None
         )
-        extra = added.arguments if added else {}
-        return node_pool(group, node_class, extra, Identity(owner=owner).labels(), opts)
+        return node_pool(group, node_class, added.arguments, Identity(owner=owner).labels(), opts)
 
     def _security_groups(
         self, part: str, group: Group, place: _EksPlace, opts: pulumi.ResourceOptions

@@ -130,21 +130,21 @@ def node_pool(
         labels: Labels of both.
         opts: Options of both.
     """
-    part, about = logical(group.cluster.name, group.plan.name), {"name": group.plan.name, "labels": labels}
+    part, name = logical(group.cluster.name, group.plan.name), group.plan.name
     further = dict(extra)
-    own = CustomResource(
+    own = CustomResource(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
         part,
         api_version="karpenter.k8s.aws/v1",
         kind="EC2NodeClass",
-        metadata=meta.ObjectMetaArgs(**about),
+        metadata=meta.ObjectMetaArgs(name=name, labels=labels),
         spec=merged({**node_class, **_image(group)}, further.pop("nodeClass", {})),
         opts=opts,
     )
-    return CustomResource(
+    return CustomResource(  # pyright: ignore[reportUnknownMemberType] - as above
         part,
         api_version="karpenter.sh/v1",
         kind="NodePool",
-        metadata=meta.ObjectMetaArgs(**about, annotations={DYNAMIC_RESOURCES: "true"}),
+        metadata=meta.ObjectMetaArgs(name=name, labels=labels, annotations={DYNAMIC_RESOURCES: "true"}),
         spec=merged(_pool_spec(group), further),
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[own])),
     )

@@ -290,11 +290,9 @@ def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
         return
     if served and pool.may_be_empty and makes(pool):
         if pool.resource.get("metadata", "annotations", DYNAMIC_RESOURCES).text != "true":
-            yield (
-                "Karpenter ignores claims unless its alpha support is on",
-                f'1 or more of static capacity, or the annotation {DYNAMIC_RESOURCES}: "true" if '
-                "settings.enableDRA of its chart is on",
-            )
+            annotated = f'the annotation {DYNAMIC_RESOURCES}: "true" if settings.enableDRA of its chart is on'
+            allowed = f"1 or more of static capacity, or {annotated}"
+            yield "Karpenter ignores claims unless its alpha support is on", allowed
     elif served and pool.may_be_empty:
         yield "EKS's autoscaler does not know its devices", "1 or more"
 

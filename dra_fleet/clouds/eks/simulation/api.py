@@ -152,9 +152,9 @@ class AwsApi:
 
     def _create_launch_template(self, request: Properties, region: str) -> Properties:
         name, data = str(request["LaunchTemplateName"]), request["LaunchTemplateData"]
-        cards = data.get("NetworkInterface") or []
-        groups = [one for card in cards for one in card.get("SecurityGroupId", [])]
-        about = {
+        cards = cast("list[Properties]", data.get("NetworkInterface") or [])
+        groups: list[str] = [one for card in cards for one in card.get("SecurityGroupId", [])]
+        about: Properties = {
             "UserData": data.get("UserData", ""),
             "ImageId": data.get("ImageId", ""),
             "groups": groups or data.get("SecurityGroupId", []),
@@ -176,15 +176,26 @@ class AwsApi:
         raise refuse("UnsupportedOperation", "(rehearsal) RunInstances is simulated with DryRun only")
 
     def _create_fleet(self, request: Properties, region: str) -> Properties:
-        """Launch one instance by the first override that has a machine: there is one type in a pool."""
-        tags = _tags(request, "instance")
-        spot = request["TargetCapacitySpecification"].get("DefaultTargetCapacityType") == "spot"
+        """Launch each instance by the first override that has a machine; a pool has one type."""
+        tags, target = _tags(request, "instance"), request["TargetCapacitySpecification"]
+        spot = target.get("DefaultTargetCapacityType") == "spot"
         known = {one["name"]: one for one in self._templates()}
+        choices = [
+            (
+                {
+                    **known[one["LaunchTemplateSpecification"]["LaunchTemplateName"]],
+                    "tags": tags,
+                    "spot": spot,
+                },
+                item,
+            )
+            for one in request["LaunchTemplateConfigs"]
+            for item in one["Overrides"]
+        ]
         errors: list[Properties] = []
-        for config in request["LaunchTemplateConfigs"]:
-            named = config["LaunchTemplateSpecification"]["LaunchTemplateName"]
-            template = {**known[named], "tags": tags, "spot": spot}
-            for override in config["Overrides"]:
+        instances: list[Properties] = []
+        for _ in range(int(target["TotalTargetCapacity"])):
+            for template, override in choices:
                 chosen = {"Overrides": {key: value for key, value in override.items() if key != "Priority"}}
                 try:
                     made = launch(self._account, region, template, override)
@@ -195,14 +206,16 @@ class AwsApi:
                     )
                     continue
                 self._join(made)
-                instance = {
-                    "LaunchTemplateAndOverrides": chosen,
-                    "InstanceIds": [made["id"]],
-                    "InstanceType": override["InstanceType"],
-                    "Lifecycle": "spot" if spot else "on-demand",
-                }
-                return {"FleetId": made_id("fleet", made["id"]), "Errors": errors, "Instances": [instance]}
-        return {"FleetId": made_id("fleet", repr(errors)), "Errors": errors, "Instances": []}
+                instances.append(
+                    {
+                        "LaunchTemplateAndOverrides": chosen,
+                        "InstanceIds": [made["id"]],
+                        "InstanceType": override["InstanceType"],
+                        "Lifecycle": "spot" if spot else "on-demand",
+                    }
+                )
+                break
+        return {"FleetId": made_id("fleet", repr(request)), "Errors": errors, "Instances": instances}
 
     def _describe_instances(self, request: Properties, _: str) -> Properties:
         names = request.get("InstanceId")
@@ -256,8 +269,8 @@ class AwsApi:
         name = str(request["InstanceProfileName"])
         if self._account.find(PROFILE, name) is not None:
             raise refuse("EntityAlreadyExists", f"Instance Profile {name} already exists.")
-        inputs = {"path": request.get("Path", "/"), "roles": []}
-        record = {"id": name, "type": PROFILE, "urn": name, "inputs": inputs, "state": {}}
+        inputs: Properties = {"path": request.get("Path", "/"), "roles": []}
+        record: Record = {"id": name, "type": PROFILE, "urn": name, "inputs": inputs, "state": {}}
         self._account.put(record)
         return {"InstanceProfile": _profile(record)}
 

@@ -137,13 +137,15 @@ def _kubelet(user_data: str) -> tuple[dict[str, str], tuple[NodeTaint, ...]]:
     labels: dict[str, str] = {}
     taints: list[NodeTaint] = []
     for text in texts:
-        kubelet: Properties = (yaml.safe_load(text).get("spec") or {}).get("kubelet") or {}
-        for flag in kubelet.get("flags") or ():
-            name, _, value = str(flag).partition("=")
+        config = cast("dict[str, Properties]", yaml.safe_load(text))
+        kubelet = cast("Properties", config["spec"].get("kubelet") or {})
+        for flag in cast("list[str]", kubelet.get("flags") or []):
+            name, _, value = flag.partition("=")
             if name == "--node-labels":
                 labels |= dict(item.split("=", 1) for item in value.strip('"').split(",") if item)
+        registered = cast("Properties", kubelet.get("config") or {}).get("registerWithTaints")
         taints += [
             NodeTaint(key=one["key"], value=one.get("value") or "", effect=one["effect"])
-            for one in (kubelet.get("config") or {}).get("registerWithTaints") or ()
+            for one in cast("list[Properties]", registered or [])
         ]
     return labels, tuple(taints)
