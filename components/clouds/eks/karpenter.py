@@ -185,6 +185,7 @@ def _pool_spec(group: Group) -> dict[str, Any]:
                 "expireAfter": "Never",
             },
         },
-        "limits": {"nodes": str(plan.max_nodes)},
+        # Karpenter 1.15.0 exceeds `nodes` for pods that arrive together (subtractMax in scheduler.go).
+        "limits": {"nodes": str(plan.max_nodes), "cpu": str(plan.max_nodes * plan.machine.cpus)},
         "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "30s"},
     }
