@@ -503,7 +503,7 @@ class EksCluster(Platform):
         parent: pulumi.Resource | None = None,
     ) -> pulumi.Resource:
         group, place = Group(cluster=cluster, plan=plan), self._place
-        role = pulumi.Output.from_input(place.node_role).apply(lambda arn: arn.rpartition("/")[2])
+        role = pulumi.Output.from_input(place.node_role).apply(lambda arn: (arn or "").rpartition("/")[2])
         added = self.additions.get(plan.name, Additions())
         node_class = {
             "role": role,
