@@ -123,7 +123,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-// Both are unpacked here, because they ask for a newer Go than they use (Recipe.unpacked).
+// Both are unpacked here, because they ask for a newer Go than they use (Recipe.unpacked). `go mod tidy` drops their
+// sums from go.sum: keep them, they verify the zips.
 // timestreamwrite 1.43.1 is not served by the module proxy; only an interface for tests uses it.
 replace (
 	github.com/aws/aws-sdk-go-v2/service/timestreamwrite => github.com/aws/aws-sdk-go-v2/service/timestreamwrite v1.43.0
