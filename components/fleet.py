@@ -161,6 +161,7 @@ def _fill(
     namespaces = platform.namespaces = _namespaces(platform, plan, identity)
     releases = _releases(platform, plan, namespaces, pulumi.ResourceOptions(hooks=hooks))
     platform.releases = releases
+    platform.create_pools(plan, releases, identity.owner)
     classes = _classes(platform, plan, identity)
     there = _There(namespaces=namespaces, releases=releases, classes=classes)
     templates = _templates(platform, plan, identity, there)

@@ -240,6 +240,10 @@ class Platform(pulumi.ComponentResource, ABC):
             pulumi.ResourceOptions(depends_on=pulumi.Output.from_input(_resources(kubeconfig))),
         ).depends_on
 
+    def create_pools(self, plan: ClusterPlan, releases: Mapping[str, pulumi.Resource], owner: str) -> None:
+        """Declare the pools that are objects in the cluster, after the releases that read them."""
+        del plan, releases, owner
+
     def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         """Options of what lives in this cluster; where another is adopted instead, it is made there again."""
         return self.child_opts(

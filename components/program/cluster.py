@@ -153,6 +153,7 @@ class Cluster(Platform):
                 self.release_args(plan, release),
                 self.member_opts(self.before(plan, release)),
             )
+        self.create_pools(plan, self.releases, self.identity.owner)
 
     def new_release(self, component: str, plan: ClusterPlan) -> ReleasePlan | None:
         """Return the release of a plan that the program has not declared.

@@ -37,7 +37,7 @@ class EksCluster(Cluster, eks.EksCluster):
         adopt: An existing cluster instead: `{"name": …, "subnets": {…}}`, also as Outputs.
         account: Account id, which must be the login's.
         support: `STANDARD` (default) or `EXTENDED`.
-        karpenter: Version of the Karpenter that scales the cluster.
+        karpenter: Version of Karpenter, which creates the nodes of pools with `karpenter`.
         addons: Further add-ons and their versions.
         system_pool: Node group of the cluster's own pods.
         gpu_operator: NVIDIA's GPU operator: `{"version": …, "values": {…}}`.

@@ -174,6 +174,11 @@ class Cloud(ABC, Generic[SettingsT_co]):
         del settings
         return {}
 
+    def releases(self, name: str, settings: ClusterSettings) -> tuple[ReleasePlan, ...]:
+        """Return the releases that create the nodes of a cluster's pools."""
+        del name, settings
+        return ()
+
     @property
     def host_driver(self) -> HostDriver:
         """Node images that include the devices' driver."""
@@ -247,12 +252,18 @@ class Cloud(ABC, Generic[SettingsT_co]):
         del settings
         return {}
 
-    def imagined_devices(self, pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str] | None:
+    def imagined_devices(
+        self, pool: PoolPlan, published: Sequence[NodeDevice]
+    ) -> tuple[tuple[NodeDevice, ...], str] | None:
         """Return the devices that the autoscaler predicts for a pool's first node, and why there are none.
 
         None: it reads devices only from a node that the pool has.
+
+        Args:
+            pool: The pool.
+            published: Devices that its nodes publish.
         """
-        del pool
+        del pool, published
         return None
 
     def component(self) -> object:

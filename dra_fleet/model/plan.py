@@ -32,7 +32,8 @@ class PoolPlan:
     does not follow from who installs it. `network_cards`: those of each node that a
     driver publishes. `devices`: those that the stack file describes. `advertise`: who makes the machine's own
     devices known. `managed_drivers`: the DRA drivers that the cloud itself runs on its nodes. `partitions`:
-    the partitions of each device that the cloud itself makes, by profile.
+    the partitions of each device that the cloud itself makes, by profile. `autoscaler`: what creates its
+    nodes, if not the cloud's own autoscaler.
     """
 
     name: str
@@ -50,6 +51,7 @@ class PoolPlan:
     advertise: Advertiser = "dra"
     managed_drivers: tuple[ManagedDriver, ...] = ()
     partitions: Mapping[str, int] = field(default_factory=dict[str, int])
+    autoscaler: str = ""
 
     @property
     def by_dra(self) -> bool:

@@ -118,6 +118,11 @@ class Home:
         return self.root / "proxy-port"
 
     @property
+    def cloud_api(self) -> Path:
+        """The address of the simulated clouds' APIs, with its secret path."""
+        return self.root / "cloud-api"
+
+    @property
     def authorities(self) -> Path:
         """The authorities that clients of the proxy trust: the system's and the registry's own."""
         return self.root / "authorities.pem"

@@ -19,7 +19,6 @@ from dra_fleet.core.places import top_folder
 from dra_fleet.drivers.described.simulation.node_side import write_charts
 from dra_fleet.fleet import SettingsInvalid, read_stack_file
 from dra_fleet.fleet.plan import make_plan
-from dra_fleet.fleet.queueing.kueue import NAME
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal import engine_run, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
@@ -179,8 +178,8 @@ def choose_programs(
     with reporter.part("drivers"):
         served, notes = resolve(plan, chosen, reporter.inner)
         home.create()
-        if kueue := built(plan, charts.of_modules(home), reporter.inner):
-            served = replace(served, programs={**served.programs, NAME: kueue})
+        controllers = built(plan, charts.of_modules(home), reporter.inner)
+        served = replace(served, programs={**served.programs, **controllers})
         served.write(home)
     return served, notes
 

@@ -1,4 +1,4 @@
-"""Mixes of workloads on two clouds whose pools scale, drawn from a seed, and their run on a rehearsal."""
+"""Mixes of workloads on clusters whose pools scale, drawn from a seed, and their run on a rehearsal."""
 
 import asyncio
 import random
@@ -68,16 +68,49 @@ MOST_COPIES: Final = {
     "desk": {"any": 9, "large": 7, "ampere": 9, "ampere-pair": 2, "three": 2},
     "render": {"any": 6, "large": 6, "ada": 6, "ada-pair": 2, "three": 2},
 }
+KARPENTER: Final[dict[str, Any]] = {
+    "dots": {
+        "cloud": "eks",
+        "region": "us-east-1",
+        "create": {"network": {"zones": ["us-east-1a", "us-east-1b"]}},
+        "access": {"private": True},
+        "karpenter": "1.15.1",
+        "drivers": DRIVERS,
+        "pools": {
+            name: {
+                "machine": machine,
+                "nodes": {"min": 0, "max": most},
+                "karpenter": True,
+                "extra": {"disruption": {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}},
+            }
+            for name, machine, most in (
+                ("solo", "g5.xlarge", 3),
+                ("quad", "g5.12xlarge", 1),
+                ("l4", "g6.xlarge", 2),
+            )
+        },
+    }
+}
+MOST_ON_KARPENTER: Final = {
+    "dots": {"any": 9, "large": 7, "ampere": 7, "ampere-pair": 3, "ada": 3, "ada-pair": 1, "three": 2}
+}
+EVENTS: Final = {
+    "cluster-autoscaler": ("NotTriggerScaleUp", "TriggeredScaleUp"),
+    "karpenter": ("FailedScheduling", "Nominated"),
+}
+"""Reasons of an autoscaler's events about pods for which it adds no node, and for which it adds one."""
 NEVER_FIRST: Final = "the autoscaler never adds the first node"
 
 
-def settings(workloads: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def settings(
+    workloads: Mapping[str, Any] | None = None, clusters: Mapping[str, Any] = CLUSTERS
+) -> dict[str, Any]:
     """Return the stack with these workloads."""
     return {
         "owner": "ml-platform",
         "environment": "development",
         "kubernetes": "1.36",
-        "clusters": CLUSTERS,
+        "clusters": clusters,
         "classes": CLASSES,
         "claims": {name: CLAIMS[name] for name in {item["claim"] for item in (workloads or {}).values()}},
         "workloads": dict(workloads or {}),
@@ -91,15 +124,17 @@ class GrowthMix(Mix):
     never_first: frozenset[str]
 
 
-def draw(seed: int) -> dict[str, GrowthMix]:
+def draw(
+    seed: int, copies: Mapping[str, Mapping[str, int]] = MOST_COPIES, clusters: Mapping[str, Any] = CLUSTERS
+) -> dict[str, GrowthMix]:
     """Return the mix of a seed for each cluster."""
     chance = random.Random(seed)
     workloads: dict[str, Any] = {}
-    for cluster, most in MOST_COPIES.items():
+    for cluster, most in copies.items():
         for claim in chance.sample(sorted(most), chance.choice([1, 2, 2])):
-            copies = chance.randint(1, most[claim])
-            workloads[f"{cluster}-{claim}"] = {"cluster": cluster, "claim": claim, "copies": copies}
-    plan = make_plan(parse(settings(workloads)))
+            count = chance.randint(1, most[claim])
+            workloads[f"{cluster}-{claim}"] = {"cluster": cluster, "claim": claim, "copies": count}
+    plan = make_plan(parse(settings(workloads, clusters)))
     proof = prove(plan)
     return {cluster.name: _mix(chance, cluster, proof) for cluster in plan.clusters}
 
@@ -165,14 +200,20 @@ class Run:
 
     async def _said(self, waiting: list[str]) -> set[str]:
         """Return the waiting pods for which the autoscaler adds no node."""
-        events = (await self.api.list("v1", "Event", self.namespace))["items"]
-        refused = {item["involvedObject"]["name"] for item in events if item["reason"] == "NotTriggerScaleUp"}
-        return refused & set(waiting)
+        return await self._events(0) & set(waiting)
 
     async def grown_for(self) -> set[str]:
         """Return the pods for which a node was added."""
+        return await self._events(1)
+
+    async def _events(self, number: int) -> set[str]:
+        source = "karpenter" if self.mix.cluster.pools[0].autoscaler else "cluster-autoscaler"
         events = (await self.api.list("v1", "Event", self.namespace))["items"]
-        return {item["involvedObject"]["name"] for item in events if item["reason"] == "TriggeredScaleUp"}
+        return {
+            item["involvedObject"]["name"]
+            for item in events
+            if item["reason"] == EVENTS[source][number] and item["source"].get("component") == source
+        }
 
 
 async def agree(home: Home, name: str, mix: GrowthMix, namespace: str, *, keep_one: bool) -> str:

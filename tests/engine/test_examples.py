@@ -20,6 +20,7 @@ pytestmark = pytest.mark.engine
 
 ALLOCATED = {
     "aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
+    "eks-karpenter": ("train", "v1.35.2-eks-f69f56f", {"infer": 6, "train": 2}),
     "eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
     "gke-fallback": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
     "gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.clouds.eks.karpenter import predicted_devices
 from dra_fleet.clouds.gke.plan import gke_devices
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN
@@ -192,7 +193,7 @@ def test_a_pool_with_a_node_grows_by_the_devices_of_that_node() -> None:
         (
             "eks",
             "the Cluster Autoscaler on EKS",
-            ", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)",
+            ", or set karpenter: true of the pool",
         ),
     ],
 )
@@ -243,3 +244,57 @@ def test_gke_imagines_the_devices_of_the_machine_in_its_own_words() -> None:
     assert attributes["index"] == {"int": 7}
     assert "driverVersion" not in attributes
     assert set(devices[7].origins.values()) == {"documented"}
+
+
+def on_eks(requested: dict[str, Any], machine: str = "p4d.24xlarge") -> dict[str, Any]:
+    """Return a stack with one workload on an empty pool whose nodes Karpenter creates."""
+    return {
+        "owner": "ml-platform",
+        "environment": "development",
+        "kubernetes": "1.35",
+        "clusters": {
+            "train": {
+                "cloud": "eks",
+                "region": "us-east-1",
+                "create": {"network": {"zones": ["us-east-1a", "us-east-1b"]}},
+                "access": {"private": True},
+                "karpenter": "1.15.1",
+                "drivers": {"nvidia": {"version": "0.5.0"}},
+                "pools": {"gpu": {"machine": machine, "nodes": {"min": 0, "max": 4}, "karpenter": True}},
+            }
+        },
+        "classes": {"requested": requested},
+        "claims": {"one": {"requests": {"gpu": {"class": "requested"}}}},
+        "workloads": {"train": {"cluster": "train", "claim": "one", "copies": 2}},
+    }
+
+
+def on_karpenter(requested: dict[str, Any], machine: str = "p4d.24xlarge") -> str:
+    """Return the warning about that workload."""
+    [output] = [
+        item for item in prove(plan_of(on_eks(requested, machine))).warnings if "more nodes than" in item
+    ]
+    return output.partition("more nodes than nodes.min: ")[2]
+
+
+@pytest.mark.parametrize("requested", [AMPERE, NEEDS_MEMORY, VERSIONED])
+def test_karpenter_grows_from_zero_for_what_it_predicts(requested: dict[str, Any]) -> None:
+    assert on_karpenter(requested) == (
+        "pool gpu must grow above 0 of at most 4 nodes, which Karpenter can do from zero nodes"
+    )
+
+
+def test_karpenter_predicts_the_attributes_of_its_table_alone() -> None:
+    plan = plan_of(on_eks(AMPERE))
+    [group] = predict(plan.clusters[0])
+    devices, reason = predicted_devices(plan.clusters[0].pools[0], group.shape.devices)
+    assert (len(devices), reason) == (8, "")
+    assert "driverVersion" not in devices[0].seen["attributes"]
+    assert "driverVersion" in devices[0].placed["attributes"]
+    assert "uuid" not in devices[0].placed["attributes"]
+    assert devices[0].seen["capacity"].keys() == {"memory"}
+
+
+def test_karpenter_never_grows_from_zero_for_a_machine_that_is_not_in_its_table() -> None:
+    output = on_karpenter({"cel": ["device.driver == 'gpu.nvidia.com'"]}, "g7e.2xlarge")
+    assert "Karpenter does not know the devices of g7e.2xlarge" in output

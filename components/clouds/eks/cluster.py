@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_aws
 from pulumi_aws import ec2, eks, iam
+from typing_extensions import override
 
 from dra_fleet.clouds.eks import CLOUD
+from dra_fleet.clouds.eks.karpenter import NAME
 from dra_fleet.clouds.eks.plan import placed_together
 from dra_fleet.clouds.eks.settings import OwnImage
+from dra_fleet.model.plan import Additions
 
-from ...core.identity import logical
+from ...core.identity import Identity, logical
 from ..logins import kubeconfig_with, of_account, readable
 from ..platform import ClusterArgs, Platform, cluster_opts
 from .arguments import (
@@ -32,6 +35,7 @@ from .arguments import (
     system_arguments,
     template_arguments,
 )
+from .karpenter import controller_rights, node_pool
 from .sizes import GroupSizes
 
 if TYPE_CHECKING:
@@ -229,6 +233,8 @@ _BEFORE_NODES = ("kube-proxy", "vpc-cni")
 
 _SUBNET, _ROLE = "the id of a subnet", "the ARN of an IAM role"
 
+_POD_IDENTITY = "eks-pod-identity-agent"
+
 _AFTER_NODES = ("coredns", "eks-node-monitoring-agent")
 
 
@@ -286,8 +292,15 @@ class EksCluster(Platform):
             place = self._created(plan, create, access, own)
         else:
             raise TypeError(f"cluster {name} is neither created nor adopted")
-        groups = [self._group(plan, pool, place, aws) for pool in plan.pools]
-        self.add_pool = lambda later, pool, parent: self._group(later, pool, place, aws, parent=parent)
+        groups = [self._group(plan, pool, place, aws) for pool in plan.pools if not pool.autoscaler]
+        self._place = place
+
+        def add_pool(later: ClusterPlan, pool: PoolPlan, parent: pulumi.Resource) -> pulumi.Resource:
+            if pool.autoscaler:
+                return self._node_pool(later, pool, self.releases, self._owner, parent)
+            return self._group(later, pool, place, aws, parent=parent)
+
+        self.add_pool = add_pool
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(name=place.name, endpoint=place.endpoint, authority=place.authority).apply(
                 lambda reported: login_kubeconfig(
@@ -297,6 +310,20 @@ class EksCluster(Platform):
         )
         provider = self.enter(name, kubeconfig, cluster=place.cluster, after=[*place.after, *groups])
         self.publish(provider=provider, kubeconfig=kubeconfig)
+
+    @override
+    def create_pools(self, plan: ClusterPlan, releases: Mapping[str, pulumi.Resource], owner: str) -> None:
+        self._owner = owner
+        made = [self._node_pool(plan, pool, releases, owner) for pool in plan.pools if pool.autoscaler]
+        # Workloads are deleted before the nodes that run them.
+        self.installers = [*self.installers, *made]
+
+    @classmethod
+    @override
+    def check_additions(cls, plan: ClusterPlan) -> None:
+        others = {pool.name for pool in plan.pools if pool.autoscaler}
+        kept = {key: added for key, added in plan.additions.items() if key not in others}
+        super().check_additions(replace(plan, additions=kept))
 
     @classmethod
     def planned(cls, args: ClusterArgs, secret: SecretReader) -> Declaration:
@@ -382,10 +409,14 @@ class EksCluster(Platform):
             opts=pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=joinable)),
         )
         after_system = pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=[system]))
-        chosen = sorted(set(settings.addons) - {*_BEFORE_NODES, *_AFTER_NODES})
+        has_karpenter = any(pool.autoscaler for pool in plan.pools)
+        wanted = {*settings.addons, *([_POD_IDENTITY] if has_karpenter else [])}
+        chosen = sorted(wanted - {*_BEFORE_NODES, *_AFTER_NODES})
         later = [
             self._addon(name, addon, settings, cluster, after_system) for addon in (*_AFTER_NODES, *chosen)
         ]
+        if has_karpenter:
+            self.installers = [*later, *controller_rights(name, cluster, nodes.arn, own)]
         return _EksPlace(
             name=cluster.name,
             sizes=sizes,
@@ -460,6 +491,29 @@ class EksCluster(Platform):
             group_arguments(group, home, version),
             opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=place.after)),
         )
+
+    def _node_pool(
+        self,
+        cluster: ClusterPlan,
+        plan: PoolPlan,
+        releases: Mapping[str, pulumi.Resource],
+        owner: str,
+        parent: pulumi.Resource | None = None,
+    ) -> pulumi.Resource:
+        group, place = Group(cluster=cluster, plan=plan), self._place
+        role = pulumi.Output.from_input(place.node_role).apply(lambda arn: (arn or "").rpartition("/")[2])
+        added = self.additions.get(plan.name, Additions())
+        node_class = {
+            "role": role,
+            "subnetSelectorTerms": [{"id": place.subnets[zone]} for zone in group.zones],
+            "securityGroupSelectorTerms": [{"id": place.security_group}],
+            **({"tags": dict(added.tags)} if added.tags else {}),
+        }
+        controller = [releases[NAME]] if NAME in releases else []
+        opts = pulumi.ResourceOptions.merge(
+            self.member_opts(controller), pulumi.ResourceOptions(parent=parent) if parent else None
+        )
+        return node_pool(group, node_class, added.arguments, Identity(owner=owner).labels(), opts)
 
     def _security_groups(
         self, part: str, group: Group, place: _EksPlace, opts: pulumi.ResourceOptions

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.model.fleet import ClusterSettings, FleetSettings
     from dra_fleet.model.hardware import Machine
+    from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
     from dra_fleet.model.settings import GpuOperatorSettings, TextOrOutput
 
@@ -38,7 +39,7 @@ class Eks(Cloud["EksClusterSettings"]):
     # It has no template of the slices of an empty pool: https://github.com/kubernetes/autoscaler/issues/7799;
     # of Karpenter: https://karpenter.sh/docs/reference/settings/.
     autoscaler = "the Cluster Autoscaler on EKS"
-    first_node = ", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)"
+    first_node = ", or set karpenter: true of the pool"
 
     tag_rule = TagRule(
         key=re.compile(r"(?!(?i:aws):)[\w +\-=._:/@]{1,128}"),
@@ -115,6 +116,20 @@ class Eks(Cloud["EksClusterSettings"]):
     def operators(self, settings: ClusterSettings) -> Mapping[str, GpuOperatorSettings]:
         operator = self.own(settings).gpu_operator
         return {} if operator is None else {"gpuOperator": operator}
+
+    @override
+    def releases(self, name: str, settings: ClusterSettings) -> tuple[ReleasePlan, ...]:
+        from dra_fleet.clouds.eks.karpenter import release
+
+        return release(name, self.own(settings))
+
+    @override
+    def imagined_devices(
+        self, pool: PoolPlan, published: Sequence[NodeDevice]
+    ) -> tuple[tuple[NodeDevice, ...], str] | None:
+        from dra_fleet.clouds.eks.karpenter import predicted_devices
+
+        return predicted_devices(pool, published) if pool.autoscaler else None
 
     @property
     @override

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.common.machines import check_mig_classes, is_divided
 from dra_fleet.clouds.eks.facts import eks_facts
+from dra_fleet.clouds.eks.karpenter import check_pool
 from dra_fleet.clouds.eks.plan import ami_type, image_of, labels_gpus, placed_together, zones_of
 from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.drivers.common.placement import check_root
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 
 _SOON_DAYS = 60
-
-_KARPENTER = (1, 15)
-"""The first Karpenter that makes nodes for pods with claims."""
 
 _DRANET = (1, 35)
 """https://github.com/aws/eks-charts, stable/aws-dranet, prerequisites."""
@@ -59,7 +57,10 @@ def check_eks(
         pool_at = (*at, "pools", plan.name)
         pool = settings.pools[plan.name]
         check_image(pool_at, plan, pool, settings, findings)
-        _check_nodes(pool_at, plan, settings, findings)
+        if pool.karpenter:
+            check_pool(pool_at, plan, pool, settings, findings)
+        else:
+            _check_nodes(pool_at, plan, settings, findings)
         _check_capacity(pool_at, plan, pool, settings, findings)
         _check_ultra_server(pool_at, plan, findings)
         _check_efa(pool_at, plan, pool, findings)
@@ -90,15 +91,13 @@ def _check_nodes(
 ) -> None:
     if not plan.machine.gpus or not plan.by_dra or not settings.drivers or plan.min_nodes >= 1:
         return
-    if settings.karpenter is not None and _numbers(settings.karpenter) >= _KARPENTER:
-        return
     findings.error(
         *at,
         "nodes",
         "min",
         what="must be at least 1: the autoscaler does not know which devices a new node would have",
         got="0",
-        allowed="1 or more, or 0 with karpenter 1.15 or later and its settings.enableDRA",
+        allowed="1 or more, or 0 with karpenter: true of the pool",
         fix="set nodes: {min: 1, …}",
     )
 

@@ -74,6 +74,18 @@ class VcpuQuota(Entry):
     spot: bool = False
 
 
+class KarpenterFacts(Entry):
+    """Devices that Karpenter predicts: machines by the start of their names, and known attributes.
+
+    `bound`: attributes that it only knows to be equal on all devices of a node.
+    """
+
+    machines: tuple[str, ...]
+    driver: str
+    attributes: tuple[str, ...]
+    bound: tuple[str, ...]
+
+
 class EksFacts(Entry):
     """All of facts.yaml."""
 
@@ -84,6 +96,7 @@ class EksFacts(Entry):
     ultra_server_image: ImageSince
     ultra_server: UltraServer
     quotas: tuple[VcpuQuota, ...]
+    karpenter: KarpenterFacts
 
     def quota(self, instance_type: str, *, spot: bool) -> VcpuQuota | None:
         """Return the quota of a machine type; None if no public source names it."""

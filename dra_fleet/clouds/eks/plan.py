@@ -18,6 +18,7 @@ from dra_fleet.clouds.common.machines import (
 )
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
+from dra_fleet.clouds.eks.karpenter import AUTOSCALER
 from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.drivers.common.placement import node_affinity, node_label
 from dra_fleet.drivers.common.values import merged
@@ -69,7 +70,11 @@ def plan_eks_pool(
     own = {POOL: name, **labels_of(machine, pool, operated=operated, is_found=labels_gpus(machine, pool))}
     check_labels(at, pool, own, findings, machine=machine, reserved=_RESERVED, operated=operated)
     plan = planned(name, pool, machine, {**pool.labels, **own})
-    return replace(plan, network_cards=cards.count if pool.efa and cards else 0)
+    return replace(
+        plan,
+        network_cards=cards.count if pool.efa and cards else 0,
+        autoscaler=AUTOSCALER if pool.karpenter else "",
+    )
 
 
 def ami_type(machine: Machine, pool: EksPoolSettings) -> str:

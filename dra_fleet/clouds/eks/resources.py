@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 _REQUIREMENTS: Final = ("spec", "template", "spec", "requirements")
 
+DYNAMIC_RESOURCES: Final = "dra-fleet/dynamic-resources"
+"""Annotation of a NodePool whose Karpenter has settings.enableDRA."""
+
 _CLASS: Final = ("spec", "template", "spec", "nodeClassRef")
 
 _TYPE: Final = "node.kubernetes.io/instance-type"
@@ -286,7 +289,10 @@ def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
         # https://docs.aws.amazon.com/eks/latest/userguide/device-management.html
         return
     if served and pool.may_be_empty and makes(pool):
-        yield "Karpenter ignores claims unless its alpha support is on", "1 or more of static capacity"
+        if pool.resource.get("metadata", "annotations", DYNAMIC_RESOURCES).text != "true":
+            annotated = f'the annotation {DYNAMIC_RESOURCES}: "true" if settings.enableDRA of its chart is on'
+            allowed = f"1 or more of static capacity, or {annotated}"
+            yield "Karpenter ignores claims unless its alpha support is on", allowed
     elif served and pool.may_be_empty:
         yield "EKS's autoscaler does not know its devices", "1 or more"
 

@@ -225,6 +225,13 @@ class EksPoolSettings(CreatedPoolSettings):
             description="Security group for EFA. Default: the stack creates one",
         ),
     ] = None
+    karpenter: Annotated[
+        bool,
+        Field(
+            description="Let Karpenter create the nodes for pods that need them, instead of a node group. "
+            "Requires nodes.min 0 and `karpenter` of the cluster"
+        ),
+    ] = False
     disk: Annotated[int, Field(ge=20, le=16384, description="GiB")] = 200
     repair: Annotated[bool, Field(description="EKS replaces nodes with a failed GPU or kubelet")] = True
     upgrade: EksUpgrade = EksUpgrade()
@@ -255,7 +262,8 @@ class EksClusterSettings(CreatedClusterSettings):
         str | None,
         Field(
             pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$",
-            description="Version of the Karpenter that scales the cluster, with settings.enableDRA",
+            description="Version of Karpenter, such as 1.15.1, for pools with `karpenter: true`. The stack "
+            "installs it in a cluster that it creates. An existing cluster must have it, with enableDRA",
         ),
     ] = None
     addons: Annotated[

@@ -158,7 +158,10 @@ class Gke(Cloud["GkeClusterSettings"]):
         return {item.name: "dranet: true" for item in gke_facts().dranet_classes}
 
     @override
-    def imagined_devices(self, pool: PoolPlan) -> tuple[tuple[NodeDevice, ...], str]:
+    def imagined_devices(
+        self, pool: PoolPlan, published: Sequence[NodeDevice]
+    ) -> tuple[tuple[NodeDevice, ...], str]:
+        del published
         from dra_fleet.clouds.gke.plan import gke_devices
 
         return gke_devices(pool)

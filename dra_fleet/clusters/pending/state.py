@@ -26,6 +26,9 @@ RESOURCE_API = "resource.k8s.io/v1"
 NO_SCALE_UP = ("FailedScaleUp", "NotTriggerScaleUp")
 """Reasons of events of Cluster Autoscaler about pods for which it adds no node, the more telling first."""
 
+NOT_BY_KARPENTER = "Failed to schedule pod, "
+"""Start of Karpenter's events about pods for which it makes no node; the scheduler's have the same reason."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterState:
@@ -90,8 +93,23 @@ class ClusterState:
 
     def autoscaler_says(self, pod: Object) -> str:
         """Return why the cluster's autoscaler adds no node for a pod; empty if it does not say so."""
-        messages = [text for reason in NO_SCALE_UP for text in self.events_about(pod, reason)]
+        messages = [*self._karpenter_says(pod)]
+        messages += [text for reason in NO_SCALE_UP for text in self.events_about(pod, reason)]
         return messages[0] if messages else ""
+
+    def _karpenter_says(self, pod: Object) -> list[str]:
+        """Return the cloud's refusals of nodes that Karpenter nominated for a pod, or why it made none."""
+        nominated = {
+            text.rpartition("nodeclaim/")[2].partition(",")[0] for text in self.events_about(pod, "Nominated")
+        }
+        refused = [
+            str(event["message"]).partition(" event: ")[2]
+            for event in self.events
+            if event["reason"] == "InsufficientCapacityError"
+            and event["involvedObject"].get("name") in nominated
+        ]
+        failed = self.events_about(pod, "FailedScheduling")
+        return [*refused, *(text for text in failed if text.startswith(NOT_BY_KARPENTER))]
 
     def drivers_used_by(self, pod: Object) -> list[str]:
         """Return the drivers of the devices allocated to a pod's claims."""
@@ -149,6 +167,7 @@ async def read_state(
         asyncio.gather(
             api.list("v1", "Event", params={"fieldSelector": "type=Warning"}),
             api.list("v1", "Event", params={"fieldSelector": "type=Normal,source=cluster-autoscaler"}),
+            api.list("v1", "Event", params={"fieldSelector": "type=Normal,reason=Nominated"}),
         ),
     )
     return replace(

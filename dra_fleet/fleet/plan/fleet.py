@@ -160,7 +160,7 @@ def _plan_cluster(
             ),
             *plan_namespaces(queueing),
         ),
-        releases=(*releases, *queueing),
+        releases=(*releases, *queueing, *cloud.releases(name, cluster)),
         classes=plan_classes(name, minor, settings, shared.classes, findings),
         templates=templates,
         claims=claims,

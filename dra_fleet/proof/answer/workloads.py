@@ -450,17 +450,18 @@ def _sentence(
     if group.least:
         return f"{grows}, which its autoscaler can do: the pool always has a node with these devices"
     cloud = clouds.named(cluster.cloud)
-    imagined = cloud.imagined_devices(pool)
+    imagined = cloud.imagined_devices(pool, group.shape.devices)
     if imagined is None:
         return (
             f"{grows}, but {cloud.autoscaler} knows the devices of a pool only from a node that exists: "
             f"{_KEEP}{cloud.first_node}"
         )
     devices, reason = imagined
+    keep = f"remove karpenter of the pool and {_KEEP}" if pool.autoscaler else _KEEP
     reason = reason or _misses(replace(group.shape, devices=devices), pod_set, question)
     if reason:
-        return f"{grows}, but the autoscaler never adds the first node: {reason}: {_KEEP}"
-    return f"{grows}, which {cloud.autoscaler} can do from zero nodes"
+        return f"{grows}, but the autoscaler never adds the first node: {reason}: {keep}"
+    return f"{grows}, which {pool.autoscaler or cloud.autoscaler} can do from zero nodes"
 
 
 def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:

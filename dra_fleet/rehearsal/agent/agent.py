@@ -27,7 +27,7 @@ from dra_fleet.rehearsal.agent.view import (
 )
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
 from dra_fleet.rehearsal.drivers import node_sides, plugins_of
-from dra_fleet.rehearsal.queueing.controller import QueueController
+from dra_fleet.rehearsal.queueing.controller import Controllers
 from dra_fleet.rehearsal.simulator.controlplane.components import SERVICE_SOCKET
 from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK
 from dra_fleet.rehearsal.simulator.node import NodeFaults
@@ -363,16 +363,16 @@ async def run(
     identities = Identities(admin, kubeconfig)
     machines = Machines(admin, identities, view, queue, hosts)
     processes = PodProcesses(own, identities)
-    queueing = QueueController(identities, view, queue, machines, processes=processes)
+    controllers = Controllers(identities, view, queue, machines, processes=processes)
     programs = [
-        queueing,
+        controllers,
         *(
             made(identities, view, queue, machines)
             for side in node_sides().values()
             for made in side.programs
         ),
     ]
-    services = ServiceNetwork(admin, own.directory, queueing.serving)
+    services = ServiceNetwork(admin, own.directory, controllers.serving)
     joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on, machines)
     own_programs = OwnPrograms(processes, queue)
     plugins = NodePlugins(admin, identities, view, machines, own_programs)

@@ -133,6 +133,15 @@ class Found:
     inputs: Properties
 
 
+@dataclass(frozen=True, kw_only=True)
+class ApiReply:
+    """A reply of a cloud's own API."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
 class SimulatedCloud(Protocol):
     """A simulated cloud. Every method raises `SimulatorError` with a message for the user."""
 
@@ -190,4 +199,8 @@ class SimulatedCloud(Protocol):
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """Return a token for the credential helper: `token` and `expirationTimestamp`."""
+        ...
+
+    async def answer_api(self, path: str, headers: Mapping[str, str], body: bytes) -> ApiReply:
+        """Answer a request to the cloud's own API."""
         ...

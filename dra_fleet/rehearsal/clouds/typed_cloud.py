@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from dra_fleet.rehearsal.clouds.cloud import (
+    ApiReply,
     CloudRefusal,
     Found,
     TypeNotCoveredError,
@@ -194,6 +195,12 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         raise CloudRefusal(
             f"(rehearsal) of {self.account.title} no command line is simulated: {' '.join(words)}"
         )
+
+    async def answer_api(self, path: str, headers: Mapping[str, str], body: bytes) -> ApiReply:
+        """Answer a request to the cloud's own API; most clouds simulate none."""
+        del headers, body
+        text = f"(rehearsal) of {self.account.title} no API is simulated: {path}"
+        return ApiReply(status=501, content_type="text/plain", body=text.encode())
 
     async def start_ahead(self, name: str, minor: str) -> None:
         """Start the control plane of a cluster it will be asked for, see its account."""

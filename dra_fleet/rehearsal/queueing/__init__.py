@@ -1,1 +1,1 @@
-"""Kueue in a rehearsal: its own controller, built from its module, and the chart that lies beside it."""
+"""Controllers in a rehearsal: Kueue's and Karpenter's own, built from their modules, with their charts."""

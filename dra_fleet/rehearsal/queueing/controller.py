@@ -1,9 +1,10 @@
-"""Runs Kueue's own controller as its pod's container would: with the pod's token and what is mounted."""
+"""Runs controllers' own programs as their pods' containers would: with the pod's token and its mounts."""
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -30,7 +31,7 @@ from dra_fleet.rehearsal.simulator.processes import cancel
 from dra_fleet.rehearsal.simulator.served_by import ANY
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain
-from dra_fleet.rehearsal.tools.recipes import KUEUE
+from dra_fleet.rehearsal.tools.recipes import KARPENTER, KUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
     from dra_fleet.rehearsal.reporting import Reporter
 
+
+KARPENTER_NAME: Final = "karpenter"
+"""The chart, its release, and the folder of its images."""
 
 OMITTED: Final = "visibility"
 """The API of pending workloads, which the rehearsed controller does not serve: an API that is announced and
@@ -65,6 +69,14 @@ WITHOUT: Final = "VisibilityOnDemand=false"
 https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/visibility/server.go."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PodPlace:
+    """Place of a pod: the region of its node, and the address of the simulated clouds' APIs."""
+
+    region: str
+    cloud_api: str
+
+
 class QueueContainer:
     """The container of Kueue's pod.
 
@@ -72,6 +84,8 @@ class QueueContainer:
         pod: whose it is.
         directory: its own.
     """
+
+    name = NAME
 
     def __init__(self, pod: Object, directory: Path) -> None:
         self.directory = directory
@@ -141,21 +155,102 @@ class QueueContainer:
             "leaderElection": {"leaderElect": False},
         }
 
+    @staticmethod
+    def matches(container: Object) -> bool:
+        """Return whether a container is this one."""
+        return COMMAND in container.get("command", []) and _image(container).rpartition("/")[2] == NAME
+
+    def command(self, program: Path, kubeconfig: str, place: PodPlace) -> Command:
+        """Return the command of a start."""
+        del place
+        return Command(
+            arguments=(str(program), *self.flags(), f"--kubeconfig={kubeconfig}"),
+            environment={"KUBECONFIG": kubeconfig, "TMPDIR": str(self.directory)},
+        )
+
+
+class KarpenterContainer:
+    """The container of Karpenter's pod: its own environment, with AWS's APIs on the loopback.
+
+    Args:
+        pod: whose it is.
+        directory: its own.
+    """
+
+    name = KARPENTER_NAME
+
+    def __init__(self, pod: Object, directory: Path) -> None:
+        self.directory = directory
+        self._namespace: str = pod["metadata"]["namespace"]
+        self._environment: list[Object] = pod["spec"]["containers"][0].get("env", [])
+        self._health = 0
+
+    @staticmethod
+    def matches(container: Object) -> bool:
+        """Return whether a container is this one."""
+        return _image(container).endswith(f"/{KARPENTER_NAME}/controller")
+
+    def ports(self) -> Mapping[int, int]:
+        """Return no ports: it serves nothing to others."""
+        return {}
+
+    def health_port(self) -> int:
+        """Return the port of the readiness probe.
+
+        Raises:
+            NotUp: it has not been started yet.
+        """
+        if not self._health:
+            raise NotUp("its program starts")
+        return self._health
+
+    async def refresh(self, kubelet: KubeApi) -> None:
+        """Mount nothing."""
+        del kubelet
+
+    def command(self, program: Path, kubeconfig: str, place: PodPlace) -> Command:
+        """Return the command of a start; in reality EKS Pod Identity adds region and credentials."""
+        self._health = free_port()
+        environment = {item["name"]: item["value"] for item in self._environment if "value" in item}
+        return Command(
+            arguments=(str(program),),
+            environment={
+                **environment,
+                "SYSTEM_NAMESPACE": self._namespace,
+                "HEALTH_PROBE_PORT": str(self._health),
+                "METRICS_PORT": str(free_port()),
+                "DISABLE_LEADER_ELECTION": "true",
+                "KUBECONFIG": kubeconfig,
+                "AWS_ENDPOINT_URL": f"{place.cloud_api}/eks",
+                "AWS_REGION": place.region,
+                "AWS_ACCESS_KEY_ID": "rehearsal",
+                "AWS_SECRET_ACCESS_KEY": "rehearsal",
+                "AWS_EC2_METADATA_DISABLED": "true",
+            },
+        )
+
+
+def _image(container: Object) -> str:
+    """Return the image of a container without tag and digest."""
+    return str(container["image"]).partition("@")[0].rpartition(":")[0]
+
 
 COMMAND: Final = "/manager"
+
+CONTAINERS: Final = (QueueContainer, KarpenterContainer)
 
 ASKED_WITHIN: Final = 2.0
 
 
 @dataclass(kw_only=True)
 class _Controller:
-    container: QueueContainer
+    container: QueueContainer | KarpenterContainer
     pod: Object
     program: PodProgram
 
 
-class QueueController(Programs):
-    """Kueue's controller in its pod.
+class Controllers(Programs):
+    """Controllers' own programs in their pods.
 
     Args:
         identities: the pods act with their own tokens, and kubelets report about them.
@@ -180,9 +275,7 @@ class QueueController(Programs):
 
     @override
     def starts(self, pod: Object) -> bool:
-        container = pod["spec"]["containers"][0]
-        image = container["image"].rpartition("/")[2].partition(":")[0]
-        return COMMAND in container.get("command", []) and image == NAME
+        return _kind(pod) is not None
 
     @override
     async def reconcile(self, pod: Object) -> None:
@@ -202,7 +295,7 @@ class QueueController(Programs):
             await self._identities.report(pod, status)
 
     def serving(self, service: Object, port: int) -> int | None:
-        """Return the loopback port of a Service's port; None if no pod of Kueue serves it."""
+        """Return the loopback port of a Service's port; None if no controller serves it."""
         selector: dict[str, str] = service["spec"].get("selector") or {}
         target = next(
             (item.get("targetPort") for item in service["spec"]["ports"] if item["port"] == port), None
@@ -234,7 +327,8 @@ class QueueController(Programs):
         running = self._running.get(uid)
         if running is None:
             directory = self._processes.place.directory / "nodes" / pod["spec"]["nodeName"] / uid
-            container = QueueContainer(pod, directory)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            container = (_kind(pod) or QueueContainer)(pod, directory)
             await container.refresh(kubelet)
             running = self._running[uid] = self._start(pod, container)
         else:
@@ -243,25 +337,33 @@ class QueueController(Programs):
         if not await _ready(running.container.health_port()):
             raise NotUp("it does not say yet that it is ready")
 
-    def _start(self, pod: Object, container: QueueContainer) -> _Controller:
+    def _start(self, pod: Object, container: QueueContainer | KarpenterContainer) -> _Controller:
         node, uid = pod["spec"]["nodeName"], pod["metadata"]["uid"]
-        program = self._processes.place.choice().program(NAME, ANY)
+        program = self._processes.place.choice().program(container.name, ANY)
         if program is None:
             raise NotUp("no program was built for it; run `dra-fleet rehearse up` again")
 
+        labels: dict[str, str] = self._view.nodes.objects[node]["metadata"]["labels"]
+        region = labels.get("topology.kubernetes.io/region", "")
+
         def command() -> Command:
-            flags = container.flags()
-            kubeconfig = str(self._processes.kubeconfig(pod))
-            return Command(
-                arguments=(str(program), *flags, f"--kubeconfig={kubeconfig}"),
-                environment={"KUBECONFIG": kubeconfig, "TMPDIR": str(container.directory)},
-            )
+            place = PodPlace(region=region, cloud_api=self._processes.place.cloud_api())
+            return container.command(program, str(self._processes.kubeconfig(pod)), place)
 
         key = Key(POD, key_of(pod))
         started = self._processes.start(
-            f"{node}/{NAME}/{uid}", container.directory, NAME, command, lambda: self._queue.add(key)
+            f"{node}/{container.name}/{uid}",
+            container.directory,
+            container.name,
+            command,
+            lambda: self._queue.add(key),
         )
         return _Controller(container=container, pod=pod, program=started)
+
+
+def _kind(pod: Object) -> type[QueueContainer | KarpenterContainer] | None:
+    container = pod["spec"]["containers"][0]
+    return next((kind for kind in CONTAINERS if kind.matches(container)), None)
 
 
 async def _ready(port: int) -> bool:
@@ -274,30 +376,44 @@ async def _ready(port: int) -> bool:
         return False
 
 
-def built(plan: FleetPlan, charts: Path, reporter: Reporter) -> Mapping[str, Path]:
-    """Kueue's controller, built where a stack has queues: what serves as the driver of that name.
+def built(plan: FleetPlan, charts: Path, reporter: Reporter) -> Mapping[str, Mapping[str, Path]]:
+    """Build the controllers whose charts a stack installs.
 
     Args:
         plan: the stack's.
         charts: where charts of modules are put, as `<chart>/<version>/`.
         reporter: receives the progress of the build.
 
+    Returns:
+        What serves as the drivers of their names.
+
     Raises:
         RehearsalError: no module of the stack's version is pinned.
         ToolsError: it cannot be built.
     """
-    asked = {item.version for one in plan.clusters for item in one.releases if item.name == NAME}
-    pinned = KUEUE.version.removeprefix("v")
-    if not asked:
-        return {}
-    if asked != {pinned}:
-        raise RehearsalError(
-            f"Kueue {', '.join(sorted(asked - {pinned}))} cannot be rehearsed: no module of it is pinned "
-            f"(pinned: {pinned})"
-        )
-    program = GoToolchain.find().build(KUEUE, Cache.default(), reporter)
-    chart = charts / NAME / pinned
-    if not chart.is_dir():
-        chart.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(program.with_name(NAME), chart, ignore=shutil.ignore_patterns(OMITTED))
-    return {ANY: program}
+    found: dict[str, Mapping[str, Path]] = {}
+    for name, recipe in ((NAME, KUEUE), (KARPENTER_NAME, KARPENTER)):
+        asked = {item.version for one in plan.clusters for item in one.releases if item.name == name}
+        pinned = recipe.version.removeprefix("v")
+        if asked - {pinned}:
+            raise RehearsalError(
+                f"{recipe.title} {', '.join(sorted(asked - {pinned}))} cannot be rehearsed: no module of "
+                f"it is pinned (pinned: {pinned})"
+            )
+        if asked:
+            program = found.setdefault(
+                name, {ANY: GoToolchain.find().build(recipe, Cache.default(), reporter)}
+            )
+            _put_chart(program[ANY].with_name(name), charts / name / pinned, pinned)
+    return found
+
+
+def _put_chart(source: Path, chart: Path, version: str) -> None:
+    """Copy a module's chart; its release process writes the image's tag into the values afterwards."""
+    if chart.is_dir():
+        return
+    chart.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(source, chart, ignore=shutil.ignore_patterns(OMITTED))
+    values = chart / "values.yaml"
+    text = re.sub(r"(?m)^(    tag: )[\d.]+$", rf"\g<1>{version}", values.read_text(encoding="utf-8"))
+    values.write_text(re.sub(r"(?m)^    digest: sha256:.*\n", "", text), encoding="utf-8")

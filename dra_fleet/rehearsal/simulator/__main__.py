@@ -27,6 +27,7 @@ from dra_fleet.rehearsal.home import Home, HomeUnusableError
 from dra_fleet.rehearsal.registry.server import Registry
 from dra_fleet.rehearsal.simulator.autoscaler import Autoscaler
 from dra_fleet.rehearsal.simulator.client import code_digest
+from dra_fleet.rehearsal.simulator.cloud_api import serve_apis
 from dra_fleet.rehearsal.simulator.errors import ALREADY_RUNNING, SimulatorError
 from dra_fleet.rehearsal.simulator.files import deleted
 from dra_fleet.rehearsal.simulator.processes import ProcessId, cancel
@@ -95,11 +96,13 @@ async def _serve(home: Home) -> None:
         await runner.setup()
         registry = Registry(home)
         await registry.start()
+        apis = await serve_apis(home, clouds)
         await web.SockSite(runner, listener).start()
         scaling = asyncio.create_task(autoscaler.run(), name="autoscaler")
         await _first(done.wait(), leave.wait(), _wait_deleted(home.lock, lock))
         await cancel([scaling])
         await registry.stop()
+        await apis.cleanup()
         await runner.cleanup()
         if deleted(home.lock, lock):
             logging.warning("%s was deleted; what runs for it ends", home.root)  # noqa: LOG015

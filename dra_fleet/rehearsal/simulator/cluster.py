@@ -7,6 +7,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
+from dra_fleet.rehearsal.simulator.cloud_api import api_address
 from dra_fleet.rehearsal.simulator.controlplane.components import Layout
 from dra_fleet.rehearsal.simulator.controlplane.plane import ControlPlane
 from dra_fleet.rehearsal.simulator.controlplane.version import FullVersion
@@ -166,6 +167,7 @@ class Cluster:
                 server=lambda: self.plane.server,
                 authority=lambda: self.authority,
                 choice=lambda: ServedBy.read(home),
+                cloud_api=lambda: api_address(home),
             ),
         )
 

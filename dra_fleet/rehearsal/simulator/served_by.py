@@ -64,6 +64,7 @@ class OwnPlace:
         server: the API server's URL.
         authority: the certificate that it is trusted by.
         choice: what serves now.
+        cloud_api: the address of the simulated clouds' APIs.
     """
 
     cluster: str
@@ -72,3 +73,4 @@ class OwnPlace:
     server: Callable[[], str | None]
     authority: Callable[[], bytes | None]
     choice: Callable[[], ServedBy]
+    cloud_api: Callable[[], str]

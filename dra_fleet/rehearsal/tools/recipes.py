@@ -34,6 +34,18 @@ class ModuleFile:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Unpacked:
+    """A Go module whose source is unpacked beside go.mod, which replaces the module by that directory.
+
+    `links`: symbolic links of its repository, which no module zip contains, by what they point to.
+    """
+
+    directory: str
+    module: str
+    links: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """A program and the way to build it."""
 
@@ -56,6 +68,8 @@ class Recipe:
     """The directory of a Go module of dra-fleet that is compiled in, if there is one."""
     cgo: bool = False
     """True if the program calls C, so that the build uses a C compiler."""
+    unpacked: tuple[Unpacked, ...] = ()
+    """Modules that ask for a newer Go than they use: their `go` line becomes that of go.mod."""
 
     @property
     def version(self) -> str:
@@ -78,7 +92,8 @@ class Recipe:
         for file in self._files():
             digest.update(f"{file.parent.name}/{file.name}\0".encode())
             digest.update(hashlib.sha256(file.read_bytes()).digest())
-        for text in (self.package, self.ldflags, self.name, self._beside(), go):
+        unpacked = [str(item) for item in self.unpacked]
+        for text in (self.package, self.ldflags, self.name, self._beside(), go, *unpacked):
             digest.update(f"{text}\0".encode())
         return digest.hexdigest()[:16]
 
@@ -189,6 +204,26 @@ KUEUE = Recipe(
     beside=ModuleFile(module=ENGINE / "kueue", requirement="sigs.k8s.io/kueue", path="charts/kueue"),
 )
 """Built where a stack has queues; its module contains its chart."""
+_KARPENTER_AWS = "github.com/aws/karpenter-provider-aws"
+KARPENTER = Recipe(
+    name="karpenter-controller",
+    title="Karpenter",
+    module=ENGINE / "karpenter",
+    package=f"{_KARPENTER_AWS}/cmd/controller",
+    requirement=_KARPENTER_AWS,
+    stamp="-X sigs.k8s.io/karpenter/pkg/operator.Version={version}",
+    beside=ModuleFile(module=ENGINE / "karpenter", requirement=_KARPENTER_AWS, path="charts/karpenter"),
+    unpacked=(
+        Unpacked(
+            directory="aws",
+            module=f"{_KARPENTER_AWS}@v1.15.1",
+            links=(("pkg/apis/crds", "charts/karpenter/crds"),),
+        ),
+        # The provider requires 1.15.1, which the module proxy does not serve.
+        Unpacked(directory="core", module="sigs.k8s.io/karpenter@v1.15.0"),
+    ),
+)
+"""Built where a stack installs Karpenter; the provider's module contains its chart."""
 # Only for tests, like the upstream references.
 ACTIONLINT = Recipe(
     name="actionlint",

@@ -161,5 +161,8 @@ def for_tests(reporter: Reporter) -> dict[str, str]:
     """Build the tools that tests would otherwise build at first use."""
     references = {f"oracle-{minor}": str(reference(minor, reporter)) for minor in recipes.reference_minors()}
     languages = {recipe.name: str(for_language(recipe, reporter)) for recipe in recipes.LANGUAGES}
-    kueue = GoToolchain.find().build(recipes.KUEUE, Cache.default(), reporter)
-    return {**references, "actionlint": str(actionlint(reporter)), "kueue": str(kueue), **languages}
+    controllers = {
+        recipe.name: str(GoToolchain.find().build(recipe, Cache.default(), reporter))
+        for recipe in (recipes.KUEUE, recipes.KARPENTER)
+    }
+    return {**references, "actionlint": str(actionlint(reporter)), **controllers, **languages}

@@ -54,25 +54,60 @@ def test_the_operator_installs_no_driver_beside_the_image_s() -> None:
     }
 
 
-@pytest.mark.parametrize("karpenter", [None, "1.14.2"])
-def test_a_pool_with_claims_cannot_be_empty(karpenter: str | None) -> None:
+@pytest.mark.parametrize("karpenter", [None, "1.15.1"])
+def test_a_node_group_with_claims_cannot_be_empty(karpenter: str | None) -> None:
     fleet = h100()
     pool(fleet)["nodes"]["min"] = 0
     if karpenter is not None:
         cluster(fleet)["karpenter"] = karpenter
     assert refused(fleet) == {
         f"{POOL}.nodes.min": "must be at least 1: the autoscaler does not know which devices a new node "
-        "would have\n  got: 0\n"
-        "  allowed: 1 or more, or 0 with karpenter 1.15 or later and its settings.enableDRA\n"
+        "would have\n  got: 0\n  allowed: 1 or more, or 0 with karpenter: true of the pool\n"
         "  fix: set nodes: {min: 1, …}"
     }
 
 
-def test_a_karpenter_that_knows_claims_may_start_from_nothing() -> None:
+def with_karpenter(**changes: Any) -> dict[str, Any]:
     fleet = h100()
-    pool(fleet)["nodes"]["min"] = 0
-    cluster(fleet)["karpenter"] = "1.15.0"
-    assert planned(fleet).warnings == ()
+    cluster(fleet)["karpenter"] = "1.15.1"
+    pool(fleet).update({"karpenter": True, "nodes": {"min": 0, "max": 2}, **changes})
+    return fleet
+
+
+def test_karpenter_creates_the_nodes_of_a_pool_from_zero() -> None:
+    plan = planned(with_karpenter())
+    [release] = [one for one in plan.clusters[0].releases if one.name == "karpenter"]
+    assert plan.clusters[0].pools[0].autoscaler == "Karpenter"
+    assert release.values["settings"] == {"clusterName": "train", "enableDRA": True}
+
+
+def test_karpenter_keeps_no_minimum() -> None:
+    assert refused(with_karpenter(nodes={"min": 1, "max": 2})) == {
+        f"{POOL}.nodes.min": "must be 0: Karpenter makes nodes only for pods that need them\n  got: 1\n"
+        "  allowed: 0\n  fix: set nodes: {min: 0, …}, or remove karpenter of the pool"
+    }
+
+
+def test_a_pool_of_karpenter_has_no_settings_of_node_groups() -> None:
+    assert refused(with_karpenter(efa=True)) == {
+        f"{POOL}.efa": "is not supported in a pool whose nodes Karpenter makes\n"
+        "  fix: remove efa, or karpenter of the pool"
+    }
+
+
+@pytest.mark.parametrize("version", [None, "1.14.2", "1.15"])
+def test_a_created_cluster_needs_the_exact_version_of_a_karpenter_that_knows_claims(
+    version: str | None,
+) -> None:
+    fleet = with_karpenter()
+    cluster(fleet).pop("karpenter")
+    if version is not None:
+        cluster(fleet)["karpenter"] = version
+    assert refused(fleet) == {
+        f"{POOL}.karpenter": "requires the version of Karpenter, with dynamic resources, in the cluster's "
+        f"settings\n  got: {version or 'no version'}\n  allowed: 1.15.0 or later, with all three numbers if "
+        'the stack creates the cluster\n  fix: set karpenter: "1.15.1" of the cluster'
+    }
 
 
 def test_a_capacity_block_is_a_reservation() -> None:

@@ -60,6 +60,17 @@ def test_versions_come_from_the_go_modules() -> None:
     assert toolset.playable_minors() == ("1.34", "1.35", "1.36", "1.37")
 
 
+def test_karpenter_is_unpacked_at_the_versions_that_its_go_mod_replaces() -> None:
+    provider, core = recipes.KARPENTER.unpacked
+    go_mod = (recipes.KARPENTER.module / "go.mod").read_text("utf-8")
+    go_sum = (recipes.KARPENTER.module / "go.sum").read_text("utf-8")
+    assert provider.module == f"{recipes.KARPENTER.requirement}@{recipes.KARPENTER.version}"
+    for item in (provider, core):
+        name, _, version = item.module.partition("@")
+        assert f"{name} => ./{item.directory}\n" in go_mod
+        assert f"{name} {version} h1:" in go_sum
+
+
 def test_a_version_that_go_mod_does_not_pin_is_named() -> None:
     module = recipes.ENGINE / "controlplane"
     with pytest.raises(ToolsError) as refused:

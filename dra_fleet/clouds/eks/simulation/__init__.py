@@ -2,7 +2,8 @@
 
 Inputs are validated against botocore's service models, enums and patterns included; rules and grammar are
 those of the AWS documentation (https://docs.aws.amazon.com/eks/). Node groups scale as if Cluster Autoscaler
-ran. Not simulated: Karpenter, traffic in networks, and what IAM policies allow.
+ran, and Karpenter's own controller calls `api`. Not simulated: traffic in networks, and what IAM policies
+allow.
 """
 
 from __future__ import annotations

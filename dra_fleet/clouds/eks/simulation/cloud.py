@@ -18,6 +18,7 @@ from dra_fleet.clouds.eks.simulation.account import (
     refuse,
     region_of,
 )
+from dra_fleet.clouds.eks.simulation.api import AwsApi
 from dra_fleet.clouds.eks.simulation.clusters import EksClusters
 from dra_fleet.clouds.eks.simulation.group_nodes import find_type
 from dra_fleet.clouds.eks.simulation.network_types import EksResourceType, network_types
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import CloudRefusal, PluginResource, Properties
+    from dra_fleet.rehearsal.clouds.cloud import ApiReply, CloudRefusal, PluginResource, Properties
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.clouds.scaling import ScaledPool
     from dra_fleet.rehearsal.simulator.store import Store
@@ -196,6 +197,7 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
         account = EksAccount(store, planes)
         clusters = EksClusters(account)
         self._groups = NodeGroups(account, clusters)
+        self._api = AwsApi(account, self._groups)
         types: dict[str, EksResourceType] = {
             CLUSTER: clusters,
             NODE_GROUP: self._groups,
@@ -286,6 +288,10 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
     def command(self, words: Sequence[str]) -> object:
         """Return the output of an `aws` command."""
         return answer(words, commands(self.account), self.account.limits.denied, deny)
+
+    @override
+    async def answer_api(self, path: str, headers: Mapping[str, str], body: bytes) -> ApiReply:
+        return await self._api.answer(path, headers, body)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """Return the token that `aws eks get-token` prints.

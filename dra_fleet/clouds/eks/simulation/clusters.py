@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.clouds.eks.simulation.account import DEFAULT, arn, full_version, made_id, refuse, refuse_jump
 from dra_fleet.clouds.eks.simulation.group_nodes import group_machines
+from dra_fleet.clouds.eks.simulation.instances import instance_machines
 from dra_fleet.clouds.eks.simulation.network_types import SUBNET, VPC, Model, zone_of
 from dra_fleet.clouds.eks.simulation.small_types import ADDON, CLUSTER, ENTRY, NODE_GROUP, POLICY, ROLE
 from dra_fleet.rehearsal.clouds.account import free_name
@@ -96,7 +97,7 @@ class EksClusters:
                     self._account.remove(one)
 
     async def join(self, cluster: str) -> None:
-        """Let exactly the machines of all the cluster's node groups join."""
+        """Let exactly the machines of the cluster's node groups and its instances join."""
         record = self.named(cluster)
         account = self._account
         minor = str(record["state"]["version"])
@@ -106,6 +107,7 @@ class EksClusters:
             if group["inputs"]["clusterName"] == cluster and group["state"].get("status") != "DELETING"
             for machine in group_machines(account, group, minor)
         ]
+        nodes += instance_machines(account, cluster, minor)
         await account.planes.set_nodes(record["simulator"], f"v{full_version(minor)}", nodes)
 
     def named(self, name: str) -> Record:

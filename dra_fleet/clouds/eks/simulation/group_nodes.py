@@ -134,7 +134,7 @@ def group_machines(account: EksAccount, record: Record, minor: str) -> list[Node
     version = f"v{full_version(str(group.get('version') or record['state'].get('version') or minor))}"
     return [
         node(
-            name=_host_name(record["urn"], index, region),
+            name=host_name(record["urn"], index, region),
             machine=kind.machine,
             cpu=str(kind.cpus),
             memory=f"{kind.memory_gib}Gi",
@@ -162,7 +162,8 @@ def _clique(template: Properties, kind: Ec2InstanceType, index: int) -> str | No
     return f"{stable_uuid('ultraserver', str(target.get('capacityReservationId')), number)}.1"
 
 
-def _host_name(urn: str, index: int, region: str) -> str:
+def host_name(urn: str, index: int, region: str) -> str:
+    """Return the name of a machine, by its private address."""
     digest = hashlib.sha256(f"{urn} {index}".encode()).digest()
     suffix = "ec2.internal" if region == "us-east-1" else f"{region}.compute.internal"
     return f"ip-10-{digest[0]}-{digest[1]}-{digest[2]}.{suffix}"

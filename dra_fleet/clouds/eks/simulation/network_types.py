@@ -45,7 +45,7 @@ class Shape:
     @property
     def facts(self) -> dict[str, Any]:
         """The model's definition: type, members, enum, pattern, bounds."""
-        return _model(self.service)["shapes"][self.name]
+        return service_model(self.service)["shapes"][self.name]
 
     @property
     def kind(self) -> str:
@@ -65,7 +65,8 @@ class Shape:
 
 
 @functools.cache
-def _model(service: str) -> dict[str, Any]:
+def service_model(service: str) -> dict[str, Any]:
+    """Return botocore's model of a service."""
     # Loaded when the first resource is checked.
     from botocore import loaders  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
@@ -75,7 +76,7 @@ def _model(service: str) -> dict[str, Any]:
 
 def operation_shape(service: str, operation: str, below: str = "") -> Shape:
     """Return the shape of an operation's input, or of one of its members."""
-    name = str(_model(service)["operations"][operation]["input"]["shape"])
+    name = str(service_model(service)["operations"][operation]["input"]["shape"])
     shape = Shape(service=service, name=name)
     return shape.members()[below] if below else shape
 

@@ -10,6 +10,7 @@ from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.simulation.account import arn, bucket, full_version, refuse
 from dra_fleet.clouds.eks.simulation.group_nodes import (
     DEFAULT_AMI,
+    find_type,
     group_machines,
     size_of,
     template_of,
@@ -17,7 +18,7 @@ from dra_fleet.clouds.eks.simulation.group_nodes import (
     zones_of,
 )
 from dra_fleet.clouds.eks.simulation.network_types import Model
-from dra_fleet.clouds.eks.simulation.small_types import NODE_GROUP
+from dra_fleet.clouds.eks.simulation.small_types import INSTANCE, NODE_GROUP
 from dra_fleet.rehearsal.clouds.cloud import at
 from dra_fleet.rehearsal.clouds.scaling import ScaledPool, numbers_of, scaled
 
@@ -156,6 +157,11 @@ class NodeGroups:
             record["state"]["status"] = "DELETING"
             self._account.put(record)
             await self._clusters.join(name)
+
+    async def join(self, cluster: str) -> None:
+        """Let the machines of a cluster join after the calls before."""
+        async with self._turns[cluster]:
+            await self._clusters.join(cluster)
 
     def scaled_pools(self) -> list[ScaledPool]:
         """Return the groups whose bounds differ: the Cluster Autoscaler finds these by their tags."""
@@ -305,12 +311,7 @@ def _refuse_quota(account: EksAccount, record: Record, kind: Ec2InstanceType, mo
     # Machines of a Capacity Block are paid for already and count against no quota.
     if quota is None or record["inputs"].get("capacityType") == "CAPACITY_BLOCK":
         return
-    used = 0
-    for other in account.all(NODE_GROUP):
-        its = type_of(account, other["inputs"])
-        its_spot = other["inputs"].get("capacityType") == "SPOT"
-        if other["id"] != record["id"] and bucket(its.name, spot=its_spot) == name:
-            used += its.cpus * size_of(other["inputs"])
+    used = vcpus_in_use(account, name, but=record["id"])
     if used + (had + more) * kind.cpus > quota:
         raise refuse(
             "NodeCreationFailure",
@@ -318,3 +319,18 @@ def _refuse_quota(account: EksAccount, record: Record, kind: Ec2InstanceType, mo
             f"current vCPU limit of {quota} allows for the instance bucket {name} that {kind.name} belongs "
             f"to ({(had + more) * kind.cpus} beside {used} in use). Ask for more quota, or fewer machines",
         )
+
+
+def vcpus_in_use(account: EksAccount, name: str, *, but: str = "") -> int:
+    """Return the vCPUs of a quota that node groups, except one, and instances use."""
+    used = 0
+    for other in account.all(NODE_GROUP):
+        its = type_of(account, other["inputs"])
+        its_spot = other["inputs"].get("capacityType") == "SPOT"
+        if other["id"] != but and bucket(its.name, spot=its_spot) == name:
+            used += its.cpus * size_of(other["inputs"])
+    for one in account.all(INSTANCE):
+        kind = find_type(str(one["inputs"]["type"]))
+        if kind is not None and bucket(kind.name, spot=one["inputs"]["spot"]) == name:
+            used += kind.cpus
+    return used

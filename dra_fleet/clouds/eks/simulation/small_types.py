@@ -21,6 +21,10 @@ CLUSTER: Final = "aws:eks/cluster:Cluster"
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 ADDON: Final = "aws:eks/addon:Addon"
 ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
+INSTANCE: Final = "aws:ec2/instance:Instance"
+PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
+ROLE_POLICY: Final = "aws:iam/rolePolicy:RolePolicy"
+POD_IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 POLICY: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 
 
@@ -49,7 +53,7 @@ def small_types(account: EksAccount) -> dict[str, EksResourceType]:
             name_key="name",
             replacing=frozenset({"name", "path"}),
             required=("assumeRolePolicy",),
-            holds={ATTACHMENT: "role"},
+            holds={ATTACHMENT: "role", ROLE_POLICY: "role"},
         ),
         ATTACHMENT: PlainType(
             account=account,
@@ -60,6 +64,31 @@ def small_types(account: EksAccount) -> dict[str, EksResourceType]:
             required=("role", "policyArn"),
             needs={"role": ROLE},
             not_found="NoSuchEntity",
+        ),
+        ROLE_POLICY: PlainType(
+            account=account,
+            model=Model(
+                service="iam",
+                operation="PutRolePolicy",
+                names={"role": "RoleName", "policy": "PolicyDocument", "name": "PolicyName"},
+                beside=frozenset({"namePrefix"}),
+            ),
+            named=lambda inputs: f"{inputs['role']}:{inputs['name']}",
+            outputs=lambda _: {},
+            name_key="name",
+            replacing=frozenset({"name", "role"}),
+            required=("role", "policy"),
+            needs={"role": ROLE},
+            not_found="NoSuchEntity",
+        ),
+        POD_IDENTITY: PlainType(
+            account=account,
+            model=Model(service="eks", operation="CreatePodIdentityAssociation"),
+            prefix="a",
+            outputs=lambda record: {"associationId": record["id"]},
+            replacing=frozenset({"clusterName", "namespace", "serviceAccount"}),
+            required=("clusterName", "namespace", "roleArn", "serviceAccount"),
+            needs={"clusterName": CLUSTER},
         ),
         PLACEMENT: PlainType(
             account=account,

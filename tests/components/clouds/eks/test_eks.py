@@ -291,3 +291,40 @@ def test_every_resource_of_aws_names_the_cluster_s_provider(aws: Recorder) -> No
     for entry in aws.registrations.values():
         if entry.type.startswith("aws:"):
             assert entry.provider == f"{provider.urn}::{provider.name}-id"
+
+
+def with_karpenter() -> dict[str, Any]:
+    fleet = h100()
+    cluster(fleet)["karpenter"] = "1.15.1"
+    pool(fleet).update({"karpenter": True, "nodes": {"min": 0, "max": 2}})
+    return fleet
+
+
+def test_an_adopted_cluster_gets_only_the_pools_of_its_karpenter(aws: Recorder) -> None:
+    fleet = with_karpenter()
+    for key in ("create", "access"):
+        cluster(fleet).pop(key)
+    role = "arn:aws:iam::000000000000:role/nodes"
+    cluster(fleet)["adopt"] = {"name": "theirs", "subnets": GIVEN, "nodeRole": role}
+    declare(aws, fleet_plan(fleet))
+
+    node_class = aws.only("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "train-gpu").inputs["spec"]
+    assert node_class["role"] == "nodes"
+    assert node_class["subnetSelectorTerms"] == [{"id": subnet} for subnet in GIVEN.values()]
+    assert node_class["securityGroupSelectorTerms"] == [{"id": "sg-0c"}]
+    kinds = {one.type for one in aws.registrations.values()}
+    assert not kinds & {GROUP, ROLE, "aws:eks/podIdentityAssociation:PodIdentityAssociation"}
+
+
+def test_extra_of_a_pool_of_karpenter_is_in_its_objects(aws: Recorder) -> None:
+    fleet = with_karpenter()
+    extra = {"disruption": {"consolidateAfter": "5m"}, "nodeClass": {"detailedMonitoring": True}}
+    pool(fleet)["extra"] = extra
+    declare(aws, fleet_plan(fleet))
+
+    spec = aws.only("kubernetes:karpenter.sh/v1:NodePool", "train-gpu").inputs["spec"]
+    assert spec["disruption"] == {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "5m"}
+    assert spec["limits"] == {"nodes": "2", "cpu": "384"}
+    assert aws.only("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "train-gpu").inputs["spec"][
+        "detailedMonitoring"
+    ]
