@@ -410,8 +410,8 @@ class EksCluster(Platform):
         )
         after_system = pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=[system]))
         has_karpenter = any(pool.autoscaler for pool in plan.pools)
-        wanted = {*settings.addons, *([_POD_IDENTITY] if has_karpenter else [])}
-        chosen = sorted(wanted - {*_BEFORE_NODES, *_AFTER_NODES})
+        asked = {*settings.addons, *([_POD_IDENTITY] if has_karpenter else [])}
+        chosen = sorted(asked - {*_BEFORE_NODES, *_AFTER_NODES})
         later = [
             self._addon(name, addon, settings, cluster, after_system) for addon in (*_AFTER_NODES, *chosen)
         ]

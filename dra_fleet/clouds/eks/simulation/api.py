@@ -166,9 +166,9 @@ class AwsApi:
         return {"LaunchTemplate": _template({"id": identifier, "name": name, **about})}
 
     def _delete_launch_template(self, request: Properties, _: str) -> Properties:
-        wanted = {request.get("LaunchTemplateId"), request.get("LaunchTemplateName")}
+        named = {request.get("LaunchTemplateId"), request.get("LaunchTemplateName")}
         for one in self._account.all(TEMPLATE):
-            if "data" in one and {one["id"], one["inputs"]["name"]} & wanted:
+            if "data" in one and {one["id"], one["inputs"]["name"]} & named:
                 self._account.remove(one)
         return {}
 
