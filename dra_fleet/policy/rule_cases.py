@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.core.declared.resources import Provider, Resource
 from dra_fleet.core.declared.values import REDACTED, Missing, Secret
 from dra_fleet.policy.checking import SHORTEST_SECRET, check
-from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule
+from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from dra_fleet.policy.checking import Violation
-    from dra_fleet.policy.rule import Rule
 
-    Check = Callable[[Rule, Sequence["RuleCase"]], Iterator[str]]
-
+Check = Callable[[Rule, Sequence["RuleCase"]], Iterator[str]]
 
 UNKNOWN: Final = Missing.UNKNOWN
 REMOVED: Final = Missing.ABSENT

@@ -204,7 +204,7 @@ def test_the_pack_is_its_folders_what_it_imports_and_its_environment() -> None:
 
     for file in (
         top_folder("policies") / "run-pack",
-        top_folder("policies") / "rules" / "chart_pin_version.py",
+        top_folder("policies") / "rules" / "chart.py",
         PACKAGE / "clouds" / "gke" / "machines.yaml",
         Path(grpc.__file__),
         Path(yaml.__file__),
