@@ -164,7 +164,7 @@ class NvidiaNode(NodeHardware):
 
 
 def _placed(slots: Sequence[GpuSlot], minor: int) -> GpuSlot:
-    """Return the position of a GPU, with an address and a NUMA node of its own where these are unknown."""
+    """Return the position of a GPU, with an invented address and NUMA node where these are unknown."""
     slot = slots[minor]
     domain, bus = slot.pcie_root.removeprefix("pci").split(":")
     before = sum(other.pcie_root == slot.pcie_root for other in slots[:minor])
