@@ -25,7 +25,7 @@ from dra_fleet.rehearsal.clouds.cloud import ApiReply, CloudRefusal
 from dra_fleet.rehearsal.simulator.errors import SimulatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from dra_fleet.clouds.eks.simulation.account import EksAccount
     from dra_fleet.clouds.eks.simulation.node_groups import NodeGroups
@@ -53,6 +53,32 @@ class AwsApi:
         self._account = account
         self._groups = groups
         self._joining: set[asyncio.Task[None]] = set()
+        self._handlers: Mapping[str, Callable[[Properties, str], Properties]] = {
+            "DescribeInstanceTypes": self._describe_instance_types,
+            "DescribeInstanceTypeOfferings": self._describe_instance_type_offerings,
+            "DescribeSubnets": self._describe_subnets,
+            "DescribeSecurityGroups": self._describe_security_groups,
+            "DescribeImages": self._describe_images,
+            "DescribeCapacityReservations": self._describe_capacity_reservations,
+            "DescribePlacementGroups": self._describe_placement_groups,
+            "DescribeSpotPriceHistory": self._describe_spot_price_history,
+            "DescribeInstanceStatus": self._describe_instance_status,
+            "DescribeLaunchTemplates": self._describe_launch_templates,
+            "CreateLaunchTemplate": self._create_launch_template,
+            "DeleteLaunchTemplate": self._delete_launch_template,
+            "RunInstances": self._run_instances,
+            "CreateFleet": self._create_fleet,
+            "DescribeInstances": self._describe_instances,
+            "TerminateInstances": self._terminate_instances,
+            "CreateTags": self._create_tags,
+            "GetInstanceProfile": self._get_instance_profile,
+            "CreateInstanceProfile": self._create_instance_profile,
+            "AddRoleToInstanceProfile": self._add_role_to_instance_profile,
+            "RemoveRoleFromInstanceProfile": self._remove_role_from_instance_profile,
+            "DeleteInstanceProfile": self._delete_instance_profile,
+            "TagInstanceProfile": self._tag_instance_profile,
+            "ListInstanceProfiles": self._list_instance_profiles,
+        }
 
     async def answer(self, path: str, headers: Mapping[str, str], body: bytes) -> ApiReply:
         """Answer one request; its signature names the service and the region."""
@@ -67,7 +93,7 @@ class AwsApi:
             if service not in {"ec2", "iam"}:
                 raise refuse("AccessDeniedException", f"(rehearsal) {service or path} is not simulated")
             request = _request(body)
-            handler = getattr(self, f"_{re.sub('(?<!^)(?=[A-Z])', '_', request['Action']).lower()}", None)
+            handler = self._handlers.get(request["Action"])
             if handler is None:
                 raise refuse("InvalidAction", f"(rehearsal) {request['Action']} is not simulated")
             if request.get("DryRun") == "true":
