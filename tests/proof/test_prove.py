@@ -18,14 +18,24 @@ MIG_80 = {"mig": pool("dgx-a100-80-8", "mig", sharing={"strategy": "mig", "layou
 
 
 WARNED = {
+    "eks-karpenter": (
+        (
+            "cluster train: workload infer needs more nodes than nodes.min: "
+            "pool a10g must grow above 0 of at most 3 nodes, which Karpenter can do from zero nodes"
+        ),
+        (
+            "cluster train: workload train needs more nodes than nodes.min: "
+            "pool h100 must grow above 0 of at most 2 nodes, which Karpenter can do from zero nodes"
+        ),
+    ),
     "team-queues": (
         (
             "cluster lab: workload sweep waits in its queue: "
             "it needs 3 gpus of queue batch, and waits while explore, serve, train are running"
         ),
-    )
+    ),
 }
-"""Warnings of the example about queues: a workload that waits for as long as the others run."""
+"""Warnings of examples: pools that begin without a node, and a workload that waits for others to end."""
 
 
 @pytest.mark.parametrize("file", STACKS, ids=lambda file: file.stem)

@@ -83,6 +83,10 @@ class ManagedControlPlanes(Protocol):
         """Let a control plane run another release; its nodes and data stay."""
         ...
 
+    def place_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        """Give a cluster exactly these machines, which join and leave it soon after."""
+        ...
+
     async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
         """Give a cluster exactly these machines; returns when all are Ready and no other is left."""
         ...
@@ -132,16 +136,20 @@ class SimulatorControlPlanes:
         """Let a control plane run another release; its nodes and data stay."""
         await self._simulator.upgrade(name, version)
 
+    def place_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        """Give a cluster exactly these machines, which join and leave it soon after."""
+        hardware = ClusterHardware(kubernetes=version, nodes=tuple(nodes))
+        self._simulator.get(name).set_hardware(hardware)
+
     async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
         """Give a cluster exactly these machines; returns when all are Ready and no other is left.
 
         Raises:
             ComponentFailedError: they are not within the time.
         """
-        hardware = ClusterHardware(kubernetes=version, nodes=tuple(nodes))
+        self.place_nodes(name, version, nodes)
         cluster = self._simulator.get(name)
-        cluster.set_hardware(hardware)
-        requested = {host.name for host in hardware.hosts()}
+        requested = {host.name for node in nodes for host in node.hosts()}
         try:
             async with asyncio.timeout(NODES_WITHIN), cluster.plane.connect() as api:
                 await until_all_ready(api, requested)

@@ -45,9 +45,12 @@ class Planes:
     async def upgrade(self, name: str, *, version: str) -> None:
         self.versions[name] = version
 
-    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+    def place_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
         assert version == self.versions[name]
         self.nodes[name] = cast("list[Entry]", list(nodes))
+
+    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        self.place_nodes(name, version, nodes)
 
     async def apply(self, name: str, objects: Sequence[Object]) -> None:
         assert self._takes_objects, f"{objects} go into cluster {name}, where nothing was expected"

@@ -6,7 +6,6 @@ simulated: Karpenter then uses the prices that it contains.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import re
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dra_fleet.clouds.eks.simulation.account import EksAccount
-    from dra_fleet.clouds.eks.simulation.node_groups import NodeGroups
+    from dra_fleet.clouds.eks.simulation.clusters import EksClusters
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import Properties
 
@@ -49,10 +48,9 @@ logger = logging.getLogger(__name__)
 class AwsApi:
     """Answers requests. Instances join and leave their cluster after the reply, as in reality."""
 
-    def __init__(self, account: EksAccount, groups: NodeGroups) -> None:
+    def __init__(self, account: EksAccount, clusters: EksClusters) -> None:
         self._account = account
-        self._groups = groups
-        self._joining: set[asyncio.Task[None]] = set()
+        self._clusters = clusters
         self._handlers: Mapping[str, Callable[[Properties, str], Properties]] = {
             "DescribeInstanceTypes": self._describe_instance_types,
             "DescribeInstanceTypeOfferings": self._describe_instance_type_offerings,
@@ -276,14 +274,10 @@ class AwsApi:
         return {}
 
     def _join(self, instance: Record) -> None:
-        task = asyncio.create_task(self._joined(instance["inputs"]["cluster"]))
-        self._joining.add(task)
-        task.add_done_callback(self._joining.discard)
-
-    async def _joined(self, cluster: str) -> None:
+        cluster = str(instance["inputs"]["cluster"])
         try:
-            await self._groups.join(cluster)
-        except SimulatorError as error:  # such as a cluster that was deleted
+            self._clusters.place(cluster)
+        except (CloudRefusal, SimulatorError) as error:  # such as a cluster that was deleted
             logger.info("instances of %s: %s", cluster, error)
 
     # IAM

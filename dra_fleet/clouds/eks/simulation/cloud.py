@@ -197,7 +197,7 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
         account = EksAccount(store, planes)
         clusters = EksClusters(account)
         self._groups = NodeGroups(account, clusters)
-        self._api = AwsApi(account, self._groups)
+        self._api = AwsApi(account, clusters)
         types: dict[str, EksResourceType] = {
             CLUSTER: clusters,
             NODE_GROUP: self._groups,

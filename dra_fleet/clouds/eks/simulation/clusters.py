@@ -18,7 +18,8 @@ from dra_fleet.rehearsal.clouds.cloud import at
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
+    from dra_fleet.rehearsal.clouds.cloud import Properties
+    from dra_fleet.rehearsal.simulator.node import NodeHardware, WrongInput
 
 _MODEL: Final = Model(
     service="eks",
@@ -97,7 +98,14 @@ class EksClusters:
                     self._account.remove(one)
 
     async def join(self, cluster: str) -> None:
-        """Let exactly the machines of the cluster's node groups and its instances join."""
+        """Let exactly the machines of the cluster's node groups and its instances join; wait for them."""
+        await self._account.planes.set_nodes(*self._machines(cluster))
+
+    def place(self, cluster: str) -> None:
+        """Let exactly the machines of the cluster's node groups and its instances join soon after."""
+        self._account.planes.place_nodes(*self._machines(cluster))
+
+    def _machines(self, cluster: str) -> tuple[str, str, list[NodeHardware]]:
         record = self.named(cluster)
         account = self._account
         minor = str(record["state"]["version"])
@@ -108,7 +116,7 @@ class EksClusters:
             for machine in group_machines(account, group, minor)
         ]
         nodes += instance_machines(account, cluster, minor)
-        await account.planes.set_nodes(record["simulator"], f"v{full_version(minor)}", nodes)
+        return record["simulator"], f"v{full_version(minor)}", nodes
 
     def named(self, name: str) -> Record:
         """Return the cluster of that name.

@@ -158,11 +158,6 @@ class NodeGroups:
             self._account.put(record)
             await self._clusters.join(name)
 
-    async def join(self, cluster: str) -> None:
-        """Let the machines of a cluster join after the calls before."""
-        async with self._turns[cluster]:
-            await self._clusters.join(cluster)
-
     def scaled_pools(self) -> list[ScaledPool]:
         """Return the groups whose bounds differ: the Cluster Autoscaler finds these by their tags."""
         return [
