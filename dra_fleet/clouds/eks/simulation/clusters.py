@@ -18,8 +18,8 @@ from dra_fleet.rehearsal.clouds.cloud import at
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.simulation.account import EksAccount
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Properties
-    from dra_fleet.rehearsal.simulator.node import NodeHardware, WrongInput
+    from dra_fleet.rehearsal.clouds.cloud import Properties, WrongInput
+    from dra_fleet.rehearsal.simulator.node import NodeHardware
 
 _MODEL: Final = Model(
     service="eks",
