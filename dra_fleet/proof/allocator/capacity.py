@@ -28,8 +28,7 @@ def fits(
 ) -> bool:
     """Return whether a request fits on a device in addition to the parts in use and already tried."""
     capacities = _capacities(device, features)
-    if features.merges_capacity_names:
-        requested, in_use = _spelled(device, requested), _spelled(device, in_use)
+    requested, in_use = _spelled(device, requested, features), _spelled(device, in_use, features)
     if any(name not in capacities for name in requested):
         return False
     for name, capacity in capacities.items():
@@ -51,8 +50,8 @@ def wrong_amount(device: AllocatableDevice, requested: Amounts, features: Featur
     https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/structured/internal/incubating/consumable_capacity.go.
     """
     capacities = _capacities(device, features)
-    if features.merges_capacity_names:
-        given, requested = requested, _spelled(device, requested)
+    given, requested = requested, _spelled(device, requested, features)
+    if features.exact_capacity:
         twice = [name for name in given if _full(device, name) in given and name != _full(device, name)]
         if twice and all(name in capacities for name in requested):
             return f'capacity "{twice[0]}" requested both as "{twice[0]}" and as "{_full(device, twice[0])}"'
@@ -64,30 +63,29 @@ def wrong_amount(device: AllocatableDevice, requested: Amounts, features: Featur
         if not problem and _consumption(capacity, amount) < 0:
             problem = _NEGATIVE
         if problem:
-            return f'capacity "{_full(device, name) if features.merges_capacity_names else name}": {problem}'
+            return f'capacity "{_full(device, name) if features.exact_capacity else name}": {problem}'
     return ""
 
 
 def consumed_by(device: AllocatableDevice, requested: Amounts, features: Features) -> dict[str, Amount]:
     """Return the capacity that a request consumes of a shared device, by published name."""
-    if features.merges_capacity_names:
-        requested = _spelled(device, requested)
+    requested = _spelled(device, requested, features)
     capacities = _capacities(device, features)
     return {name: _consumption(capacity, requested.get(name)) for name, capacity in capacities.items()}
 
 
 def _capacities(device: AllocatableDevice, features: Features) -> Mapping[str, Capacity]:
-    if features.fractional_ranges:
-        return device.exact_capacity
-    return device.capacity
+    return device.exact_capacity if features.exact_capacity else device.capacity
 
 
 def _full(device: AllocatableDevice, name: str) -> str:
     return name if "/" in name else f"{device.id.driver}/{name}"
 
 
-def _spelled(device: AllocatableDevice, amounts: Amounts) -> Amounts:
+def _spelled(device: AllocatableDevice, amounts: Amounts, features: Features) -> Amounts:
     """Return amounts by the names that a device publishes, with or without its driver's name."""
+    if not features.exact_capacity:
+        return amounts
     spelled: dict[str, Amount] = {}
     for name, value in amounts.items():
         full = _full(device, name)
@@ -98,7 +96,7 @@ def _spelled(device: AllocatableDevice, amounts: Amounts) -> Amounts:
 
 def _wrong_request(capacity: Capacity, requested: Amount, features: Features) -> str:
     text = str(Quantity(Fraction(requested)))
-    if features.merges_capacity_names and requested < 0:
+    if features.exact_capacity and requested < 0:
         return f"{_NEGATIVE}: request {text}"
     if capacity.least is None or capacity.step is None or requested < capacity.least:
         return ""

@@ -50,8 +50,8 @@ class Features:
         refuses_derived_attributes: A request with derived attributes ends the whole attempt.
         list_attributes: Constraints compare attributes by the values that they have in common, versions
             without their build metadata, and an attribute without a value ends the whole attempt.
-        merges_capacity_names: A capacity can be requested with and without the driver's name.
-        fractional_ranges: Ranges of capacities are counted in thousandths, where these suffice.
+        exact_capacity: A capacity can be requested with and without the driver's name, and its range is
+            counted in thousandths where these suffice.
         dedicated_needs_no_shares: A device that is no longer shareable is in use as long as a part of it is.
         all_fails_on_node: `All` with a pool that is invalid or incomplete fails on this node only.
     """
@@ -76,8 +76,7 @@ class Features:
     refuses_capacity_requests: bool = False
     refuses_derived_attributes: bool = False
     list_attributes: bool = False
-    merges_capacity_names: bool = False
-    fractional_ranges: bool = False
+    exact_capacity: bool = False
     dedicated_needs_no_shares: bool = False
     all_fails_on_node: bool = False
 
@@ -116,8 +115,7 @@ _V1_37 = replace(
 _V1_38 = replace(
     _V1_37,
     list_attributes=True,
-    merges_capacity_names=True,
-    fractional_ranges=True,
+    exact_capacity=True,
     dedicated_needs_no_shares=True,
     all_fails_on_node=True,
 )
