@@ -6,7 +6,6 @@ Nothing secret gets into the state: the kubeconfig asks `aws eks get-token` for 
 from __future__ import annotations
 
 import ipaddress
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -35,7 +34,7 @@ from .arguments import (
     system_arguments,
     template_arguments,
 )
-from .karpenter import controller_rights, node_pool
+from .karpenter import controller_rights, node_pool, trust
 from .sizes import GroupSizes
 
 if TYPE_CHECKING:
@@ -185,16 +184,7 @@ def role(
     """
     if given is not None:
         return IamRole(arn=given, attached=[])
-    statement = {
-        "Effect": "Allow",
-        "Principal": {"Service": service},
-        "Action": ["sts:AssumeRole", "sts:TagSession"] if service.startswith("eks") else "sts:AssumeRole",
-    }
-    made = iam.Role(
-        name,
-        assume_role_policy=json.dumps({"Version": "2012-10-17", "Statement": [statement]}, sort_keys=True),
-        opts=opts,
-    )
+    made = iam.Role(name, assume_role_policy=trust(service), opts=opts)
     attached: list[pulumi.Resource] = [
         iam.RolePolicyAttachment(
             logical(name, policy.lower()),

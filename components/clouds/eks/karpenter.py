@@ -40,6 +40,16 @@ _PROFILES = (
 )  # fmt: skip
 
 
+def trust(service: str) -> str:
+    """Return the policy that lets a service assume a role; EKS tags its sessions."""
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": ["sts:AssumeRole", "sts:TagSession"] if "eks." in service else "sts:AssumeRole",
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]}, sort_keys=True)
+
+
 def controller_policy(cluster: str, arn: str, node_role: str) -> str:
     """Return the rights of the controller: on tagged resources of its cluster alone.
 
@@ -89,16 +99,7 @@ def controller_rights(
     The nodes use the role of the system node group, to which EKS has given access to the cluster.
     """
     part = logical(name, NAME)
-    statement = {
-        "Effect": "Allow",
-        "Principal": {"Service": "pods.eks.amazonaws.com"},
-        "Action": ["sts:AssumeRole", "sts:TagSession"],
-    }
-    role = iam.Role(
-        part,
-        assume_role_policy=json.dumps({"Version": "2012-10-17", "Statement": [statement]}, sort_keys=True),
-        opts=opts,
-    )
+    role = iam.Role(part, assume_role_policy=trust("pods.eks.amazonaws.com"), opts=opts)
     known = pulumi.Output.all(cluster.name, cluster.arn, node_role)
     policy = iam.RolePolicy(
         part, role=role.name, policy=known.apply(lambda one: controller_policy(*one)), opts=opts
