@@ -470,5 +470,11 @@ QUICK: Final = (
     "API server stops for 3 s",
     "Helm release pending",
     "credentials expired",
+    "API server answers 500",
+    "etcd out of space",
+    "chart repository down",
+    "another client changed a class",
+    "devices tainted",
+    "disk full",
 )
 """Faults that `make test` injects at an update."""
