@@ -12,6 +12,7 @@ ALL: Final = transitions()
 REHEARSED: Final = {
     ("kubernetes", "1.34", "1.35"),
     ("kubernetes", "1.35", "1.36"),
+    ("kubernetes", "1.36", "1.37"),
     ("gpu-operator", "v25.10.0", "v26.7.0"),
     ("mig", ANY, ANY),
     ("nvidia", "25.12.0", "0.4.0"),
@@ -20,7 +21,6 @@ REHEARSED: Final = {
 }
 """The tests are in tests/engine/test_upgrades_on_engine.py."""
 NOT_REHEARSED: Final = {
-    ("kubernetes", "1.36", "1.37"): "no simulated cloud offers 1.37 for production yet",
     ("nvidia", "0.4.0", "25.12.0"): "blocked",
     ("nvidia", "0.5.0", "0.5.1"): "neither chart nor module of 0.5.1 could be read",
     ("gpu-operator", "v26.7.0", "v26.7.2"): "the chart of v26.7.2 could not be read",

@@ -63,6 +63,26 @@ def test_claims_stay_allocated_from_0_4_0_to_0_4_1_and_0_5_0(own_rehearsed: Rehe
 
 
 @pytest.mark.full
+def test_claims_stay_allocated_when_the_owner_of_a_cluster_upgrades_it_from_1_36_to_1_37(
+    own_rehearsed: Rehearsed,
+) -> None:
+    def change(fleet: Settings) -> None:
+        small(fleet, "0.5.0")
+        fleet["kubernetes"] = "1.37"
+
+    before = deploy(own_rehearsed, "0.5.0")
+    file = own_rehearsed.stack_file(change)
+    hardware = file.parent / "hardware" / file.name
+    hardware.write_text(hardware.read_text().replace("v1.36.3", "v1.37.2"))
+
+    up = own_rehearsed.up(file)
+
+    assert up["clusters"]["lab"]["kubernetes"] == "v1.37.2"
+    assert up["all_allocated"] is True
+    assert asyncio.run(allocated(Home.at(own_rehearsed.home))) == before
+
+
+@pytest.mark.full
 def test_the_renamed_chart_is_refused_while_the_old_one_publishes_and_follows_after_it(
     own_rehearsed: Rehearsed,
 ) -> None:

@@ -72,6 +72,8 @@ class Simulator:
     async def put(self, name: str, *, version: str, hardware: Mapping[str, Any], tokens: str = "") -> Cluster:
         """Make a cluster, or wait for the one of that name, version and hardware to be ready.
 
+        A later version, at most one minor later, is an upgrade by the cluster's owner.
+
         Args:
             name: a DNS label.
             version: such as "v1.36.3".
@@ -90,6 +92,8 @@ class Simulator:
                 recorded = await self._take(self._clusters[name], recorded, requested)
             if recorded is None:
                 self._add(requested, tokens)
+            elif _is_upgrade(recorded, requested):
+                await self._change_version(name, version)
             else:
                 _refuse_difference(recorded, requested)
             cluster = self._clusters[name]
@@ -139,16 +143,9 @@ class Simulator:
         """
         FullVersion.parse(version)
         async with self._lock(name):
-            cluster = self.get(name)
-            if cluster.version != version:
-                # Stopped before it is recorded: a simulator that is killed in between continues with the old
-                # one.
-                await cluster.stop()
-                self._store.set_version(name, version)
-                record = self._store.cluster(name)
-                if record is None:
-                    raise NoSuchClusterError(name, list(self._clusters))
-                cluster = self._clusters[name] = self._new(record)
+            if self.get(name).version != version:
+                await self._change_version(name, version)
+            cluster = self._clusters[name]
         await cluster.ready()
         return cluster
 
@@ -213,6 +210,16 @@ class Simulator:
         await self._forget(cluster)
         return None
 
+    async def _change_version(self, name: str, version: str) -> None:
+        """Stop a cluster and let it start with another release on the same data."""
+        # Stopped before it is recorded: a simulator that is killed in between continues with the old one.
+        await self._clusters[name].stop()
+        self._store.set_version(name, version)
+        record = self._store.cluster(name)
+        if record is None:
+            raise NoSuchClusterError(name, list(self._clusters))
+        self._clusters[name] = self._new(record)
+
     async def _drop(self, cluster: Cluster) -> None:
         async with self._lock(cluster.name):
             if self._clusters.get(cluster.name) is cluster and not cluster.asked:
@@ -260,6 +267,13 @@ def _requested(name: str, version: str, hardware: Mapping[str, Any]) -> ClusterR
         port=None,
         phase="creating",
     )
+
+
+def _is_upgrade(recorded: ClusterRecord, requested: ClusterRecord) -> bool:
+    """Return whether only the version differs, and is at most one minor later."""
+    before, after = (FullVersion.parse(item.version).order for item in (recorded, requested))
+    same_hardware = {**_today(recorded.hardware), "kubernetes": requested.version} == requested.hardware
+    return same_hardware and before < after and after[1] - before[1] <= 1
 
 
 def _refuse_difference(recorded: ClusterRecord, requested: ClusterRecord) -> None:

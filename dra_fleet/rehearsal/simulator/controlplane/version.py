@@ -45,5 +45,10 @@ class FullVersion:
         """The minor as the flags want it, such as 1.34."""
         return ".".join(self.text.removeprefix("v").split(".")[:2])
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Numbers of the version by which versions are ordered: (1, 34, 9)."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.text)[:3])
+
     def __str__(self) -> str:
         return self.text
