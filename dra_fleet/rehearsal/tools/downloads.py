@@ -71,6 +71,8 @@ def download(
     if missing:
         with reporter.step(f"Downloading {titles}") as step:
             reasons |= _download_all(missing, cache, sources, step)
+        if failed := [reason for release in missing if (reason := reasons[release.entry])]:
+            reporter.say(f"{len(failed)} of {len(missing)} could not be downloaded: {failed[0]}")
     return {entry: reason for entry, reason in reasons.items() if reason}
 
 

@@ -118,8 +118,10 @@ def test_stalled_transfer_times_out(server: ReleaseServer, workshop: Workshop) -
     workshop.monkeypatch.setattr(downloads, "STALL_SECONDS", 0.3)
     server.stalls.clear()
     server.cut(HELM)
-    refused = downloads.download([releases.helm()], workshop.cache, Sources.chosen(), Reported())
+    output = Reported()
+    refused = downloads.download([releases.helm()], workshop.cache, Sources.chosen(), output)
     assert refused == {releases.helm().entry: f"{server.address(HELM)}: timed out"}
+    assert output.said == [f"1 of 1 could not be downloaded: {server.address(HELM)}: timed out"]
     assert nothing_is_kept_of(releases.helm(), workshop)
 
 

@@ -101,7 +101,11 @@ class Reported(Silent):
 
     titles: list[str] = field(default_factory=list[str])
     details: list[str] = field(default_factory=list[str])
+    said: list[str] = field(default_factory=list[str])
     on_detail: threading.Event = field(default_factory=threading.Event)
+
+    def say(self, line: str) -> None:
+        self.said.append(line)
 
     @contextmanager
     def step(self, title: str) -> Generator[Step]:
