@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dra_fleet.core.findings.errors import KEY
+from dra_fleet.core.findings.errors import ENDINGS, KEY
 from dra_fleet.policy.exemptions import without_exemption
 from dra_fleet.review.events import counted
 from dra_fleet.review.model import Finding, Reason, Verdict
@@ -79,7 +79,7 @@ def findings(
     found += [
         _engine(text)
         for text in preview.errors
-        if not text.startswith(_EXIT) and not _is_reported(text, sentence)
+        if not text.startswith(_EXIT) and text.strip() not in ENDINGS and not _is_reported(text, sentence)
     ]
     ordered = sorted(found, key=lambda item: (_ORDER[item.severity], item.level != _MANDATORY))
     return tuple(dict.fromkeys(ordered))

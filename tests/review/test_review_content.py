@@ -86,7 +86,7 @@ def test_a_mandatory_violation_refuses_and_an_advisory_grave_one_needs_approval(
         violation = ReportedViolation(
             rule="theirs", pack="p", level=level, severity="high", message="wrong; fix: right", urn="u::n"
         )
-        preview = replace(base.preview, violations=[violation])
+        preview = replace(base.preview, violations=[violation], errors=["preview failed"])
         review = make_review(replace(base, preview=preview))
         assert review.verdict.decision == decision
         assert texts(review, decision) == ["theirs: wrong; fix: right"]

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
+ENDINGS = ("preview failed", "update failed")
+"""The engine's last error, which repeats that there was another one."""
+
+
 class ExpectedError(Exception):
     """Its text is meant for the user: what is wrong and what to do. Commands print it without a traceback."""
 

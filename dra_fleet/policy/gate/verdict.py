@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.core.findings.errors import ENDINGS
 from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.policy import pack
 from dra_fleet.policy.exemptions import exemption_of, today
@@ -383,7 +384,7 @@ def _missing(rules: Iterable[str], judgements: Collection[Judgement]) -> Iterabl
 
 def _failed(record: Record) -> Iterable[str]:
     for error in dict.fromkeys(record.errors):
-        if error not in ("preview failed", "update failed"):
+        if error not in ENDINGS:
             yield f"the preview failed: {error}"
 
 
