@@ -22,6 +22,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal import engine_run, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
+from dra_fleet.rehearsal.controllers import built
 from dra_fleet.rehearsal.drivers import node_sides
 from dra_fleet.rehearsal.engine_run import EngineResult, Timed, Timing, run_engine
 from dra_fleet.rehearsal.environment import environment
@@ -29,7 +30,6 @@ from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refuse_pending_releases
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
-from dra_fleet.rehearsal.queueing.controller import built
 from dra_fleet.rehearsal.registry import addresses, charts
 from dra_fleet.rehearsal.simulator.client import SimulatorClient, ensure_running, stop
 from dra_fleet.rehearsal.simulator.files import write_private

@@ -26,8 +26,8 @@ from dra_fleet.rehearsal.agent.view import (
     templated_claims,
 )
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
+from dra_fleet.rehearsal.controllers import Controllers
 from dra_fleet.rehearsal.drivers import node_sides, plugins_of
-from dra_fleet.rehearsal.queueing.controller import Controllers
 from dra_fleet.rehearsal.simulator.controlplane.components import SERVICE_SOCKET
 from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK
 from dra_fleet.rehearsal.simulator.node import NodeFaults

@@ -1,4 +1,4 @@
-"""Runs controllers' own programs as their pods' containers would: with the pod's token and its mounts."""
+"""Kueue's and Karpenter's own controllers, run as the containers of their pods: with token and mounts."""
 
 from __future__ import annotations
 
