@@ -79,7 +79,8 @@ def _targets(words: Iterable[str]) -> dict[str, str]:
     for word in words:
         subject, equals, version = word.partition("=")
         if not (subject and equals and version):
-            raise typer.BadParameter(f"{word} is not NAME=VERSION, such as nvidia=0.5.0", param_hint="--to")
+            example = f"kubernetes={word}" if word[:1].isdigit() else "nvidia=0.5.0"
+            raise typer.BadParameter(f"{word} is not NAME=VERSION, such as {example}", param_hint="--to")
         found[subject] = version
     return found
 

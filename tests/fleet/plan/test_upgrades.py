@@ -130,6 +130,16 @@ def test_the_exit_code_is_that_of_the_worst_verdict(
     assert (found, answer["stack"], answer["verdict"]) == (code, "lab", verdict)
 
 
+@pytest.mark.parametrize(
+    ("word", "example"),
+    [("1.37", "kubernetes=1.37"), ("nvidia", "nvidia=0.5.0"), ("nvidia=", "nvidia=0.5.0")],
+)
+def test_a_target_without_name_or_version_is_refused_with_an_example(word: str, example: str) -> None:
+    result = CliRunner().invoke(app, ["upgrade", str(LAB), "--to", word])
+    assert result.exit_code == 2
+    assert f"{word} is not NAME=VERSION, such as {example}" in " ".join(result.output.split())
+
+
 def test_the_list_for_people_names_the_step_the_steps_to_do_and_the_source() -> None:
     result = CliRunner().invoke(app, ["upgrade", str(LAB), "--to", "kubernetes=1.37"])
     assert "kubernetes:1.36-1.37 (lab)" in result.stdout
@@ -138,8 +148,3 @@ def test_the_list_for_people_names_the_step_the_steps_to_do_and_the_source() -> 
         in result.stdout
     )
     assert "  - source: https://kubernetes.io/releases/version-skew-policy/" in result.stdout
-
-
-def test_a_target_without_a_version_is_wrong_usage() -> None:
-    result = CliRunner().invoke(app, ["upgrade", str(LAB), "--to", "nvidia"])
-    assert result.exit_code == 2
