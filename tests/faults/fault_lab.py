@@ -181,7 +181,7 @@ class FaultLab:
             done = self.rehearsed.run("rehearse", "up", str(self.file()), "--json")
         self.printed += [done.out, done.err]
         if done.code != 0:
-            return done.err or done.out
+            return done.err + done.out
         assert json.loads(done.out)["all_allocated"] is True
         return ""
 
