@@ -88,9 +88,13 @@ def _minor(value: object) -> object:
             fix=f"upgrade the cluster to {known.oldest} or later",
         )
     if known.minor(value) is None:
-        raise refuse(
-            "is a minor this program knows nothing about yet", allowed=allowed, fix="use a known minor"
+        planned = value in (entry.minor for entry in known.planned)
+        fix = (
+            f"use a known version, and prove the stack with --at {value}"
+            if planned
+            else "use a known version"
         )
+        raise refuse("unknown Kubernetes version", allowed=allowed, fix=fix)
     return value
 
 

@@ -134,7 +134,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "text for a count": case(
         lambda: template(requests={"gpu": {"device_class": "gpu.nvidia.com", "count": "2"}}),
         'ResourceClaimTemplate single: requests.gpu.count must be a whole number; got: "2"; ',
-        "fix: write it without quotes: 2",
+        "allowed: Number of devices. Default: 1; fix: write it without quotes: 2",
     ),
     "demand of a name": case(
         lambda: dra.Demand("single", replicas=1),  # pyright: ignore[reportArgumentType]
