@@ -236,7 +236,8 @@ def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsErro
     if kind == "too_short" and _length(got) >= context["min_length"]:
         return None  # entries that are wrong are not counted, and what is wrong with them is reported
     if kind == "refused":
-        location += tuple(str(context["at"]).split(".")) if context["at"] else ()
+        at: object = context["at"]
+        location += at if isinstance(at, tuple) else tuple(str(at).split(".")) if at else ()
         said: dict[str, Any] = {key: str(context[key]) for key in ("what", "allowed", "fix")}
         if location[-1] == "class" and isinstance(got, str) and "/" in got:
             said = {

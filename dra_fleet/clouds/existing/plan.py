@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.core.findings.errors import Findings
+    from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan
 
 
@@ -48,6 +49,20 @@ def plan_pool(
         return None
     check_devices(at, machine, pool, findings)
     return planned(name, pool, machine, pool.node_selector, gpu_driver=pool.gpu_driver)
+
+
+def check_source(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
+    """Check that no cluster before this one has the same kubeconfig: its devices would count twice."""
+    own = fleet.clusters[cluster]
+    for name, other in sorted(fleet.clusters.items()):
+        if name < cluster and getattr(other, "kubeconfig", None) == getattr(own, "kubeconfig", None):
+            findings.error(
+                "clusters",
+                cluster,
+                "kubeconfig",
+                what=f"is also the kubeconfig of cluster {name}, whose devices would be counted twice",
+                fix=f"declare the pools in {name}, or write another kubeconfig",
+            )
 
 
 def check_selectors(cluster: str, settings: ExistingClusterSettings, findings: Findings) -> None:

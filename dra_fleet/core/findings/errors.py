@@ -123,7 +123,7 @@ _ALIKE = 0.5
 """Least similarity of two names, from 0 to 1, to propose one for the other."""
 
 _WORDS = re.compile(r"[a-z0-9]+")
-_SAME_WORD = 0.6
+_SAME_WORD = 0.65
 """Least similarity of two single words, unless one contains the other."""
 
 _DIGITS = re.compile(r"\d+")
