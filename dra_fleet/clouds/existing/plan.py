@@ -9,6 +9,7 @@ from dra_fleet import clouds
 from dra_fleet.clouds.account import Exposed
 from dra_fleet.clouds.common.machines import check_devices, find_machine, planned
 from dra_fleet.clouds.existing import CLOUD
+from dra_fleet.core.findings.errors import shown
 from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
@@ -78,6 +79,6 @@ def check_selectors(cluster: str, settings: ExistingClusterSettings, findings: F
                 wide,
                 "nodeSelector",
                 what=f"also selects every node of pool {narrow}",
-                got=str(dict(labels[wide])),
+                got=shown(dict(labels[wide])),
                 fix="give each pool a different label value",
             )
