@@ -306,13 +306,8 @@ def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> S
         what=f"unknown {tag}",
         got=shown(got),
         allowed=", ".join(allowed),
-        fix=mistyped(_of_vendor(str(got)) if tag == "cloud" else str(got), allowed),
+        fix=mistyped(clouds.of_vendor(str(got)) if tag == "cloud" else str(got), allowed),
     )
-
-
-def _of_vendor(got: str) -> str:
-    """Return the name of the cloud that is meant by the name of its vendor."""
-    return next((cloud.name for cloud in clouds.known() if got.lower() in cloud.vendors), got)
 
 
 def _standard(detail: ErrorDetails, location: Location, settings: Mapping[str, Any]) -> dict[str, str]:
