@@ -146,7 +146,8 @@ class Recorder(Mocks):
             return LOGINS[args.token](called[1]), []
         self.calls.append(called)
         if args.token not in self.answers:
-            raise AssertionError(f"the program called {args.token}")
+            fix = f"add answers[{args.token!r}], or use recording(preview=True)"
+            raise AssertionError(f"the program called {args.token}, which has no answer; fix: {fix}")
         return self.answers[args.token], []
 
     def run(self, program: Callable[[], T]) -> T:

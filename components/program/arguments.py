@@ -128,10 +128,36 @@ def named(component: object, name: object) -> str:
     """
     kind = type(component).__name__
     if not isinstance(name, str) or not name:
-        raise refused(kind, "name", "must be a string that is not empty", got=_article(name))
+        raise refused(
+            kind, "name", "must be a string that is not empty", got=_article(name) if name else '""'
+        )
     return f"{kind} {name}"
 
 
+def checked_fields(kind: type[S]) -> type[S]:
+    """Make a dataclass report wrong arguments as `checked` does."""
+    build, signature = kind.__init__, inspect.signature(kind.__init__)
+    known = list(signature.parameters)[1:]
+    required = [key for key in known if signature.parameters[key].default is inspect.Parameter.empty]
+
+    @functools.wraps(build)
+    def constructor(fields: S, /, *args: object, **kwargs: object) -> None:
+        for key in kwargs:
+            if key not in known:
+                raise choices_error(kind.__name__, key, key, known)
+        if args:
+            raise refused(kind.__name__, "", "takes keywords only", allowed=", ".join(known))
+        missing = [key for key in required if key not in kwargs]
+        if missing:
+            fix = f"add {', '.join(f'{key}=…' for key in missing)}"
+            raise refused(kind.__name__, missing[0], "is required", fix=fix)
+        build(fields, **kwargs)
+
+    kind.__init__ = constructor  # pyright: ignore[reportAttributeAccessIssue]
+    return kind
+
+
+@checked_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GpuNodePoolArgs:
     """A pool of equal nodes.
@@ -262,12 +288,14 @@ def _check_form(
             "or write (name, {…}, opts)",
         )
     required = [one.name for one in (first, *others) if one.default is inspect.Parameter.empty]
-    missing = [one for one in required[bool(args) :] if one not in kwargs]
+    missing = [one for one in required[bool(args) :] if kwargs.get(one) is None]
     if missing:
         raise refused(
             component, missing[0], "is required", fix=f"add {', '.join(f'{one}=…' for one in missing)}"
         )
-
+    opts = kwargs.get("opts")
+    if opts is not None and not isinstance(opts, pulumi.ResourceOptions):
+        raise refused(component, "opts", "must be pulumi.ResourceOptions", got=_article(opts))
     for key, value in (*zip(known, args, strict=False), *kwargs.items()):
         _check_output(component, key, value, str(signature.parameters[key].annotation))
 

@@ -11,7 +11,7 @@ from pulumi_kubernetes.core import v1 as core
 
 from ..claim import Claim, ClaimArgs, ClaimTemplate, ClaimTemplateArgs
 from ..core.identity import logical
-from .arguments import checked, choices_error, key_of, named, plain, refused
+from .arguments import checked, checked_fields, choices_error, key_of, named, plain, refused
 from .cluster import cluster_of
 from .device_class import DeviceClass
 
@@ -26,6 +26,7 @@ _LONGEST: Final = 63
 """Characters of a claim's name in a pod."""
 
 
+@checked_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeviceRequestArgs:
     """Devices of one class, or the first available of several alternatives.

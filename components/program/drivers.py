@@ -151,7 +151,7 @@ class AmdDriver(DraDriver):
 
     Examples:
         ```python
-        dra.AmdDriver("amd", cluster=cluster, version="1.0.1")
+        dra.AmdDriver("amd", cluster=cluster, version="v1.0.1")
         ```
     """
 

@@ -41,15 +41,22 @@ _NOTHING: Final[Mapping[str, set[str]]] = {}
 
 _PATH: Final = re.compile(rf"^{re.escape(KEY)}\.(\S+?): ")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
-_KEY: Final = re.compile(r"\b[a-z]+[A-Z]\w*")
+_KEY: Final = re.compile(r"\b(?!vSwitch)[a-z]+[A-Z]\w*")
 _NAME: Final = re.compile(r"must be a DNS |is not a known DRA driver")
 """Errors about the name of a part."""
 
 _VERBATIM: Final = re.compile(r"(^|\.)(values|parameters|cel|selectors)\b")
 """Arguments whose values are no settings, so that messages about them name none."""
 
+_OF_PROGRAMS: Final = (
+    (re.compile(r"^add (\w+): …$"), r"add \1=…"),
+    (re.compile(" in the stack file"), ""),
+    (re.compile("declare it under classes"), "declare a DeviceClass"),
+)
+"""Words of fixes for programs, by those for stack files."""
+
 _WORDS: Final = (
-    (re.compile(r"^create\.(\w)"), r"\1"),
+    (re.compile(r"^create(\.|$)"), ""),
     (re.compile(r"^kubernetes$"), "kubernetes_version"),
     (re.compile(r"^copies$"), "replicas"),
     (re.compile(r"(^|\.)nodes\.(min|max)$"), r"\1\2"),
@@ -127,8 +134,10 @@ class ClusterProgram:
         kept = self._section(section)
         at = self._path(section, name)
         if name in kept:
-            what = f"is also the name of {self._components.get(at, self.component)}"
-            raise refused(component, "name", what, got=name)
+            other = self._components.get(at) or f"a pool of {self.component}"
+            if component.endswith(f" {name}"):
+                raise refused(component, "name", f"is also the name of {other}", got=name)
+            raise refused(component, "", f"cannot be beside {other}: a cluster has one {name}")
         kept[name] = value
         self._components[at] = component
         try:
@@ -276,6 +285,8 @@ class ClusterProgram:
         allowed, fix = error.allowed, error.fix
         if not _VERBATIM.search(argument):
             allowed, fix = (_KEY.sub(lambda found: _snake(found[0]), text) for text in (allowed, fix))
+        for pattern, words in _OF_PROGRAMS:
+            fix = pattern.sub(words, fix)
         return refused(
             component,
             argument,

@@ -130,7 +130,11 @@ class FleetCommand(TyperCommand):
 
     @override
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        rest = super().parse_args(ctx, _stack_as_argument(args) if self._has_stack else args)
+        try:
+            rest = super().parse_args(ctx, _stack_as_argument(args) if self._has_stack else args)
+        except typer.BadParameter as wrong:
+            wrong.message = wrong.message.removeprefix("Value error, ")  # pydantic's, with which Typer reads
+            raise
         ctx.params.pop("stack_option", None)
         shared = {item.name: ctx.params.pop(item.name, None) for item in _OPTIONS}
         if shared["quiet"] and shared["verbose"]:

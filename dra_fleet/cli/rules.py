@@ -53,14 +53,14 @@ def show(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="Name of a rule.")], json: Json = False
 ) -> None:
     """Describe a rule: what it requires, its levels, fix and parameters."""
+    from dra_fleet.core.findings.errors import mistyped
     from dra_fleet.policy.docs import section
     from dra_fleet.policy.pack import RULES
 
     found = next((item for item in RULES if item.name == rule), None)
     if found is None:
-        raise typer.BadParameter(
-            f"unknown rule {rule!r}; list the rules: dra-fleet rules list", param_hint="RULE"
-        )
+        fix = mistyped(rule, [item.name for item in RULES]) or "list the rules: dra-fleet rules list"
+        raise typer.BadParameter(f"unknown rule {rule!r}; {fix}", param_hint="RULE")
     if json:
         parameters = {item.name: item.description for item in found.parameters}
         print_json(

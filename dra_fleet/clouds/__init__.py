@@ -45,6 +45,11 @@ def known() -> Iterator[Cloud]:
     return _REGISTRY.known()
 
 
+def of_vendor(name: str) -> str:
+    """Return the cloud of a vendor, such as eks of aws; the name itself if no vendor has it."""
+    return next((cloud.name for cloud in known() if name.lower() in cloud.vendors), name)
+
+
 @cache
 def machines() -> Mapping[str, Machine]:
     """Return the machine types of all clouds, by name.

@@ -138,7 +138,7 @@ def find_offers(*, accelerator: str = "", cloud: str = "", least: str = "") -> O
     """
     check_own_catalogue()
     if cloud and cloud not in clouds.names():
-        raise _refused("there is no such cloud", cloud, clouds.names())
+        raise _refused("unknown cloud", cloud, clouds.names(), meant=clouds.of_vendor(cloud))
     every = list(_offers([cloud] if cloud else clouds.names()))
     found = [offer for offer in every if accelerator.lower() in (offer.accelerator or "").lower()]
     if not found and every:
@@ -158,8 +158,8 @@ def find_offers(*, accelerator: str = "", cloud: str = "", least: str = "") -> O
     )
 
 
-def _refused(what: str, got: str, known: Collection[str]) -> NoSuchOffer:
-    proposal = mistyped(got, known)
+def _refused(what: str, got: str, known: Collection[str], meant: str = "") -> NoSuchOffer:
+    proposal = mistyped(meant or got, known)
     fix = f"\n  fix: {proposal}" if proposal else ""
     return NoSuchOffer(f"{what}\n  got: {got}\n  allowed: {choices(got, known)}{fix}")
 

@@ -1,11 +1,13 @@
 """Settings of a cluster and of its node pools that all clouds have; each cloud extends them."""
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dra_fleet import clouds, drivers
+from dra_fleet.kubernetes.devices.base import refuse
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.model.settings import (
     Advertiser,
@@ -78,6 +80,18 @@ class CommonPoolSettings(SettingsModel):
     sharing: Annotated[
         SharingSettings, Field(description="How pods share a GPU. Default: a pod gets whole GPUs")
     ] = ExclusiveSharing()
+
+    @model_validator(mode="after")
+    def _taints_are_unique(self) -> Self:
+        counts = Counter((taint.key, taint.effect) for taint in self.taints)
+        for (key, effect), count in counts.items():
+            if count > 1:
+                raise refuse(
+                    f"has {count} taints with key {key} and effect {effect}; a node can have one",
+                    at="taints",
+                    fix="remove the others",
+                )
+        return self
 
 
 class CreatedPoolSettings(CommonPoolSettings):

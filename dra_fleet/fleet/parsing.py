@@ -6,7 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -22,7 +22,7 @@ from dra_fleet.core.findings.errors import (
     shown,
     under,
 )
-from dra_fleet.fleet.schema import Location, below, clouds_with, described, keys, tags
+from dra_fleet.fleet.schema import Location, below, clouds_with, described, keys, required, tags
 from dra_fleet.fleet.settings import FleetSettings
 
 if TYPE_CHECKING:
@@ -95,9 +95,11 @@ _TYPES = {
     "float_type": "a number",
 }
 
+_MAPPINGS: Final = {kind for kind, name in _TYPES.items() if name == "a mapping"}
+
 _BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "greater_than_equal": lambda context: f"must be at least {context['ge']}",
-    "greater_than": lambda context: f"must be more than {context['gt']}",
+    "greater_than_equal": lambda context: f"must be at least {context['ge']:g}",
+    "greater_than": lambda context: f"must be more than {context['gt']:g}",
     "less_than_equal": lambda context: f"must be at most {context['le']}",
     "less_than": lambda context: f"must be less than {context['lt']}",
     "too_short": lambda context: _not_few(context["min_length"]),
@@ -117,9 +119,22 @@ MOST_ERRORS: Final = 1000
 """Maximum errors of one file in one message."""
 
 
-_MEANT: Final = re.compile(r"did you mean (\w+)\?")
+_MEANT: Final = re.compile(r"(?:did you mean|write a space after the colon:) (\w+)[?:].*")
+_GIB: Final = re.compile(r"(\d+) ?Gi?B?")
+_BOOLEANS: Final = {
+    "yes": "true",
+    "on": "true",
+    "true": "true",
+    "no": "false",
+    "off": "false",
+    "false": "false",
+}
+"""Words of YAML 1.1 and of strings, which YAML 1.2 reads as text."""
+_REMOVE: Final = "remove it"
+_FORMS: Final = "this key and the keys beside it belong to different forms of the mapping"
 _SYNONYMS: Final = {
-    "replicas": "copies", "instanceType": "machine", "machineType": "machine", "vmSize": "machine"
+    "replicas": "copies", "instanceType": "machine", "machineType": "machine", "vmSize": "machine",
+    "instanceTypes": "machine", "nodeGroups": "pools",
 }  # fmt: skip
 """Words of Kubernetes and of clouds for keys."""
 
@@ -151,14 +166,7 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
         reported = details[:MOST_ERRORS]
         found = [error for detail in reported if (error := translate(detail, settings)) is not None]
         hidden = tuple(f"{error.path}{end}" for error in errors for end in (".", "[", ":"))
-        # A key that is required is there under a mistyped name.
-        meant = {
-            f"{error.path.rpartition('.')[0]}.{name[1]}"
-            for error in found
-            if error.what == "unknown key" and (name := _MEANT.fullmatch(error.fix))
-        }
-        found = [error for error in found if error.what != "is required" or error.path not in meant]
-        errors += [error for error in found if not f"{error.path}:".startswith(hidden)]
+        errors += [error for error in _of_one_cause(found) if not f"{error.path}:".startswith(hidden)]
         if len(details) > len(reported):
             more = f"{len(details) - len(reported)} more errors are shown after you fix these"
             errors.append(SettingsError(path=KEY, what=more))
@@ -166,6 +174,30 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
     if errors:
         raise SettingsInvalid(errors)
     return parsed
+
+
+def _of_one_cause(found: list[SettingsError]) -> list[SettingsError]:
+    """Merge a missing key with the unknown key that was written for it, and the keys of another form."""
+    mappings: dict[str, list[SettingsError]] = {}
+    for error in found:
+        mappings.setdefault(error.path.rpartition(".")[0], []).append(error)
+    return [error for path, errors in mappings.items() for error in _of_mapping(path, errors)]
+
+
+def _of_mapping(path: str, errors: list[SettingsError]) -> Iterator[SettingsError]:
+    unknown = [error for error in errors if error.what.startswith("unknown key")]
+    meant = {f"{path}.{name[1]}" for error in unknown if (name := _MEANT.fullmatch(error.fix))}
+    missing = [error for error in errors if error.what == "is required" and error.path not in meant]
+    strange = [error for error in unknown if error.fix.startswith(_REMOVE)]
+    names = " and ".join(error.path.rpartition(".")[2] for error in missing) if len(strange) == 1 else ""
+    forms = [error for error in errors if error.what == _FORMS]
+    for error in errors:
+        if names and error in strange:
+            yield replace(error, fix=f"write {names} instead")
+        elif error in forms[:1]:
+            yield replace(error, got=", ".join(one.got for one in forms))
+        elif error not in forms and error.path not in meant and not (names and error in missing):
+            yield error
 
 
 def _as_json(settings: Mapping[str, Any]) -> str:
@@ -204,7 +236,8 @@ def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsErro
     if kind == "too_short" and _length(got) >= context["min_length"]:
         return None  # entries that are wrong are not counted, and what is wrong with them is reported
     if kind == "refused":
-        location += tuple(str(context["at"]).split(".")) if context["at"] else ()
+        at: object = context["at"]
+        location += at if isinstance(at, tuple) else tuple(str(at).split(".")) if at else ()
         said: dict[str, Any] = {key: str(context[key]) for key in ("what", "allowed", "fix")}
         if location[-1] == "class" and isinstance(got, str) and "/" in got:
             said = {
@@ -222,10 +255,10 @@ def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsErro
         allowed = described(location, settings) or f"text that matches {context['pattern']}"
         said = {"what": "invalid format", "allowed": allowed}
     else:
-        said = _standard(kind, detail["msg"], context, got)
-        if said["what"] == "must be a mapping":
-            said["allowed"] = _keys_of(location, settings)
-    return SettingsError(path=under(*location), got=shown(got), **said)
+        said = _standard(detail, location, settings)
+    text = shown(got)
+    is_cut = kind == "refused" and text.startswith("{") and text.endswith("…")
+    return SettingsError(path=under(*location), got="" if is_cut else text, **said)
 
 
 def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsError:
@@ -233,17 +266,20 @@ def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsErr
     known = keys(location[:-1], settings)
     near = nearest(unknown, known)
     elsewhere = clouds_with(location[:-1], unknown, settings)
-    what, fix = "unknown key", mistyped(_SYNONYMS.get(unknown, unknown), known) or "remove it"
+    what, fix = "unknown key", mistyped(_SYNONYMS.get(unknown, unknown), known) or _REMOVE
+    begun, _, rest = unknown.partition(":")
+    if begun in known and rest:
+        fix = f"write a space after the colon: {begun}: {rest}"
     if unknown in known:
         return SettingsError(
             path=under(*location),
-            what="this key and the keys beside it belong to different forms of the mapping",
+            what=_FORMS,
             got=unknown,
             fix=f"keep one form; {unknown}: null removes the key of an extended file",
         )
     if elsewhere:
         what = f"unknown key for cloud {settings['clusters'][location[1]]['cloud']}"
-        fix = f"remove it; only {', '.join(elsewhere)} {'has' if len(elsewhere) == 1 else 'have'} this key"
+        fix = f"{_REMOVE}; only {', '.join(elsewhere)} {'has' if len(elsewhere) == 1 else 'have'} this key"
     return SettingsError(
         path=under(*location),
         what=what,
@@ -270,41 +306,47 @@ def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> S
         what=f"unknown {tag}",
         got=shown(got),
         allowed=", ".join(allowed),
-        fix=mistyped(_of_vendor(str(got)) if tag == "cloud" else str(got), allowed),
+        fix=mistyped(clouds.of_vendor(str(got)) if tag == "cloud" else str(got), allowed),
     )
 
 
-def _of_vendor(got: str) -> str:
-    """Return the name of the cloud that is meant by the name of its vendor."""
-    return next((cloud.name for cloud in clouds.known() if got.lower() in cloud.vendors), got)
-
-
-def _standard(kind: str, message: str, context: Mapping[str, Any], got: object) -> dict[str, str]:
+def _standard(detail: ErrorDetails, location: Location, settings: Mapping[str, Any]) -> dict[str, str]:
+    kind, message, got, context = detail["type"], detail["msg"], detail["input"], detail.get("ctx", {})
     if kind in _TYPES:
-        return {"what": f"must be {_TYPES[kind]}", "fix": _other_type(kind, got)}
+        meaning = described(location, settings)
+        known = _keys_of(location, settings) if kind in _MAPPINGS else ""
+        is_required = bool(location) and location[-1] in required(location[:-1], settings)
+        fix = _other_type(kind, got, meaning)
+        if got is None:
+            fix = "give it a value" if is_required else "give it a value, or remove the key"
+        return {"what": f"must be {_TYPES[kind]}", "allowed": known or meaning, "fix": fix}
     if kind in _BOUNDS:
         return {"what": _BOUNDS[kind](context)}
     if kind == "literal_error":
         expected = str(context["expected"])
         return {
-            "what": "unknown value",
+            "what": "unknown key" if detail["loc"][-1] == "[key]" else "unknown value",
             "allowed": expected.replace("'", ""),
             "fix": mistyped(got, _QUOTED.findall(expected)) if isinstance(got, str) else "",
         }
     return {"what": message[:1].lower() + message[1:]}
 
 
-def _other_type(kind: str, got: object) -> str:
+def _other_type(kind: str, got: object, meaning: str) -> str:
     """Return how to write a value that YAML reads as another type than intended."""
-    if got is None:
-        return "give it a value, or remove the key"
-    if kind == "string_type" and isinstance(got, bool | int | float):
-        return f"put it in quotes as you wrote it, for example {json.dumps(shown(got))}"
-    if kind == "int_type" and isinstance(got, str) and got.isdecimal():
-        return f"write it without quotes: {got}"
-    if kind == "int_type" and isinstance(got, float) and got.is_integer():
-        return f"write {got:.0f}"
-    return ""
+    text = got if isinstance(got, str) else ""
+    if kind == "string_type":
+        is_plain = isinstance(got, bool | int | float)
+        return f"put it in quotes as you wrote it, for example {json.dumps(shown(got))}" if is_plain else ""
+    if kind == "bool_type" and text.lower() in _BOOLEANS:
+        return f"write {_BOOLEANS[text.lower()]}"
+    if kind == "tuple_type" and not isinstance(got, list):
+        return "write it in brackets, as a list"
+    if kind == "int_type" and text.isdecimal():
+        return f"write it without quotes: {text}"
+    number = _GIB.fullmatch(text) if kind == "int_type" and "GiB" in meaning else None
+    whole = f"{got:.0f}" if kind == "int_type" and isinstance(got, float) and got.is_integer() else ""
+    return f"write {number[1] if number else whole}" if number or whole else ""
 
 
 def _keys_of(location: Location, settings: Mapping[str, Any]) -> str:

@@ -76,11 +76,21 @@ def keys(location: Location, settings: Mapping[str, Any]) -> list[str]:
     return sorted({key for branch in branches for key in branch.get("properties", {})})
 
 
-def described(location: Location, settings: Mapping[str, Any]) -> str:
-    """Return the JSON Schema's description of the value at a location; may be empty."""
+def required(location: Location, settings: Mapping[str, Any]) -> set[str]:
+    """Return the keys that the mapping at a location must have."""
     nodes, here = _nodes(location, settings)
+    return {key for node in nodes for branch in _branches(node, here) for key in branch.get("required", ())}
+
+
+def described(location: Location, settings: Mapping[str, Any]) -> str:
+    """Return the words that are allowed at a location, or the JSON Schema's description; may be empty."""
+    nodes, here = _nodes(location, settings)
+    words = [word for node in nodes for branch in _branches(node, here) for word in branch.get("enum", ())]
+    if words:
+        return ", ".join(map(str, words))
     reported = [node for node in nodes if "description" in node]
-    reported += [branch for node in nodes for branch in _branches(node, here) if "description" in branch]
+    branches = [branch for node in nodes for branch in _branches(node, here) if branch.get("type") != "null"]
+    reported += branches if all("description" in branch for branch in branches) else []
     return str(reported[0]["description"]) if reported else ""
 
 

@@ -382,7 +382,7 @@ def _named(layer: Layer, above: Sequence[str]) -> str:
     name: object = layer.fleet[EXTENDS]
     if not isinstance(name, str) or not name.endswith((".yaml", ".yml")):
         allowed = "the path of a .yaml file that has a fleet, from the folder of the project"
-        raise _wrong(layer, "names no file", got=str(name), allowed=allowed)
+        raise _wrong(layer, "names no file", got=shown(name), allowed=allowed)
     if name in above:
         way = " -> ".join((*above[above.index(name) :], name))
         raise _wrong(layer, "leads back to a file that extends this one", got=way, fix=f"remove {EXTENDS}")

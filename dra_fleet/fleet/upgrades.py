@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from typing_extensions import TypedDict
 
 from dra_fleet import drivers
+from dra_fleet.core.facts import EXAMPLE, is_chart_version
 from dra_fleet.core.findings.errors import ExpectedError, SettingsError, choices, under
 from dra_fleet.core.transitions import ANY, VERDICTS, Transition, read_transitions
 from dra_fleet.fleet.queueing import kueue
@@ -239,6 +240,8 @@ def _require_known(
             raise UnknownTargetError(
                 f"--to {subject}={targets[subject]}: no cluster uses {subject}; allowed: {allowed}"
             )
+        if subject not in {KUBERNETES, MIG} and not is_chart_version(targets[subject]):
+            raise UnknownTargetError(f"--to {subject}={targets[subject]}: not a version; write {EXAMPLE}")
     if (minor := targets.get(KUBERNETES)) is not None and minor not in known_minors():
         raise UnknownTargetError(
             f"--to kubernetes={minor}: unknown version; allowed: {', '.join(known_minors())}"

@@ -101,7 +101,8 @@ class MemoryRange(AmountRange):
     def _with_a_unit(self) -> Self:
         for bound, text in (("min", self.min), ("max", self.max)):
             if text is not None and Quantity.parse(text) < _LEAST_MEMORY:
-                raise refuse(f"is {text} bytes, less than any device has", fix=f"write {text}Gi", at=bound)
+                fix = f"write {text.rstrip('num')}Gi"
+                raise refuse(f"is {text} bytes, less than any device has", fix=fix, at=bound)
         return self
 
 

@@ -69,7 +69,7 @@ def _minor(value: object) -> object:
     allowed = ", ".join(f'"{entry.minor}"' for entry in known.minors)
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise refuse(
-            "must be a quoted string: YAML reads an unquoted minor as a number, so that 1.30 becomes 1.3",
+            "must be a quoted string: an unquoted version is a number, so that 1.30 becomes 1.3",
             allowed=allowed,
             fix=f'put it in quotes as you wrote it, for example "{known.example}"',
         )
@@ -88,9 +88,13 @@ def _minor(value: object) -> object:
             fix=f"upgrade the cluster to {known.oldest} or later",
         )
     if known.minor(value) is None:
-        raise refuse(
-            "is a minor this program knows nothing about yet", allowed=allowed, fix="use a known minor"
+        planned = value in (entry.minor for entry in known.planned)
+        fix = (
+            f"use a known version, and prove the stack with --at {value}"
+            if planned
+            else "use a known version"
         )
+        raise refuse("unknown Kubernetes version", allowed=allowed, fix=fix)
     return value
 
 

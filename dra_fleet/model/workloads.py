@@ -7,6 +7,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.kubernetes.devices.base import QuantityText, refuse
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.settings import SettingsModel
 
 Accepted = Literal["order", "unknown", "isolation", "replacement"]
@@ -153,7 +154,9 @@ class WorkloadSettings(DemandSettings):
         Literal["Job", "Deployment"],
         Field(description="Job: pods run to completion. Deployment: Kubernetes replaces pods that end"),
     ] = "Job"
-    image: Annotated[str, Field(description="Container image", min_length=1)] = DEFAULT_IMAGE
+    image: Annotated[
+        str, Field(description="Container image, without spaces", min_length=1, pattern=r"^\S*$")
+    ] = DEFAULT_IMAGE
     command: Annotated[
         tuple[str, ...], Field(description="Command of the container. Default: the image's command")
     ] = ()
@@ -182,6 +185,18 @@ class WorkloadSettings(DemandSettings):
     service_account: Annotated[
         DnsSubdomain | None, Field(description="ServiceAccount of the pods. Default: no token is mounted")
     ] = None
+
+    @model_validator(mode="after")
+    def _limits_hold_requests(self) -> Self:
+        for name, amount in {"cpu": self.cpu, "memory": self.memory, **self.requests}.items():
+            limit = self.limits.get(name)
+            if limit is not None and Quantity.parse(limit) < Quantity.parse(amount):
+                raise refuse(
+                    f"is {limit}, less than the request of {amount}; the API server rejects such pods",
+                    at=("limits", name),
+                    fix=f"write {amount} or more, or request less",
+                )
+        return self
 
     @model_validator(mode="after")
     def _gangs_are_jobs(self) -> Self:

@@ -72,6 +72,7 @@ def stack_file(stack: str) -> tuple[str, Path]:
         known = ", ".join(sorted(path.name.split(".")[1] for path in files))
         folder = next((path for path in (file, Path(stack)) if path.is_dir()), None)
         what = f"{folder} is a directory" if folder else f"there is no stack file {file}"
+        what = what if stack.strip() else "the name of the stack is empty"
         raise RehearsalError(
             f"{what}. Stacks here: {known or 'none'}; "
             "or give the path of a stack file, such as stacks/prod.yaml"

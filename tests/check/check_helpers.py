@@ -46,7 +46,7 @@ def cluster(machine: str, kubernetes: str = "1.36", drivers: Any = None, **pool:
     return {
         "cloud": "existing",
         "kubernetes": kubernetes,
-        "kubeconfig": {"context": machine},
+        "kubeconfig": {"context": f"{machine}-{kubernetes}"},
         "drivers": nvidia() if drivers is None else drivers,
         "pools": {
             "gpus": {

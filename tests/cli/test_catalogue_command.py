@@ -70,9 +70,10 @@ def test_no_machine_large_enough_exits_1() -> None:
 @pytest.mark.parametrize(
     ("asked", "refusal"),
     [
+        ({"cloud": "gk"}, f"unknown cloud\n  got: gk\n  allowed: {CLOUDS}\n  fix: did you mean gke?"),
         (
-            {"cloud": "gk"},
-            f"there is no such cloud\n  got: gk\n  allowed: {CLOUDS}\n  fix: did you mean gke?",
+            {"cloud": "aws"},
+            "unknown cloud\n  got: aws\n  allowed: aks, ack, eks, existing, gke\n  fix: did you mean eks?",
         ),
         (
             {"accelerator": "A1000", "cloud": "aks"},

@@ -61,7 +61,7 @@ def test_the_place_of_a_failure_of_several_lines_stands_above_its_fix(tmp_path: 
     lines = CliRunner().invoke(app, ["prove", str(file)]).stdout.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith(f"  at: {file}:"))
     assert lines[at - 1].startswith(" | ...")
-    assert lines[at + 1] == "  fix: correct the CEL expression"
+    assert lines[at + 1] == "  fix: write == to compare"
 
 
 def test_a_broken_clause_is_reported_with_clause_value_and_fix_in_json_too(tmp_path: Path) -> None:

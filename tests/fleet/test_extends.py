@@ -118,7 +118,7 @@ def test_a_missing_file_is_reported_where_it_is_named(project: Path) -> None:
 def test_rejects_values_that_name_no_file(project: Path) -> None:
     file = staging(project)
     file.write_text(STAGING.replace("fleets/base.yaml", "[base]"))
-    with pytest.raises(SettingsInvalid, match=r"fleet\.extends: names no file\n.*:3:5\n  got: \['base'\]"):
+    with pytest.raises(SettingsInvalid, match=r"fleet\.extends: names no file\n.*:3:5\n  got: \[\"base\"\]"):
         read_stack_file(file)
 
 
@@ -168,7 +168,7 @@ def test_the_program_merges_what_the_engine_hands_over(project: Path) -> None:
         parsed(settled(handed, project))
     output = str(caught.value).replace(f"{project}/", "")
     assert "fleet.ownr: unknown key\n  at: fleets/base.yaml:3:5\n" in output
-    assert "fleet.owner: is required\n  allowed:" in output
+    assert "fix: write owner instead" in output
 
 
 ENVIRONMENTS = PROJECT / "examples" / "environments"

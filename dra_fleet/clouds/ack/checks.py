@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.clouds.ack.plan import IMAGE, advertises_gpus
 from dra_fleet.clouds.ack.resources import DRIVER_VERSION, LEFT_ALONE, SCHEDULING
-from dra_fleet.clouds.common.machines import is_divided
+from dra_fleet.clouds.common.machines import check_region, is_divided
 from dra_fleet.core.findings.errors import shown
 from dra_fleet.drivers.common.placement import PluginPods, check_plugin_placement, check_root
 from dra_fleet.drivers.common.values import value_at
@@ -48,6 +48,7 @@ def check_ack(
         _check_driver(pool_at, plan, pool, findings)
         _check_region(pool_at, plan, settings, findings)
         _check_nodes(pool_at, plan, pool, settings, findings)
+    check_region(at, settings.region, settings.zones(), findings)
     _check_version(at, settings, minor, findings)
     _check_address(at, settings, findings)
     _check_images(at, settings, findings)

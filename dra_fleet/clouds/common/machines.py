@@ -19,7 +19,7 @@ from dra_fleet.model.settings import ExclusiveSharing
 from dra_fleet.model.specs import ADVERTISER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.clouds.settings import CommonPoolSettings, CreatedPoolSettings
     from dra_fleet.core.findings.errors import Findings
@@ -399,3 +399,16 @@ def _takes_whole(expressions: tuple[str, ...], dividable: Dividable) -> bool:
         return bool(known_whole_taken(expressions, (dividable,), divided=True))
     except CelUnsupported:
         return False  # the proof reports that it is unknown
+
+
+def check_region(at: tuple[str, ...], region: str, zones: Iterable[str], findings: Findings) -> None:
+    """Check that the zones of a cluster's subnets, whose names begin with their region, are in its region."""
+    others = [zone for zone in zones if not zone.startswith(region)]
+    if others:
+        findings.error(
+            *at,
+            "region",
+            what=f"is not the region of {', '.join(others)}, where the cluster has subnets",
+            got=region,
+            fix="write a region, and zones of it",
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
-from dra_fleet.clouds.common.machines import check_mig_classes, is_divided
+from dra_fleet.clouds.common.machines import check_mig_classes, check_region, is_divided
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.karpenter import check_pool
 from dra_fleet.clouds.eks.plan import ami_type, image_of, labels_gpus, placed_together, zones_of
@@ -65,6 +65,7 @@ def check_eks(
         _check_ultra_server(pool_at, plan, findings)
         _check_efa(pool_at, plan, pool, findings)
         _check_mig(pool_at, plan, settings, findings)
+    check_region(at, settings.region, settings.zones(), findings)
     _check_auto_mode(at, settings, findings)
     _check_dranet(at, settings, minor, pools, findings)
     _check_support(at, settings, minor, findings)

@@ -74,8 +74,9 @@ class Existing(Cloud["ExistingClusterSettings"]):
         *,
         findings: Findings,
     ) -> None:
-        from dra_fleet.clouds.existing.plan import check_selectors
+        from dra_fleet.clouds.existing.plan import check_selectors, check_source
 
+        check_source(name, fleet, findings)
         check_selectors(name, self.own(settings), findings)
 
     @override

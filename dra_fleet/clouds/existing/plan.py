@@ -9,6 +9,7 @@ from dra_fleet import clouds
 from dra_fleet.clouds.account import Exposed
 from dra_fleet.clouds.common.machines import check_devices, find_machine, planned
 from dra_fleet.clouds.existing import CLOUD
+from dra_fleet.core.findings.errors import shown
 from dra_fleet.model.settings import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.core.findings.errors import Findings
+    from dra_fleet.model.fleet import FleetSettings
     from dra_fleet.model.plan import PoolPlan
 
 
@@ -50,6 +52,20 @@ def plan_pool(
     return planned(name, pool, machine, pool.node_selector, gpu_driver=pool.gpu_driver)
 
 
+def check_source(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
+    """Check that no cluster before this one has the same kubeconfig: its devices would count twice."""
+    own = fleet.clusters[cluster]
+    for name, other in sorted(fleet.clusters.items()):
+        if name < cluster and getattr(other, "kubeconfig", None) == getattr(own, "kubeconfig", None):
+            findings.error(
+                "clusters",
+                cluster,
+                "kubeconfig",
+                what=f"is also the kubeconfig of cluster {name}, whose devices would be counted twice",
+                fix=f"declare the pools in {name}, or write another kubeconfig",
+            )
+
+
 def check_selectors(cluster: str, settings: ExistingClusterSettings, findings: Findings) -> None:
     """Check that no pool selects the nodes of another; only selectors separate pools."""
     labels = {name: pool.node_selector.items() for name, pool in sorted(settings.pools.items())}
@@ -63,6 +79,6 @@ def check_selectors(cluster: str, settings: ExistingClusterSettings, findings: F
                 wide,
                 "nodeSelector",
                 what=f"also selects every node of pool {narrow}",
-                got=str(dict(labels[wide])),
+                got=shown(dict(labels[wide])),
                 fix="give each pool a different label value",
             )

@@ -83,7 +83,7 @@ class Findings:
         fix: str = "",
         follows: tuple[str, ...] = (),
     ) -> None:
-        """Refuse the value at a path below the fleet's key."""
+        """Reject the value at a path below the fleet's key."""
         path = under(*parts)
         self.errors.append(
             SettingsError(path=path, what=what, got=got, allowed=allowed, fix=fix, follows=follows)
@@ -106,10 +106,18 @@ class Findings:
             *parts, *below, what=refusal.what, got=refusal.got, allowed=refusal.allowed, fix=refusal.fix
         )
 
-    def unknown(self, *parts: object, what: str, got: str, known: list[str], fix: str = "") -> None:
-        """Refuse a name that refers to nothing; the nearest known one precedes the fix."""
-        proposals = [text for text in (mistyped(got, known), fix) if text]
-        self.error(*parts, what=what, got=got, allowed=choices(got, known), fix=" Or ".join(proposals))
+    def unknown(
+        self,
+        *parts: object,
+        what: str,
+        got: str,
+        known: list[str],
+        fix: str = "",
+        follows: tuple[str, ...] = (),
+    ) -> None:
+        """Reject a name that refers to nothing; the nearest known one precedes the fix."""
+        fix = " Or ".join(text for text in (mistyped(got, known), fix) if text)
+        self.error(*parts, what=what, got=got, allowed=choices(got, known), fix=fix, follows=follows)
 
 
 KEY = "dra-fleet:fleet"
@@ -119,6 +127,11 @@ _ALIKE = 0.5
 """Least similarity of two names, from 0 to 1, to propose one for the other."""
 
 _WORDS = re.compile(r"[a-z0-9]+")
+_SAME_WORD = 0.65
+"""Least similarity of two single words, unless one contains the other."""
+
+_DIGITS = re.compile(r"\d+")
+
 _OTHER_WORDS = 0.9
 """Least similarity of two names with different numbers of words."""
 
@@ -189,7 +202,8 @@ def mistyped(got: str, names: Iterable[str]) -> str:
     """Return a fix that proposes the name that is meant, or an empty text.
 
     A short word is only compared by its beginning, and a MIG profile by its compute slices: other profiles of
-    other sizes look alike. Otherwise, the names have nearly the same words.
+    other sizes look alike. Otherwise, the names have nearly the same words. A name in which only the numbers
+    differ is not certain enough to be proposed, and neither is one of several names with the same beginning.
     """
     known = sorted(names)
     slices = _SLICES.match(got)
@@ -197,8 +211,11 @@ def mistyped(got: str, names: Iterable[str]) -> str:
         near = [name for name in known if name.startswith(slices[0])]
     elif len(got) <= _SHORT:
         near = [name for name in known if _begins(name, got) or _begins(got, name)]
+        near = near if len(near) == 1 else []
     else:
+        letters = _DIGITS.sub("", got)
         near = [name for name in nearest(got, known) if _has_same_words(got, name)]
+        near = [] if near and near[0] != got and _DIGITS.sub("", near[0]) == letters else near
     return f"did you mean {near[0]}?" if near else ""
 
 
@@ -210,7 +227,9 @@ def _has_same_words(got: str, name: str) -> bool:
     words, others = (_WORDS.findall(text.lower()) for text in (got, name))
     if len(words) != len(others):
         return words in (others[: len(words)], others[-len(words) :]) or _likeness(got, name) >= _OTHER_WORDS
-    return len(words) == 1 or all(_likeness(*pair) >= _ALIKE for pair in zip(words, others, strict=True))
+    if len(words) == 1:
+        return words[0] in others[0] or others[0] in words[0] or _likeness(got, name) >= _SAME_WORD
+    return all(_likeness(*pair) >= _ALIKE for pair in zip(words, others, strict=True))
 
 
 def _likeness(one: str, other: str) -> float:

@@ -123,12 +123,15 @@ def version_of(known: Iterable[VersionT], requested: str) -> VersionT | None:
         requested: the version.
 
     Returns:
-        The entry; None if the version is not a full version, or older than all known ones.
+        The entry; None if the version is not a full version, is older than all known ones, or is a
+        known one but for a v.
     """
     entries = list(known)
     exact = next((entry for entry in entries if entry.version == requested), None)
     if exact is not None or not is_chart_version(requested):
         return exact
+    if any(entry.version.lstrip("v") == requested.lstrip("v") for entry in entries):
+        return None
     older = [entry for entry in entries if version_order(entry.version) < version_order(requested)]
     if not older:
         return None

@@ -187,6 +187,7 @@ def _check_classes(
             got=requested,
             known=sorted(known),
             fix=f"{_how_to_have(requested, settings)}declare it under classes",
+            follows=_drivers_of(requested, settings),
         )
     return not unknown
 
@@ -195,6 +196,7 @@ def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], f
     """Refuse parameters for a driver that no cluster runs: Kubernetes skips them silently."""
     for number, config in enumerate(claim.config if published else ()):
         if config.opaque.driver not in published:
+            named = drivers.named(config.opaque.driver)
             findings.unknown(
                 "claims",
                 name,
@@ -205,7 +207,7 @@ def _check_readers(name: str, claim: ClaimSettings, published: frozenset[str], f
                 what="publishes nothing on any cluster of this stack, so no driver reads these parameters",
                 got=config.opaque.driver,
                 known=sorted(published),
-                fix="remove them",
+                fix=f"did you mean {named.facts.driver}?" if named else "remove them",
             )
 
 
@@ -226,6 +228,13 @@ def _publishers(settings: FleetSettings) -> frozenset[str]:
         brought = clouds.named(cluster.cloud).own_classes(cluster).values()
         found |= {publisher for text in brought for publisher in asked(text).drivers}
     return frozenset(found)
+
+
+def _drivers_of(name: str, settings: FleetSettings) -> tuple[str, ...]:
+    """Return the paths of the driver that installs a class."""
+    owner = drivers.of_class(name)
+    own = () if owner is None else settings.clusters
+    return tuple(f"{under('clusters', cluster, 'drivers', owner.name)}." for cluster in own if owner)
 
 
 def _how_to_have(name: str, settings: FleetSettings) -> str:
@@ -414,8 +423,14 @@ def _expressions(
     at = ("classes", name)
     driver = _driver_of_intent(requested, settings)
     if driver is None:
+        named = drivers.publishing(requested.driver)
         findings.unknown(
-            *at, "driver", what="is not a known DRA driver", got=requested.driver, known=drivers.names()
+            *at,
+            "driver",
+            what="is not a known DRA driver",
+            got=requested.driver,
+            known=drivers.names(),
+            fix=f"did you mean {named.name}?" if named else "",
         )
         return None
     if not any(is_installed(requested, cluster) for cluster in settings.clusters.values()):

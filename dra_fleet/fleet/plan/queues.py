@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from dra_fleet.core.findings.errors import under
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.fleet.plan.claims import classes_on
@@ -193,14 +194,15 @@ def check_queue(
                 fix="add it to deviceClassMappings",
             )
         elif not classes.intersection(counted):
-            findings.error(
+            findings.unknown(
                 *at,
                 "nominalQuota",
                 mapping,
                 what=f"is a quota of classes that cluster {queue.cluster} does not have",
                 got=", ".join(counted),
-                allowed=", ".join(sorted(classes)),
+                known=list(classes),
                 fix="count a class that a driver or the stack installs there",
+                follows=(f"{under('clusters', queue.cluster, 'drivers')}.",),
             )
     for mapping in sorted(set(queue.borrowing_limit) - set(queue.nominal_quota)):
         findings.unknown(
@@ -238,6 +240,7 @@ def check_workload(
             got=workload.queue or "",
             allowed=", ".join(sorted(key for key, one in known.items() if one.cluster == workload.cluster)),
             fix="name a queue of the workload's cluster",
+            follows=(under("queues", "clusterQueues", workload.queue or "", "cluster"),),
         )
         return None
     claim = settings.claims[workload.claim]
@@ -283,6 +286,7 @@ def _has_quota(
     workload, at = settings.workloads[name], settings.place(name)
     queue_name = workload.queue or ""
     queue = queues.cluster_queues[queue_name]
+    quotas = (under("queues", "clusterQueues", queue_name, "nominalQuota"),)
     named = counted_as(queues)
     unmapped = sorted(set(asked) - set(named))
     if unmapped:
@@ -293,6 +297,7 @@ def _has_quota(
             got=", ".join(unmapped),
             allowed=", ".join(sorted(named)),
             fix="add the class to a mapping of queues.deviceClassMappings",
+            follows=quotas,
         )
         return False
     requested = Counter[str]()
@@ -306,6 +311,7 @@ def _has_quota(
             what=f"has no quota of {mapping}, which the workload takes",
             got=queue_name,
             fix=f"add {mapping} to its nominalQuota; 0 lets it only borrow",
+            follows=quotas,
         )
     excess = [
         key for key in requested if key not in without and requested[key] > most_of(queue_name, key, queues)

@@ -47,6 +47,10 @@ def check_references(
         ):
             what = f"{DEFAULT_IMAGE}, the default, does nothing, and its pods hold devices; name your image"
             findings.doubt(*at, "image", what=what)
+        for resource in workload.limits if isinstance(workload, WorkloadSettings) else ():
+            if "/" in resource:
+                what = "is not proved: pods wait if no node has it; use a claim for devices of DRA drivers"
+                findings.doubt(*at, "limits", resource, what=what)
         if workload.claim not in settings.claims:
             findings.unknown(
                 *at,

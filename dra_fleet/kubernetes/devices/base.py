@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
@@ -30,12 +31,19 @@ _KEYS_CHECKED = 38
 """The first minor whose API server checks keys of requested capacities; see `since_1_38`."""
 
 
+_UNIT = re.compile(r"([0-9.]+)\s*([kmgtpe])(i?)b?", re.IGNORECASE)
+"""A quantity as people write it, such as 20GB, 20 gi or 20GiB."""
+
+
 def _canonical(value: object, info: ValidationInfo) -> object:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = repr(value)
     if not isinstance(value, str):
         return value
     fix = "for example 20Gi, 9728Mi or 500m"
+    if unit := _UNIT.fullmatch(value.strip()):
+        number, letter = unit[1], unit[2].upper()
+        fix = f"write {number}{letter}i" + ("" if unit[3] else f" or {number}{letter.replace('K', 'k')}")
     try:
         canonical = str(Quantity.parse(value))
     except ValueError:

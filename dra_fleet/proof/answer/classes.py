@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import ONE_POD
-from dra_fleet.proof.answer.messages import why_unmatched
+from dra_fleet.proof.answer.messages import NO_DEVICES, why_unmatched
 from dra_fleet.proof.answer.verdicts import ClassFit, ClassProof
 from dra_fleet.proof.demand.asks import ask_of, compile_problem
 from dra_fleet.proof.demand.pod_sets import PodSet
@@ -43,7 +43,7 @@ class Missed:
         if not self.misses:
             return (
                 f"{subject} matches no device: the nodes of {pools} publish none",
-                "install a driver for them",
+                NO_DEVICES,
             )
         return why_unmatched(subject, self.misses, self.devices, f"of a node of {pools}", with_place=False)
 
@@ -149,7 +149,7 @@ def _fit(pod_set: PodSet, group: NodeGroup, placements: Placements) -> tuple[Cla
     ((_, matched),) = found.matches[0]
     if matched.certain:
         return ClassFit(pool=group.pool, matches=len(matched.certain), devices=devices), ask, ()
-    reason, fix = "its nodes publish no devices", "install a driver for them"
+    reason, fix = "its nodes publish no devices", NO_DEVICES
     if devices:
         reason, fix = why_unmatched(
             f"class {ask.class_name}", matched.misses, devices, "of a node", with_place=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -28,6 +29,32 @@ ACCEPT = {"possible": "order", "unknown": "unknown"}
 """Per verdict the key under `accept` of a workload."""
 WAITS = {"possible": "may wait", "never": "waits", "unknown": "may wait"}
 """State of a workload that its queue does not certainly start."""
+
+
+NO_DEVICES = "choose a machine with devices, or install their driver"
+_CORRECT_CEL = "correct the CEL expression"
+_UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
+_READ = re.compile(r"device\.(attributes|capacity)\[['\"]([^'\"]+)['\"]\]")
+_CEL_NAMES = (
+    "compareTo", "contains", "device", "endsWith", "false", "isGreaterThan", "isLessThan", "lowerAscii",
+    "matches", "quantity", "semver", "startsWith", "true",
+)  # fmt: skip
+"""Names that selectors use most."""
+_CEL_FIXES = (
+    ("[\u2018\u2019\u201c\u201d]", "write straight quotes: '…'"),
+    (r"recognition error at: '= '", "write == to compare"),
+    (r"mismatched input 'and'", "write && instead of and"),
+    (r"mismatched input 'or'", "write || instead of or"),
+    (
+        r"'_[<>]=?_' applied to '\(kubernetes\.Quantity",
+        "compare capacities with compareTo, such as .compareTo(quantity('20Gi')) >= 0",
+    ),
+    (
+        r"'_==_' applied to '\(kubernetes\.Quantity, string",
+        "compare a capacity with a quantity, or read device.attributes instead of device.capacity",
+    ),
+)
+"""Fixes by what the expression or the API server's message contains."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +134,17 @@ class ProofFindings:
         self.warnings.append(f"{under(*path)}: {what}{f'; {fix}' if fix else ''}")
 
 
+def _cel_fix(expression: str, problem: str) -> str:
+    """Return the fix of an expression that does not compile."""
+    from dra_fleet.core.findings.errors import mistyped  # noqa: PLC0415 - as above
+
+    unknown = _UNDECLARED.search(problem)
+    name = unknown[1] if unknown else ""
+    meant = mistyped(name.partition(".")[0], _CEL_NAMES)
+    hints = (fix for pattern, fix in _CEL_FIXES if re.search(pattern, f"{expression}\n{problem}"))
+    return f"write '{name}' in quotes" if f"[{name}]" in expression else meant or next(hints, _CORRECT_CEL)
+
+
 def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: ProofFindings) -> set[str]:
     """Refuse selectors that do not compile; the answer are the claims that cannot be checked for it."""
     broken: set[str] = set()
@@ -116,7 +154,8 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
             problem = compile_problem(selector.cel.expression, minor)
             if problem:
                 what = f"selector {index} is rejected by the API server of Kubernetes {minor}: {problem}"
-                findings.refuse("classes", item.name, what=what, fix="correct the CEL expression")
+                fix = _cel_fix(selector.cel.expression, problem)
+                findings.refuse("classes", item.name, what=what, fix=fix)
     for name, ask in asks.items():
         for one in ask.asks:
             problems = [(item, compile_problem(item.expression, minor)) for item in one.selectors]
@@ -126,7 +165,8 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
                 broken.add(name)
                 if selector.place.startswith("claim "):
                     what = f"{one.what} is rejected by the API server of Kubernetes {minor}: {problem}"
-                    findings.refuse("claims", name, what=what, fix="correct the CEL expression")
+                    fix = _cel_fix(selector.expression, problem)
+                    findings.refuse("claims", name, what=what, fix=fix)
     return broken
 
 
@@ -212,16 +252,26 @@ def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
     return best[1], f"the {which} device has {bound.identity} {best[0].text}"
 
 
-def _other_map(miss: Miss) -> str:
-    """Return the fix for a capacity that a clause reads as an attribute, or ""."""
-    key = miss.message.removeprefix("no such key: ")
-    for domain, capacities in miss.device.subject.capacity.items():
-        if key in capacities and "attributes" in miss.clause:
-            return (
-                f"{key} is a capacity: write "
-                f"device.capacity['{domain}'].{key}.compareTo(quantity('20Gi')) >= 0"
-            )
-    return ""
+def _names(entries: Mapping[str, Any]) -> list[str]:
+    return sorted({key.rpartition("/")[2] for key in entries})
+
+
+def _key_fix(miss: Miss) -> str:
+    """Return the fix of a clause that reads a key which its device does not have."""
+    from dra_fleet.core.findings.errors import mistyped  # noqa: PLC0415 - as above
+
+    key, driver = miss.message.removeprefix("no such key: "), miss.device.driver
+    read = _READ.search(miss.clause)
+    attributes, capacity = (_names(miss.device.seen.get(kind, {})) for kind in ("attributes", "capacity"))
+    guard = "guard it with device.driver, has() or orValue()"
+    if read is None or key == miss.message:
+        return guard
+    if read[1] == "attributes" and key in capacity:
+        amount = f"device.capacity['{driver}'].{key}.compareTo(quantity('20Gi')) >= 0"
+        return f"{key} is a capacity: write {amount}"
+    if read[2] != driver and key in attributes:
+        return f"write device.{read[1]}['{driver}'].{key}, or guard it with device.driver"
+    return mistyped(key, attributes if read[1] == "attributes" else capacity) or guard
 
 
 def why_unmatched(
@@ -242,7 +292,7 @@ def why_unmatched(
             f"clause `{miss.clause}` of {miss.place} fails on device {miss.device.name} of driver "
             f"{miss.device.driver} {where} ({miss.message}), which stops scheduling on every node"
         )
-        return text, _other_map(miss) or "guard it with device.driver, has() or orValue()"
+        return text, _key_fix(miss)
     place = f" ({miss.place})" if with_place else ""
     best = f"; {value}" if value else ""
     text = (

@@ -14,7 +14,7 @@ from dra_fleet.model.nodes import NOTHING
 from dra_fleet.model.specs import mebibytes
 from dra_fleet.proof.allocator import Steps
 from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts, Shares, Stranded, Waste, capacity_of, cost
-from dra_fleet.proof.answer.messages import why_unmatched
+from dra_fleet.proof.answer.messages import NO_DEVICES, why_unmatched
 from dra_fleet.proof.answer.verdicts import PoolFit
 from dra_fleet.proof.demand.asks import ask_of
 from dra_fleet.proof.report import Undecidable
@@ -126,7 +126,7 @@ def _kind_fit(question: Question, pod_set: int, number: int) -> _KindFit:
             claim, devices = question.pod_sets[pod_set].claim, group.shape.devices
             reasons = _reasons.setdefault(claim, {})
             if devices not in reasons:
-                reasons[devices] = _why_not(claim.requests, found, group)
+                reasons[devices] = _why_not(claim, found, group)
             reason, fix = reasons[devices]
     return _KindFit(
         requests={ask.name: len(one.certain) for choices in found.matches for ask, one in choices},
@@ -188,22 +188,38 @@ def _fill(
     return fitting[0], cost(item.claim, shape, chosen, left, (of_one, in_use.shares)), ""
 
 
-def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeGroup) -> tuple[str, str]:
+def _why_not(claim: ClaimAsk, found: Suitability, group: NodeGroup) -> tuple[str, str]:
     """Return the first request that a node cannot meet, with the nearest miss and the fix."""
     for choices in found.matches:
         short = [_too_few(ask, one, group.shape) for ask, one in choices]
         if short and all(reason for reason, _ in short):
             return short[0]
-    if requests and not group.shape.devices:
-        return "its nodes publish no devices", "choose a machine with devices, or install their driver"
+    if claim.requests and not group.shape.devices:
+        return "its nodes publish no devices", NO_DEVICES
     for choices in found.matches:
         missing = [_missing_part(ask, one, group.shape) for ask, one in choices]
         if missing and all(reason for reason, _ in missing):
             return missing[0]
-    return (
+    return _missing_attribute(claim, group.shape) or (
         "enough devices match each request, but no choice meets all requests and constraints together",
         "ask for fewer devices, or loosen the constraints",
     )
+
+
+def _missing_attribute(claim: ClaimAsk, shape: NodeShape) -> tuple[str, str] | None:
+    """Return the first attribute of a constraint that no device has, with the fix."""
+    from dra_fleet.core.findings.errors import mistyped  # noqa: PLC0415 - only after a mistake
+
+    published = {
+        key if "/" in key else f"{device.driver}/{key}"
+        for device in shape.devices
+        for key in device.seen.get("attributes", {})
+    }
+    for named in (constraint.get("matchAttribute", "") for constraint in claim.constraints):
+        if named and named not in published:
+            fix = mistyped(named, published) or "remove the constraint"
+            return f"no device has attribute {named}, which a constraint requires", fix
+    return None
 
 
 def _missing_part(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
@@ -224,7 +240,7 @@ def _missing_part(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
 
 def _too_few(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
     if not shape.devices:
-        return "its nodes publish no devices", "choose a machine with devices, or install their driver"
+        return "its nodes publish no devices", NO_DEVICES
     if len(one.certain) >= max(1, ask.count):
         return "", ""
     total, matched = len(shape.devices), len(one.certain)

@@ -34,6 +34,12 @@ def test_auto_mode_has_no_claims() -> None:
     }
 
 
+def test_subnets_of_another_region_are_refused() -> None:
+    fleet = h100()
+    cluster(fleet)["region"] = "eu-west-1"
+    assert refused(fleet)[f"{CLUSTER}.region"].startswith("is not the region of us-east-1a")
+
+
 def test_a_device_plugin_beside_the_dra_driver_would_advertise_the_gpus_twice() -> None:
     fleet = mig()
     cluster(fleet)["gpuOperator"]["values"] = {"devicePlugin": {"enabled": True}}

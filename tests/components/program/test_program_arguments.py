@@ -32,6 +32,12 @@ def aks(**more: Any) -> dra.AksCluster:
     return dra.AksCluster("studio", **arguments)
 
 
+def second_driver() -> None:
+    cluster = lab()
+    dra.NvidiaDriver("first", cluster=cluster, version="0.5.0")
+    dra.NvidiaDriver("second", cluster=cluster, version="0.5.0")
+
+
 def case(program: Callable[[], object], *message: str) -> tuple[Callable[[], object], str]:
     return program, "".join(message)
 
@@ -58,7 +64,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "number for a version": case(
         lambda: lab(kubernetes_version=1.36),
-        "ExistingCluster lab: kubernetes_version must be a quoted string: YAML reads an unquoted minor as a ",
+        "ExistingCluster lab: kubernetes_version must be a quoted string: an unquoted version is a ",
         'number, so that 1.30 becomes 1.3; got: 1.36; allowed: "1.34", "1.35", "1.36", "1.37"; ',
         'fix: put it in quotes as you wrote it, for example "1.36"',
     ),
@@ -134,7 +140,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "text for a count": case(
         lambda: template(requests={"gpu": {"device_class": "gpu.nvidia.com", "count": "2"}}),
         'ResourceClaimTemplate single: requests.gpu.count must be a whole number; got: "2"; ',
-        "fix: write it without quotes: 2",
+        "allowed: Number of devices. Default: 1; fix: write it without quotes: 2",
     ),
     "demand of a name": case(
         lambda: dra.Demand("single", replicas=1),  # pyright: ignore[reportArgumentType]
@@ -147,6 +153,54 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: aks(access=None),
         "AksCluster studio: must set the access to the API server; ",
         "allowed: access: {authorized_ranges: [203.0.113.0/24]} or access: {private: true}; fix: add access",
+    ),
+    "None for a required argument": case(
+        lambda: template(requests=None),
+        "ResourceClaimTemplate single: requests is required; fix: add requests=…",
+    ),
+    "argument of a pool without its maximum": case(
+        lambda: dra.GpuNodePoolArgs(machine="hgx-h100-8", min=1),  # pyright: ignore[reportCallIssue]
+        "GpuNodePoolArgs: max is required; fix: add max=…",
+    ),
+    "misspelt argument of a request": case(
+        lambda: dra.DeviceRequestArgs(device_clas="x"),  # pyright: ignore[reportCallIssue]
+        "DeviceRequestArgs: device_clas is not an argument; allowed: device_class, admin_access, ",
+        "allocation_mode, capacity, count, first_available, name, selectors, tolerations; ",
+        "fix: did you mean device_class?",
+    ),
+    "options as a dict": case(
+        lambda: lab(opts={"protect": True}),
+        "ExistingCluster lab: opts must be pulumi.ResourceOptions; got: a dict",
+    ),
+    "empty name": case(
+        lambda: dra.ExistingCluster("", kubeconfig=KUBECONFIG, kubernetes_version="1.36"),
+        'ExistingCluster: name must be a string that is not empty; got: ""',
+    ),
+    "pool with the name of another": case(
+        lambda: dra.GpuNodePool("h100", cluster=lab(), **H100),
+        "GpuNodePool h100: name is also the name of a pool of ExistingCluster lab; got: h100",
+    ),
+    "driver of a kind that is declared": case(
+        second_driver,
+        "NvidiaDriver second: cannot be beside NvidiaDriver first: a cluster has one nvidia",
+    ),
+    "cluster without a network": case(
+        lambda: dra.AckCluster(
+            "asia",
+            region="ap-southeast-1",
+            kubernetes_version="1.36",
+            access={"public": False},
+            pools={"a10": {"machine": "ecs.gn7i-c8g1.2xlarge", "min": 1, "max": 1}},
+        ),
+        "AckCluster asia: must have exactly one of vswitches and network; ",
+        "allowed: vswitches: {ap-southeast-1a: vsw-…} or network: {zones: […]}; ",
+        "fix: name the vSwitches, or let the stack make a small VPC",
+    ),
+    "unknown machine": case(
+        lambda: pool(machine="hgx-h10O-8"),
+        "ExistingCluster lab: pools.h100.machine is not a machine of the catalogue; got: hgx-h10O-8; ",
+        "allowed: hgx-h100-8, dgx-h100-8, dgx-h200-8; 237 are known; fix: did you mean hgx-h100-8? ",
+        "Or describe the machine: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}",
     ),
     "setting of another cloud": case(
         lambda: aks(pools={"a10": {**A10, "options": {"auto_repair": True}}}),

@@ -13,7 +13,7 @@ import pytest
 from pulumi_kubernetes.core import v1 as core
 
 import dra_fleet as dra
-from tests.components.program.cluster_programs import KUBECONFIG, lab, template
+from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, template
 
 PROJECT = Path(__file__).resolve().parents[3]
 PROGRAM = """
@@ -95,6 +95,8 @@ FLEX: dra.GpuNodePoolArgsDict = {
     "node_selector": {"example.com/pool": "flex"},
     "devices": [{"driver": "gpu.intel.com", "name": "flex", "count": 2, "attributes": {"model": "Flex 170"}}],
 }
+MI300X: dra.GpuNodePoolArgsDict = {**H100, "machine": "oam-mi300x-8"}
+POOLS = {"IntelDriver": FLEX, "AmdDriver": MI300X}
 CLASSES = [name for name in dra.__all__ if not name.endswith(("Args", "ArgsDict")) and name != "prove"]
 
 
@@ -121,7 +123,7 @@ def test_example_of_the_class_runs(name: str) -> None:
         if "cluster=train" in example:
             known["train"] = train()
         if "cluster=cluster" in example or "cluster." in example:
-            known["cluster"] = lab(pools={"flex": FLEX}) if name == "IntelDriver" else lab()
+            known["cluster"] = lab(pools={"gpus": POOLS.get(name, H100)})
         if name == "Demand":
             known["single"] = template(known["cluster"])
         exec(compile(example, name, "exec"), known)  # noqa: S102 - our own text

@@ -107,6 +107,12 @@ def test_rejects_unused_entries_and_lists_the_used_ones() -> None:
         upgrade_path(lab(), {"kueue": "0.20.0"})
 
 
+def test_a_target_that_is_no_version_is_refused() -> None:
+    expected = "--to nvidia=latest: not a version; write three numbers, such as 0.6.0"
+    with pytest.raises(UnknownTargetError, match=f"^{expected}$"):
+        upgrade_path(lab(), {"nvidia": "latest"})
+
+
 def test_a_kubernetes_version_that_does_not_exist_is_refused() -> None:
     with pytest.raises(
         UnknownTargetError, match=r"^--to kubernetes=1\.99: unknown version; allowed: 1\.34, "
