@@ -22,6 +22,8 @@ _REMOVED = {
     "v1beta1": "removed in 1.38, and served before that only where it was turned on",
     "v1beta2": "removed in 1.39, and served before that only where it was turned on",
 }
+_CLASSIC = ("v1alpha1", "v1alpha2")
+"""Versions before structured parameters, whose objects have other fields."""
 _REQUEST_FIELDS = (
     "deviceClassName",
     "selectors",
@@ -77,7 +79,8 @@ def validated(resource: FileObject, minor: str) -> Validated:
     checked = replace(resource, subject=replace(resource.subject, found={}))
     as_v1 = replace(checked, value=_as_v1(checked))
     _check_version(checked)
-    problems = validate_object(as_v1.kind, as_v1.value, minor)
+    is_structured = resource.api_version.partition("/")[2] not in _CLASSIC
+    problems = validate_object(as_v1.kind, as_v1.value, minor) if is_structured else []
     # Where a field is dropped, its holder then lacks a field; a missing name is reported with the head.
     caused = {item.path.rpartition(".")[0] for item in problems if not item.server}
     if not mapping(resource.value.get("metadata")):
@@ -135,7 +138,11 @@ def _check_version(resource: FileObject) -> None:
     version = resource.api_version.partition("/")[2]
     if resource.api_version != API_VERSION:
         removed = _REMOVED.get(version, "no longer served")
-        shape = "and write deviceClassName, selectors and count of a request under exactly"
+        shape = (
+            "and write the devices under requests instead of resourceClassName and parametersRef"
+            if version in _CLASSIC
+            else "and write deviceClassName, selectors and count of a request under exactly"
+        )
         old_shape = version not in ("v1beta2", "v1")
         resource.subject.error(
             "apiVersion",
@@ -188,7 +195,8 @@ def _report(resource: FileObject, problem: Problem) -> None:
         if re.match(r"(Input|Value|String|List|Field|Tuple|Object) ", what)
         else what
     )
-    dotted = problem.path.replace(".exactly.", ".") if not _has(resource, problem.path) else problem.path
+    request, exactly, rest = problem.path.partition(".exactly.")
+    dotted = f"{request}.{rest}" if exactly and not _has(resource, f"{request}.exactly") else problem.path
     resource.subject.error(*resource.subject.path(dotted), rule="object-refused", what=what, fix=problem.fix)
 
 

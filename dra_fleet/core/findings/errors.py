@@ -206,7 +206,14 @@ def _has_same_words(got: str, name: str) -> bool:
     words, others = (_WORDS.findall(text.lower()) for text in (got, name))
     if len(words) != len(others):
         return words in (others[: len(words)], others[-len(words) :]) or _likeness(got, name) >= _OTHER_WORDS
-    return len(words) == 1 or all(_likeness(*pair) >= _ALIKE for pair in zip(words, others, strict=True))
+    return len(words) == 1 or all(_is_same_word(*pair) for pair in zip(words, others, strict=True))
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    """Compare two words; short ones such as cpu and gpu may differ in one letter that is not their first."""
+    if min(len(one), len(other)) > _SHORT or not (one + other).isalpha():
+        return _likeness(one, other) >= _ALIKE
+    return one[:1] == other[:1] and abs(len(one) - len(other)) <= 1 and _likeness(one, other) >= _ALIKE
 
 
 def _likeness(one: str, other: str) -> float:

@@ -109,6 +109,7 @@ class Example(Driver):
     """The example driver."""
 
     name = "example"
+    sharing_value = "gpuAllowMultipleAllocations"
     publishers = {"gpu.example.com": "dra-example-kubeletplugin"}
     intents = {"product": "model", "memory": "memory"}
     plugin_section = "kubeletPlugin"
