@@ -252,6 +252,11 @@ class Driver(ABC):
         del pool, installed, minor
         return None
 
+    def classes(self, installed: Installed) -> Mapping[str, str]:
+        """Return the DeviceClasses that its chart installs, each with its selector."""
+        known = self.facts.class_selectors
+        return {name: known[name] for name in installed.version.classes if name in known}
+
     def _undescribed(self, pool: PoolPlan) -> str:
         name = self.facts.driver
         place = f"devices: [{{driver: {name}, …}}] of pool {pool.name}"
