@@ -296,10 +296,13 @@ def _is_for_containers(pod: Pod, name: str, references: References) -> bool:
     claim = references.of(key) if key is not None else None
     if claim is None:
         return False
-    if claim.drivers is None:
-        return _OF_NETWORKS.search(f"{name} {claim.name}") is None
-    owners = [drivers.publishing(driver) for driver in claim.drivers]
-    return bool(owners) and all(owner is None or not owner.serves_pods for owner in owners)
+    owners = {driver: drivers.publishing(driver) for driver in claim.drivers or ()}
+    if any(owner is not None and owner.serves_pods for owner in owners.values()):
+        return False
+    unknown = [driver.rpartition(".")[0] for driver, owner in sorted(owners.items()) if owner is None]
+    if claim.drivers is None or unknown:
+        return _OF_NETWORKS.search(" ".join([name, claim.name, *unknown])) is None
+    return bool(owners)
 
 
 def _check_request(pod: Pod, path: Path, request: str, key: Key | None, references: References) -> None:
