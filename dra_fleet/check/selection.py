@@ -429,7 +429,7 @@ class ClassSelection:
                 *path,
                 rule="not-judged",
                 what=f"cannot be checked: {reason}",
-                fix="prove it with recorded slices",
+                fix="declare the class in the stack file, and run dra-fleet prove STACK --slices FILE",
             )
         elif checked:
             what, fix = self._none(checked)
