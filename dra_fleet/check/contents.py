@@ -198,7 +198,8 @@ def _check_kind(item: FileObject) -> None:
 
 
 def _check_metadata(item: FileObject) -> None:
-    if not item.name:
+    is_stored = not item.api_version.startswith("config.")  # a program reads its configuration from a file
+    if is_stored and not item.name:
         item.subject.error(
             rule="object-refused", what="metadata.name or metadata.generateName is required", fix="add a name"
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.check.resources import GROUP, at, has_marks, mapping, sequence
+from dra_fleet.core.findings.errors import mistyped, nearest
 from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
 
@@ -22,6 +23,8 @@ _REMOVED = {
     "v1beta1": "removed in 1.38, and served before that only where it was turned on",
     "v1beta2": "removed in 1.39, and served before that only where it was turned on",
 }
+_CLASSIC = ("v1alpha1", "v1alpha2")
+"""Versions before structured parameters, whose objects have other fields."""
 _REQUEST_FIELDS = (
     "deviceClassName",
     "selectors",
@@ -32,6 +35,7 @@ _REQUEST_FIELDS = (
     "capacity",
 )
 _UNKNOWN_FIELD = "Extra inputs are not permitted"
+_MISSING_FIELD = "Field required"
 _DEVICES: dict[str, Path] = {
     "ResourceClaim": ("spec", "devices"),
     "ResourceClaimTemplate": ("spec", "spec", "devices"),
@@ -77,7 +81,8 @@ def validated(resource: FileObject, minor: str) -> Validated:
     checked = replace(resource, subject=replace(resource.subject, found={}))
     as_v1 = replace(checked, value=_as_v1(checked))
     _check_version(checked)
-    problems = validate_object(as_v1.kind, as_v1.value, minor)
+    is_structured = resource.api_version.partition("/")[2] not in _CLASSIC
+    problems = _without_mistyped(validate_object(as_v1.kind, as_v1.value, minor)) if is_structured else []
     # Where a field is dropped, its holder then lacks a field; a missing name is reported with the head.
     caused = {item.path.rpartition(".")[0] for item in problems if not item.server}
     if not mapping(resource.value.get("metadata")):
@@ -89,6 +94,22 @@ def validated(resource: FileObject, minor: str) -> Validated:
             _report(as_v1, problem)
     found = checked.subject.found
     return Validated(given=resource, as_v1=as_v1, found=found, has_marks=has_marks(resource.value))
+
+
+def _without_mistyped(problems: list[Problem]) -> list[Problem]:
+    """Return the problems with one for a required field under a similar name, instead of two."""
+    missing = {item.path for item in problems if item.what == _MISSING_FIELD}
+    found: dict[str, Problem] = {}
+    for item in problems if missing else ():
+        holder, _, name = item.path.rpartition(".")
+        names = [path.rpartition(".")[2] for path in missing if path.rpartition(".")[0] == holder]
+        fix = mistyped(name, names) if item.what == _UNKNOWN_FIELD else ""
+        if fix:
+            found[item.path] = replace(item, fix=fix)
+            missing.discard(f"{holder}.{nearest(name, names)[0]}")
+    return [
+        found.get(item.path, item) for item in problems if item.what != _MISSING_FIELD or item.path in missing
+    ]
 
 
 def config_path(resource: FileObject) -> Path:
@@ -135,7 +156,11 @@ def _check_version(resource: FileObject) -> None:
     version = resource.api_version.partition("/")[2]
     if resource.api_version != API_VERSION:
         removed = _REMOVED.get(version, "no longer served")
-        shape = "and write deviceClassName, selectors and count of a request under exactly"
+        shape = (
+            "and write the devices under requests instead of resourceClassName and parametersRef"
+            if version in _CLASSIC
+            else "and write deviceClassName, selectors and count of a request under exactly"
+        )
         old_shape = version not in ("v1beta2", "v1")
         resource.subject.error(
             "apiVersion",
@@ -188,7 +213,8 @@ def _report(resource: FileObject, problem: Problem) -> None:
         if re.match(r"(Input|Value|String|List|Field|Tuple|Object) ", what)
         else what
     )
-    dotted = problem.path.replace(".exactly.", ".") if not _has(resource, problem.path) else problem.path
+    request, exactly, rest = problem.path.partition(".exactly.")
+    dotted = f"{request}.{rest}" if exactly and not _has(resource, f"{request}.exactly") else problem.path
     resource.subject.error(*resource.subject.path(dotted), rule="object-refused", what=what, fix=problem.fix)
 
 

@@ -108,26 +108,33 @@ class Fitting:
             findings = resource.subject.found
             for finding in [one for one in findings if one.rule == "part-of-device"]:
                 del findings[finding]
-            reason = self._missing(resource, chosen)
+            reason, fix = self._missing(resource, chosen)
             resource.subject.error(
                 *devices_path(resource.kind),
                 rule="does-not-fit",
                 what=_why(found, reason or "no node meets all its requests and constraints together"),
                 got=", ".join(pool.plan.name for pool in chosen),
-                fix=_FEWER,
+                fix=fix,
             )
 
-    def _missing(self, resource: FileObject, pools: Sequence[NodeDevices]) -> str:
-        """Return which capacity or attribute a claim needs that no device of the pools publishes."""
+    def _missing(self, resource: FileObject, pools: Sequence[NodeDevices]) -> tuple[str, str]:
+        """Return which capacity or attribute a claim needs that no device of the pools publishes; the fix."""
         devices = mapping(at(resource.value, devices_path(resource.kind)))
         every = [device.placed for pool in pools for device in pool.shape.devices]
         capacities = {key for device in every for key in device.get("capacity", {})}
         for request in requests(resource):
             for name in mapping(at(request.value, ("capacity", "requests"))):
                 if name not in capacities:
-                    return (
+                    what = (
                         f"no device of these pools publishes the capacity {name}, and capacity keys are "
                         f"compared literally; they publish {', '.join(sorted(capacities)) or 'none'}"
+                    )
+                    meant = name.rpartition("/")[2]
+                    return (
+                        what,
+                        f"write {meant}"
+                        if meant in capacities
+                        else "remove it, or let the driver publish it",
                     )
         drivers_of = {device.driver for pool in pools for device in pool.shape.devices}
         attributes = {
@@ -140,8 +147,9 @@ class Fitting:
         for constraint in map(mapping, sequence(devices.get("constraints"))):
             name = constraint.get("matchAttribute")
             if isinstance(name, str) and drivers_of and name not in attributes:
-                return f"no device of these pools publishes the attribute {name} of matchAttribute"
-        return ""
+                what = f"no device of these pools publishes the attribute {name} of matchAttribute"
+                return what, "name an attribute that they publish"
+        return "", _FEWER
 
     def own_claims(self, pod: Pod) -> Mapping[str, Object]:
         """Return the specs of a pod's claims if each copy has its own, otherwise nothing."""
@@ -279,7 +287,8 @@ def check_gangs(
     declared = {key for item in objects for key, _, _ in _groups(item)}
     members: Mapping[Group, list[Pod]] = defaultdict(list)
     for pod in pods:
-        for path, key in _memberships(pod):
+        for path, named in _memberships(pod):
+            key = _declared(named, declared)
             members[key].append(pod)
             if key not in declared:
                 pod.resource.subject.warning(
@@ -373,6 +382,14 @@ def prove_gang(
         fix=proved.fix or "ask for fewer devices, or raise nodes.max in the stack file",
     )
     return True
+
+
+def _declared(named: Group, declared: Collection[Group]) -> Group:
+    """Return the declared group that a pod names; an open namespace may be any."""
+    if named in declared:
+        return named
+    alike = (key for key in sorted(declared) if key[1:] == named[1:] and "" in (key[0], named[0]))
+    return next(alike, named)
 
 
 def _claims(item: FileObject, group: Path) -> Sequence[object]:

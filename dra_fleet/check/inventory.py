@@ -111,10 +111,9 @@ class ClusterInventory:
         cloud = clouds.named(settings.cloud)
         brought = {name: (cel,) for name, cel in cloud.own_classes(settings).items()}
         chart = {
-            name: (driver.facts.class_selectors[name],)
+            name: (selector,)
             for driver in self.drivers
-            for name in driver.version.classes
-            if name in driver.facts.class_selectors
+            for name, selector in driver.driver.classes(driver).items()
         }
         stack = {
             item.name: tuple(selector.cel.expression for selector in item.spec.selectors)

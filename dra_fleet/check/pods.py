@@ -173,13 +173,21 @@ def taken(pod: Pod) -> Iterator[Taken]:
 
 
 def copies_of(pod: Pod) -> tuple[Path, int] | None:
-    """Return the number of pods that run at the same time, and its place next to the template; or None."""
+    """Return the number of pods that run at the same time, and the place nearest to the template; or None.
+
+    Known kinds multiply the numbers of all levels, such as the jobs of a JobSet and the pods of a job.
+    """
     holder = pod.path[:-2]
-    for field in ("replicas", "parallelism") if len(pod.path) > 1 else ():
-        copies = at(pod.resource.value, (*holder, field))
-        if isinstance(copies, int) and not isinstance(copies, bool):
-            return (*holder, field), copies
-    return None
+    resource = pod.resource
+    outermost = 0 if has_pod_templates(resource.api_version, resource.kind) else len(holder)
+    found: tuple[Path, int] | None = None
+    for length in range(outermost, len(holder) + 1) if len(pod.path) > 1 else ():
+        for field in ("replicas", "numOfHosts", "parallelism"):
+            path = (*holder[:length], field)
+            copies = at(resource.value, path)
+            if isinstance(copies, int) and not isinstance(copies, bool):
+                found = path, copies * (found[1] if found is not None else 1)
+    return found
 
 
 def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str]) -> None:
@@ -288,10 +296,13 @@ def _is_for_containers(pod: Pod, name: str, references: References) -> bool:
     claim = references.of(key) if key is not None else None
     if claim is None:
         return False
-    if claim.drivers is None:
-        return _OF_NETWORKS.search(f"{name} {claim.name}") is None
-    owners = [drivers.publishing(driver) for driver in claim.drivers]
-    return bool(owners) and all(owner is None or not owner.serves_pods for owner in owners)
+    owners = {driver: drivers.publishing(driver) for driver in claim.drivers or ()}
+    if any(owner is not None and owner.serves_pods for owner in owners.values()):
+        return False
+    unknown = [driver.rpartition(".")[0] for driver, owner in sorted(owners.items()) if owner is None]
+    if claim.drivers is None or unknown:
+        return _OF_NETWORKS.search(" ".join([name, claim.name, *unknown])) is None
+    return bool(owners)
 
 
 def _check_request(pod: Pod, path: Path, request: str, key: Key | None, references: References) -> None:

@@ -315,7 +315,7 @@ def _check_served(item: FileObject, cluster: ClusterPlan) -> None:
             what=f"is not served by Kubernetes {minor}",
             got=item.api_version,
             allowed=", ".join(version.version for version in served),
-            fix=_WITHOUT[item.kind],
+            fix=f"apiVersion: {served[-1].version}" if served else _WITHOUT[item.kind],
         )
     elif not found.is_default and not (item.kind in _GROUPING and _has_gangs(cluster)):
         item.subject.warning(

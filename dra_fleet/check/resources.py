@@ -88,7 +88,7 @@ def _resources(document: Document, value: object, base: Path, found: Found) -> l
         Subject(document=document, base=base, name="", found=found).error(
             rule="no-object",
             what="is not a Kubernetes object: apiVersion and kind are required",
-            fix="give a chart's values with --values CHART@VERSION=FILE",
+            fix=_head(fields),
         )
         return []
     if kind.endswith("List") and isinstance(fields.get("items"), list):
@@ -107,6 +107,16 @@ def _resources(document: Document, value: object, base: Path, found: Found) -> l
             api_version=api_version, kind=kind, name=name, namespace=namespace, value=fields, subject=subject
         )
     ]
+
+
+def _head(fields: Mapping[str, Any]) -> str:
+    """Return the fix for a document without apiVersion or kind; with one of them, an object is meant."""
+    if fields.keys().isdisjoint(("apiVersion", "kind", "metadata")):
+        return "give a chart's values with --values CHART@VERSION=FILE"
+    spelled = {key.lower(): key for key in fields}
+    missing = [key for key in ("apiVersion", "kind") if key not in fields]
+    wrong = [f"write {key} instead of {spelled[key.lower()]}" for key in missing if key.lower() in spelled]
+    return ", ".join(wrong) or f"add {' and '.join(missing) or 'both as text'}"
 
 
 def keyed(known: Mapping[Key, T], key: Key) -> T | None:

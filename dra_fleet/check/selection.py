@@ -30,6 +30,7 @@ from dra_fleet.check.selectors import (
 )
 from dra_fleet.drivers.divided_devices import names_partitions
 from dra_fleet.kubernetes.cel import asked, environment
+from dra_fleet.kubernetes.devices.names import dns_subdomain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -61,8 +62,16 @@ def report_part(resource: FileObject, request: ClassRequest, checked: Sequence[C
             what="requests a part, but these devices cannot be shared: the claim holds a whole one of "
             f"{counted(whole)}",
             got=", ".join(f"{name}: {amount}" for name, amount in parts.items()),
-            fix="ask for a MIG partition, or let the driver share its devices (consumableShares)",
+            fix=_shared_by(matching[0].cel.driver),
         )
+
+
+def _shared_by(publisher: str) -> str:
+    driver = drivers.publishing(publisher)
+    value = driver.sharing_value if driver is not None else ""
+    fix = f"let the driver share its devices{f' ({value})' if value else ''}"
+    is_dividable = driver is not None and driver.resources.dividable is not None
+    return f"ask for a MIG partition, or {fix}" if is_dividable else fix
 
 
 def report_chips(resource: FileObject, asked_for: Sequence[tuple[ClassRequest, Sequence[Checked]]]) -> None:
@@ -199,7 +208,7 @@ class ClassSelection:
     def check_class(self, resource: FileObject) -> None:
         """Check a class: its selectors, and the kind of devices it selects."""
         subject = resource.subject
-        self._check_owner(resource)
+        is_of_chart = self._is_of_chart(resource)
         before = _errors(subject)
         own = list(expressions(resource, ("spec",)))
         found = self._compiled(resource, ("spec",))
@@ -211,7 +220,7 @@ class ClassSelection:
         elif own and found:
             checked = self._checked(found)
             check_robustness(self.clusters, subject, own, found, checked)
-            if _errors(subject) == before:
+            if _errors(subject) == before and not is_of_chart:
                 is_elsewhere = self._matches_elsewhere([text for _, text in own])
                 if not is_elsewhere:
                     self._check_any(subject, own[0][0], checked, self._doubts(found))
@@ -219,9 +228,10 @@ class ClassSelection:
         if _errors(subject) > before:
             self.broken.add(resource.name)
 
-    def _check_owner(self, resource: FileObject) -> None:
+    def _is_of_chart(self, resource: FileObject) -> bool:
         owner = drivers.of_class(resource.name)
-        if owner is not None and owner in self._installed:
+        is_installed = owner is not None and owner in self._installed
+        if owner is not None and is_installed:
             resource.subject.error(
                 *("metadata", "name"),
                 rule="class-of-chart",
@@ -229,6 +239,7 @@ class ClassSelection:
                 got=resource.name,
                 fix="choose another name; claims may request the chart's class without declaring it",
             )
+        return is_installed
 
     @cached_property
     def _installed(self) -> list[Driver]:
@@ -301,7 +312,7 @@ class ClassSelection:
         """Return the pools that can serve a request (None if unknown), and unreported evaluations."""
         name = class_name(request)
         if name not in self.classes:
-            if name:
+            if dns_subdomain(name) is None:  # the validation of the object reports other names
                 path = (*request.path, "deviceClassName")
                 report_unknown_class(resource.subject, path, name, self.known_classes())
             self._compiled(resource, request.path)
@@ -418,7 +429,7 @@ class ClassSelection:
                 *path,
                 rule="not-judged",
                 what=f"cannot be checked: {reason}",
-                fix="prove it with recorded slices",
+                fix="declare the class in the stack file, and run dra-fleet prove STACK --slices FILE",
             )
         elif checked:
             what, fix = self._none(checked)

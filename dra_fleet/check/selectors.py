@@ -28,6 +28,7 @@ from dra_fleet.kubernetes.cel import (
 from dra_fleet.kubernetes.cel.clauses import split
 from dra_fleet.kubernetes.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
 from dra_fleet.kubernetes.cel.semver import as_semver
+from dra_fleet.kubernetes.devices.names import driver_name
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
@@ -91,6 +92,7 @@ def _misuses(selector: CompiledSelector, subject: Subject, environment: DeviceCe
     """Report parts that are wrong for all devices; return whether there were any."""
     asks = asked(selector.expression)
     problems = [
+        *_impossible_drivers(asks),
         *_prefixed(selector, environment),
         *_wrong_comparisons(selector, asks, environment),
         *_wrong_literals(selector, asks, environment),
@@ -98,6 +100,16 @@ def _misuses(selector: CompiledSelector, subject: Subject, environment: DeviceCe
     for what, fix in problems:
         subject.error(*selector.path, rule="cel-never-true", what=what, got=selector.expression, fix=fix)
     return bool(problems)
+
+
+def _impossible_drivers(asks: Asked) -> Iterator[tuple[str, str]]:
+    for name in sorted(asks.drivers):
+        problem = driver_name(name)
+        if problem is not None:
+            domain, _, product = name.partition("/")
+            meant = f"{product}.{domain}"
+            fix = f"device.driver == {quoted(meant)}" if drivers.publishing(meant) is not None else ""
+            yield f"matches nothing: the name of driver {name!r} {problem}", fix
 
 
 def _prefixed(selector: CompiledSelector, environment: DeviceCel) -> Iterator[tuple[str, str]]:

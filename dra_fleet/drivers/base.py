@@ -111,6 +111,7 @@ class Driver(ABC):
             faults.
         prepared_together: The title of a node's devices if the driver prepares all of them for one claim or
             none; "" if it prepares each alone.
+        sharing_value: The chart value that lets several claims use one device; "" without one.
         settles: Dotted keys that, set by the user, answer the question of `conflicts`.
         is_usual: Whether a cluster that installs its own drivers is assumed to run it.
         takes_descriptions: Whether stack files describe its devices, because the catalogue cannot.
@@ -134,6 +135,7 @@ class Driver(ABC):
     api_group: str = ""
     unisolated: Mapping[str, str] = {}
     prepared_together: str = ""
+    sharing_value: str = ""
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
     takes_descriptions: bool = False
@@ -249,6 +251,11 @@ class Driver(ABC):
         """Return the devices of a node whose pool no stack file describes; None if only descriptions help."""
         del pool, installed, minor
         return None
+
+    def classes(self, installed: Installed) -> Mapping[str, str]:
+        """Return the DeviceClasses that its chart installs, each with its selector."""
+        known = self.facts.class_selectors
+        return {name: known[name] for name in installed.version.classes if name in known}
 
     def _undescribed(self, pool: PoolPlan) -> str:
         name = self.facts.driver

@@ -229,7 +229,14 @@ def _has_same_words(got: str, name: str) -> bool:
         return words in (others[: len(words)], others[-len(words) :]) or _likeness(got, name) >= _OTHER_WORDS
     if len(words) == 1:
         return words[0] in others[0] or others[0] in words[0] or _likeness(got, name) >= _SAME_WORD
-    return all(_likeness(*pair) >= _ALIKE for pair in zip(words, others, strict=True))
+    return all(_is_same_word(*pair) for pair in zip(words, others, strict=True))
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    """Compare two words; short ones such as cpu and gpu may differ in one letter that is not their first."""
+    if min(len(one), len(other)) > _SHORT or not (one + other).isalpha():
+        return _likeness(one, other) >= _ALIKE
+    return one[:1] == other[:1] and abs(len(one) - len(other)) <= 1 and _likeness(one, other) >= _ALIKE
 
 
 def _likeness(one: str, other: str) -> float:

@@ -171,7 +171,7 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
     )
     if kind is None:
         names = [item.kind for item in known]
-        wrong = "kind" if api == known[0].api_version else "apiVersion"
+        wrong, article = ("kind", "a") if api == known[0].api_version else ("apiVersion", "an")
         meant = next((item for item in known if item.kind == name), None)
         meant = meant if wrong == "apiVersion" and meant is not None and meant.api_version else None
         corrected = {} if meant is None else {**parameters, "apiVersion": meant.api_version}
@@ -180,7 +180,7 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
             *rest,
             Refusal(
                 path=wrong,
-                what=f"is not a {wrong} that driver {publisher} decodes",
+                what=f"is not {article} {wrong} that driver {publisher} decodes",
                 got=shown(parameters.get(wrong)),
                 allowed=choices(str(name), names) if wrong == "kind" else known[0].api_version,
                 fix=mistyped(str(name), names) if wrong == "kind" else f"apiVersion: {known[0].api_version}",

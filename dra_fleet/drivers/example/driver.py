@@ -16,6 +16,7 @@ from typing_extensions import override
 from dra_fleet.core.findings.errors import Refusal
 from dra_fleet.drivers.base import Driver
 from dra_fleet.drivers.common.predicting import known_device
+from dra_fleet.drivers.common.selectors import quoted
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -25,7 +26,7 @@ from dra_fleet.model.nodes import GIVE_SLICES, Published
 from dra_fleet.model.specs import PublishedDevice, VersionAttribute, stable_uuid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.installed import Installed
@@ -109,6 +110,7 @@ class Example(Driver):
     """The example driver."""
 
     name = "example"
+    sharing_value = "gpuAllowMultipleAllocations"
     publishers = {"gpu.example.com": "dra-example-kubeletplugin"}
     intents = {"product": "model", "memory": "memory"}
     plugin_section = "kubeletPlugin"
@@ -159,6 +161,12 @@ class Example(Driver):
     @override
     def serves(self, machine: Machine) -> bool:
         return True
+
+    @override
+    def classes(self, installed: Installed) -> Mapping[str, str]:
+        profile = value_at(installed.values, "deviceProfile") or "gpu"
+        name = str(value_at(installed.values, "driverName") or f"{profile}.example.com")
+        return {name: f"device.driver == {quoted(name)}"}
 
     @override
     def predict(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:

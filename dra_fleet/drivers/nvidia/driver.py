@@ -231,6 +231,7 @@ class Nvidia(Driver):
     """NVIDIA's driver."""
 
     name = "nvidia"
+    sharing_value = "consumableShares"
     publishers = {
         "gpu.nvidia.com": "gpu-kubelet-plugin",
         "compute-domain.nvidia.com": "compute-domain-kubelet-plugin",
