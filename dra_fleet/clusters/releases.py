@@ -1,7 +1,8 @@
-"""Helm releases that an interrupted run left pending, and the way out of it.
+"""Helm releases that an interrupted run left pending or half uninstalled, and the way out of it.
 
-helm refuses to work on a release whose latest revision is pending: "another operation is in progress"
-(https://github.com/helm/helm/blob/v4.0.0/pkg/action/upgrade.go). Its record of each revision is in
+helm refuses to upgrade a release whose latest revision is pending ("another operation is in progress") or
+whose uninstallation did not end ("has no deployed releases"):
+https://github.com/helm/helm/blob/v4.0.0/pkg/action/upgrade.go. Its record of each revision is in
 the labels of a Secret: https://helm.sh/docs/topics/advanced/#storage-backends.
 """
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ReleasePlan
 
 PENDING = "pending-"
+UNINSTALLING = "uninstalling"
+"""Also after an installation that failed, while helm removes it."""
 SLICES_SECONDS = 60
 """Maximum time for ResourceSlices to be deleted after their driver."""
 _GOOD = ("deployed", "superseded")
@@ -40,15 +43,15 @@ class HelmError(ExpectedError):
 
 @dataclass(frozen=True, kw_only=True)
 class InterruptedRelease:
-    """A release whose latest revision was begun and never finished.
+    """A release whose latest revision, or its uninstallation, was begun and never finished.
 
     Attributes:
         name: of the release.
         namespace: of the release.
         driver: DRA driver of the release; "" for an operator.
         status: as helm says it, such as `pending-upgrade`.
-        revision: the one that was begun.
-        good: the last that was complete; None where the release never was.
+        revision: the latest one.
+        good: the last that was complete, or the one that was being uninstalled; None without one.
     """
 
     name: str
@@ -69,7 +72,7 @@ class InterruptedRelease:
 
 
 async def interrupted_releases(api: KubeApi, releases: Iterable[ReleasePlan]) -> list[InterruptedRelease]:
-    """Return the pending releases of a stack on a cluster."""
+    """Return the pending and half uninstalled releases of a stack on a cluster."""
     found = [await _interrupted(api, release) for release in releases]
     return [item for item in found if item is not None]
 
@@ -79,16 +82,18 @@ async def _interrupted(api: KubeApi, release: ReleasePlan) -> InterruptedRelease
     listed = (await api.list("v1", "Secret", release.namespace, params=selector))["items"]
     labels = [item["metadata"]["labels"] for item in listed]
     states = {int(one["version"]): str(one["status"]) for one in labels}
-    if not states or not states[max(states)].startswith(PENDING):
+    latest = max(states, default=0)
+    status = states.get(latest, "")
+    if not status.startswith((PENDING, UNINSTALLING)):
         return None
     complete = [max(found) for good in _GOOD if (found := [key for key in states if states[key] == good])]
     return InterruptedRelease(
         name=release.name,
         namespace=release.namespace,
         driver=release.driver,
-        status=states[max(states)],
-        revision=max(states),
-        good=complete[0] if complete else None,
+        status=status,
+        revision=latest,
+        good=latest if status == UNINSTALLING else complete[0] if complete else None,
     )
 
 

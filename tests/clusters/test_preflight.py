@@ -278,6 +278,8 @@ def test_a_release_whose_latest_revision_ended_is_not_interrupted(states: tuple[
         (("superseded", "superseded", "failed", "pending-upgrade"), "rollback lab-nvidia 2 --namespace gpu"),
         (("pending-install",), "uninstall lab-nvidia --namespace gpu"),
         (("failed", "pending-upgrade"), "uninstall lab-nvidia --namespace gpu"),
+        (("uninstalling",), "rollback lab-nvidia 1 --namespace gpu"),
+        (("superseded", "uninstalling"), "rollback lab-nvidia 2 --namespace gpu"),
     ],
 )
 def test_a_pending_release_returns_to_what_was_complete(states: tuple[str, ...], way_out: str) -> None:

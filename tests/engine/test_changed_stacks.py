@@ -161,25 +161,35 @@ def interrupt_upgrade(rehearsed: Rehearsed, release: str) -> None:
 
     helm writes that record before it touches anything: https://github.com/helm/helm/blob/v4.0.0/pkg/action/upgrade.go
     """
+    _record(rehearsed, release, "pending-upgrade", revisions=1)
+
+
+def interrupt_uninstallation(rehearsed: Rehearsed, release: str) -> None:
+    """Leave the release as helm does when it loses the connection while it uninstalls."""
+    _record(rehearsed, release, "uninstalling", revisions=0)
+
+
+def _record(rehearsed: Rehearsed, release: str, status: str, *, revisions: int) -> None:
+    """Write a status into the latest record of a release, or into a later one."""
 
     async def leave() -> None:
         async with connect(Home.at(rehearsed.home), "lab") as api:
             listed = await api.list("v1", "Secret", params={"labelSelector": f"owner=helm,name={release}"})
             record = max(listed["items"], key=lambda item: int(item["metadata"]["labels"]["version"]))
-            meta, next_version = record["metadata"], int(record["metadata"]["labels"]["version"]) + 1
+            meta, version = record["metadata"], int(record["metadata"]["labels"]["version"]) + revisions
             stored = json.loads(
                 gzip.decompress(base64.b64decode(base64.b64decode(record["data"]["release"])))
             )
-            stored["version"], stored["info"]["status"] = next_version, "pending-upgrade"
+            stored["version"], stored["info"]["status"] = version, status
             packed = base64.b64encode(gzip.compress(json.dumps(stored).encode()))
-            labels = {**meta["labels"], "version": str(next_version), "status": "pending-upgrade"}
-            await api.create(
+            labels = {**meta["labels"], "version": str(version), "status": status}
+            await (api.create if revisions else api.replace)(
                 {
                     "apiVersion": "v1",
                     "kind": "Secret",
                     "type": record["type"],
                     "metadata": {
-                        "name": f"sh.helm.release.v1.{release}.v{next_version}",
+                        "name": f"sh.helm.release.v1.{release}.v{version}",
                         "namespace": meta["namespace"],
                         "labels": labels,
                     },

@@ -25,13 +25,14 @@ from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.simulator.client import SimulatorClient
 from dra_fleet.rehearsal.simulator.controlplane.bootstrap import SYSTEM_NAMESPACE, USER
-from tests.engine.test_changed_stacks import interrupt_upgrade
+from tests.engine.test_changed_stacks import interrupt_uninstallation, interrupt_upgrade
 from tests.faults.fault_lab import DRIVER, JOB, RELEASE, RESOURCE_API, STEPS, WORKLOADS, FaultLab, Step, ended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from dra_fleet.clusters.client import KubeApi
+    from tests.engine.rehearsed import Rehearsed
 
     Inject = Callable[[FaultLab], None]
 
@@ -241,8 +242,8 @@ def _foreign_writer(lab: FaultLab) -> None:
         _failing(lab, "field conflict")
 
 
-def _release_pending(lab: FaultLab) -> None:
-    interrupt_upgrade(lab.rehearsed, DRIVER)
+def _release_interrupted(lab: FaultLab, interrupt: Callable[[Rehearsed, str], None]) -> None:
+    interrupt(lab.rehearsed, DRIVER)
     if lab.target is not None:
         refused = lab.rehearsed.run("rehearse", "up", str(lab.file()))
         assert refused.code == 1
@@ -440,7 +441,16 @@ FAULTS: Final = (
         steps=DEPLOYED,
         variables=((FORCE, "true"),),
     ),
-    Fault(name="Helm release pending", inject=_release_pending, steps=DEPLOYED),
+    Fault(
+        name="Helm release pending",
+        inject=partial(_release_interrupted, interrupt=interrupt_upgrade),
+        steps=DEPLOYED,
+    ),
+    Fault(
+        name="Helm release half uninstalled",
+        inject=partial(_release_interrupted, interrupt=interrupt_uninstallation),
+        steps=DEPLOYED,
+    ),
     Fault(
         name="chart repository down",
         inject=lambda lab: _failing(lab, "connection refused", HTTPS_PROXY=NOWHERE, https_proxy=NOWHERE),
