@@ -63,11 +63,9 @@ def provide_kubeconfigs(
         env: the rehearsal's environment.
 
     Raises:
-        RehearsalError: two clusters share a source, a stack is another program's already, or the engine
-            refused; its own text.
+        RehearsalError: a stack is another program's already, or the engine refused; its own text.
     """
     clusters = tuple(clusters)
-    _refuse_shared(clusters)
     exports: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
     for cluster in clusters:
         source = cluster.kubeconfig
@@ -82,26 +80,6 @@ def provide_kubeconfigs(
                 outputs.setdefault(source.output, {})[source.key] = text
     for (project, name), outputs in exports.items():
         _create_exporter(home, pulumi, env, project=project, stack=name, outputs=outputs)
-
-
-def _refuse_shared(clusters: Iterable[ClusterPlan]) -> None:
-    """Reject a kubeconfig source that several clusters share: here every cluster has its own."""
-    taken: dict[tuple[str, str], str] = {}
-    for cluster in clusters:
-        source = cluster.kubeconfig
-        if isinstance(source, KubeconfigSecret):
-            place = ("secret", source.secret)
-        elif isinstance(source, StackOutput):
-            key = f", key {source.key}" if source.key else ""
-            place = (f"stack {source.stack}, output", f"{source.output}{key}")
-        else:
-            continue
-        other = taken.setdefault(place, cluster.name)
-        if other != cluster.name:
-            raise RehearsalError(
-                f"clusters {other} and {cluster.name} take their kubeconfig from the same {' '.join(place)}; "
-                "name one for each: a rehearsal simulates them as two clusters"
-            )
 
 
 def one_context(home: Home, cluster: str) -> str:

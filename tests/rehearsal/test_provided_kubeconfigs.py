@@ -89,20 +89,6 @@ def test_reports_the_engine_s_output(home: Home, tmp_path: Path) -> None:
     assert str(refused.value) == f"pulumi config failed in {tmp_path}:\nerror: bad key"
 
 
-@pytest.mark.parametrize(
-    ("source", "place"), [({"secret": "k"}, "secret k"), (STACK, "stack acme/infra/prod, output kubeconfig")]
-)
-def test_two_clusters_of_one_kubeconfig_are_refused(
-    home: Home, tmp_path: Path, source: dict[str, str], place: str
-) -> None:
-    with pytest.raises(RehearsalError) as refused:
-        provide(home, plan(one=source, two=source), tmp_path, "exit 1")
-    assert str(refused.value) == (
-        f"clusters one and two take their kubeconfig from the same {place}; "
-        "name one for each: a rehearsal simulates them as two clusters"
-    )
-
-
 def test_a_stack_of_another_program_is_never_replaced_by_a_simulated_stack(
     home: Home, tmp_path: Path
 ) -> None:

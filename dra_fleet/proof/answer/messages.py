@@ -252,14 +252,19 @@ def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
     return best[1], f"the {which} device has {bound.identity} {best[0].text}"
 
 
-def _names(entries: Mapping[str, Any]) -> list[str]:
-    return sorted({key.rpartition("/")[2] for key in entries})
+def _names(entries: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(sorted({key.rpartition("/")[2] for key in entries}))
+
+
+@lru_cache(maxsize=4096)
+def _meant(key: str, known: tuple[str, ...]) -> str:
+    from dra_fleet.core.findings.errors import mistyped  # noqa: PLC0415 - as above
+
+    return mistyped(key, known)
 
 
 def _key_fix(miss: Miss) -> str:
     """Return the fix of a clause that reads a key which its device does not have."""
-    from dra_fleet.core.findings.errors import mistyped  # noqa: PLC0415 - as above
-
     key, driver = miss.message.removeprefix("no such key: "), miss.device.driver
     read = _READ.search(miss.clause)
     attributes, capacity = (_names(miss.device.seen.get(kind, {})) for kind in ("attributes", "capacity"))
@@ -271,7 +276,7 @@ def _key_fix(miss: Miss) -> str:
         return f"{key} is a capacity: write {amount}"
     if read[2] != driver and key in attributes:
         return f"write device.{read[1]}['{driver}'].{key}, or guard it with device.driver"
-    return mistyped(key, attributes if read[1] == "attributes" else capacity) or guard
+    return _meant(key, attributes if read[1] == "attributes" else capacity) or guard
 
 
 def why_unmatched(

@@ -210,13 +210,18 @@ def _missing_attribute(claim: ClaimAsk, shape: NodeShape) -> tuple[str, str] | N
     """Return the first attribute of a constraint that no device has, with the fix."""
     from dra_fleet.core.findings.errors import mistyped  # noqa: PLC0415 - only after a mistake
 
-    published = {
-        key if "/" in key else f"{device.driver}/{key}"
-        for device in shape.devices
-        for key in device.seen.get("attributes", {})
-    }
     for named in (constraint.get("matchAttribute", "") for constraint in claim.constraints):
-        if named and named not in published:
+        domain, _, short = named.partition("/")
+        if named and not any(
+            named in (attributes := device.seen.get("attributes", {}))
+            or (device.driver == domain and short in attributes)
+            for device in shape.devices
+        ):
+            published = {
+                key if "/" in key else f"{device.driver}/{key}"
+                for device in shape.devices
+                for key in device.seen.get("attributes", {})
+            }
             fix = mistyped(named, published) or "remove the constraint"
             return f"no device has attribute {named}, which a constraint requires", fix
     return None
