@@ -382,7 +382,7 @@ def _instance(record: Record) -> Properties:
         "InstanceId": record["id"],
         "InstanceType": inputs["type"],
         "ImageId": inputs["image"],
-        "LaunchTime": "2026-11-28T00:00:00.000Z",
+        "LaunchTime": record["state"]["launchTime"],
         "SubnetId": inputs["subnet"],
         "Placement": {"AvailabilityZone": inputs["zone"], "Tenancy": "default"},
         "State": {"Code": 16, "Name": "running"},

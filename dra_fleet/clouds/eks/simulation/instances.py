@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import secrets
 from email import message_from_bytes
 from typing import TYPE_CHECKING, Final, cast
@@ -81,13 +82,14 @@ def launch(account: EksAccount, region: str, template: Properties, override: Pro
         "spot": spot,
         "tags": template["tags"],
     }
+    now = dt.datetime.now(tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     record = {
         "id": identifier,
         "type": INSTANCE,
         "urn": identifier,
         "region": region,
         "inputs": inputs,
-        "state": {},
+        "state": {"launchTime": now},
     }
     account.put(record)
     return record

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import datetime as dt
 import json
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -98,6 +100,19 @@ def test_equal_requests_in_one_get_an_instance_each(eks: Region) -> None:
 
     assert (status, made.count("<instanceIds><item>i-0")) == (200, 2)
     assert found.count("<instanceId>i-0") == 2
+
+
+def test_an_instance_was_launched_now_because_karpenter_deletes_older_ones_that_it_does_not_know(
+    eks: Region,
+) -> None:
+    eks.cluster()
+    ask(eks, "ec2", "CreateLaunchTemplate", **TEMPLATE)
+    before = dt.datetime.now(tz=dt.UTC).replace(microsecond=0)
+    ask(eks, "ec2", "CreateFleet", **fleet())
+    _, found = ask(eks, "ec2", "DescribeInstances")
+
+    (launched,) = re.findall("<launchTime>(.*)</launchTime>", found)
+    assert before <= dt.datetime.fromisoformat(launched) <= dt.datetime.now(tz=dt.UTC)
 
 
 @pytest.mark.parametrize(
