@@ -13,7 +13,7 @@ cluster = dra.GkeCluster(
     project="ml-render",
     location="us-central1",
     kubernetes_version="1.35",
-    access={"external": True},
+    access={"external": False},
     pools={"l4": {"machine": "g2-standard-24", "min": 1, "max": 2, "zones": ["us-central1-a"]}},
 )
 dra.NvidiaDriver("nvidia", cluster=cluster, version="0.5.0")
