@@ -78,13 +78,23 @@ def start(
             outcome.failed[plugin.container_name] = "exit status 2, a fault of the rehearsal"
             continue
         try:
-            outcome.published.append((plugin, [*_devices(plugin, host, faults)]))
+            outcome.published.append((plugin, [*devices_of(plugin, host, faults)]))
         except StartFailed as error:
             outcome.failed[plugin.container_name] = str(error)
     return outcome
 
 
-def _devices(plugin: NodePlugin, host: Host, faults: NodeFaults) -> Iterator[Object]:
+def devices_of(plugin: NodePlugin, host: Host, faults: NodeFaults) -> Iterator[Object]:
+    """Yield the devices that a plugin has to publish, without those that are gone.
+
+    Args:
+        plugin: the driver's.
+        host: the node's machine as the driver found it.
+        faults: the machine's faults now.
+
+    Raises:
+        StartFailed: the plugin does not start on this machine.
+    """
     for device in plugin.devices(host):
         code = faults.errors.get(device["name"])
         shown = device if code is None else plugin.after_error(device, code)

@@ -55,7 +55,12 @@ class Identities:
         )
 
     async def report(
-        self, pod: Object, status: Object, annotations: Mapping[str, str | None] | None = None
+        self,
+        pod: Object,
+        status: Object,
+        annotations: Mapping[str, str | None] | None = None,
+        *,
+        if_unchanged: bool = False,
     ) -> None:
         """Write a part of a pod's status as its node's kubelet, and annotations with it.
 
@@ -63,9 +68,13 @@ class Identities:
             pod: whose status; a later pod of its name is left alone.
             status: the part.
             annotations: to set; None removes one.
+            if_unchanged: refuse with a conflict if the pod is no longer as it was read.
         """
         meta = pod["metadata"]
-        patch = {"metadata": {"uid": meta["uid"], "annotations": dict(annotations or {})}, "status": status}
+        changed: Object = {"uid": meta["uid"], "annotations": dict(annotations or {})}
+        if if_unchanged:
+            changed["resourceVersion"] = meta["resourceVersion"]
+        patch = {"metadata": changed, "status": status}
         await self.kubelet(pod["spec"]["nodeName"]).merge(
             "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
         )

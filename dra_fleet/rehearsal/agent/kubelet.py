@@ -21,7 +21,7 @@ from dra_fleet.rehearsal.agent.addresses import PodAddresses
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED
 from dra_fleet.rehearsal.agent.events import PodEvents
 from dra_fleet.rehearsal.agent.identity import RENEW_BEFORE
-from dra_fleet.rehearsal.agent.node_plugins import RUN, Discovered, claims_to_prepare
+from dra_fleet.rehearsal.agent.node_plugins import RUN, claims_to_prepare
 from dra_fleet.rehearsal.agent.own.processes import Crashed, NotUp
 from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN
 from dra_fleet.rehearsal.agent.view import POD, ends_by_itself, has_claims
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.machines import Machines
-    from dra_fleet.rehearsal.agent.node_plugins import NodePlugins
+    from dra_fleet.rehearsal.agent.node_plugins import Discovered, NodePlugins
     from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
@@ -361,7 +361,7 @@ class Kubelets:
         self._events = PodEvents(identities)
         self._plugins = plugins
         self._addresses = PodAddresses(view)
-        discovered = Discovered(machines)
+        discovered = plugins.discovered
         self._drivers = DriverPods(
             identities,
             view,
@@ -466,7 +466,8 @@ class Kubelets:
         except PrepareFailed as error:
             text = f"Failed to prepare dynamic resources: prepare dynamic resources: {error}"
             if not pod["status"].get("containerStatuses"):
-                await self._report(pod, driver_pod.creating(pod))
+                # What was read may be of before the pod ran; it would then never be running again.
+                await self._identities.report(pod, driver_pod.creating(pod), if_unchanged=True)
             await self._events.record(node, pod, "FailedPrepareDynamicResources", text)
             self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
             return

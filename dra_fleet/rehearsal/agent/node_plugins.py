@@ -139,6 +139,9 @@ class NodePlugins:
         view: what there is.
         machines: what there is on them.
         own: the drivers' own programs.
+
+    Attributes:
+        discovered: the machines as the drivers' pods found them.
     """
 
     def __init__(
@@ -148,6 +151,7 @@ class NodePlugins:
         self._identities = identities
         self._view = view
         self._machines = machines
+        self.discovered = Discovered(machines)
         self._own = own
         self._shares = PreparedShares(identities, view, RUN)
 
@@ -174,15 +178,19 @@ class NodePlugins:
                 await self._fetch_as_driver(holder, claim)
                 at = await self._at_work(holder)
                 beside = await self._shares.beside(claim, node)
-                gone = self._machines.faults(node).gone
-                devices = self._view.devices_of(node, driver)
-                plugin.prepare(claim, {name: devices[name] for name in devices if name not in gone}, beside)
+                plugin.prepare(claim, self._devices(holder, plugin), beside)
                 await plugin.settle(at, claim)
                 self._shares.add(claim, node)
             except PrepareFailed as error:
                 raise PrepareFailed(
                     f"NodePrepareResources failed for ResourceClaim {name}: {error}"
                 ) from error
+
+    def _devices(self, holder: Object, plugin: NodePlugin) -> dict[str, Object]:
+        """Return a plugin's own list of devices by name, whatever ResourceSlices there are at the moment."""
+        host, faults = self.discovered.host(holder), self._machines.faults(holder["spec"]["nodeName"])
+        devices = {device["name"]: device for device in driver_pod.devices_of(plugin, host, faults)}
+        return {name: device for name, device in devices.items() if name not in faults.gone}
 
     async def _at_work(self, holder: Object) -> AtWork:
         return AtWork(

@@ -56,14 +56,6 @@ class ClusterView:
         """Return the ResourceSlices that a driver published for a node."""
         return [item for item in self.slices.at(node) if item["spec"]["driver"] == driver]
 
-    def devices_of(self, node: str, driver: str) -> dict[str, Object]:
-        """Return the devices that a driver published for a node, by name."""
-        return {
-            device["name"]: device
-            for item in self.slices_of(node, driver)
-            for device in item["spec"].get("devices", [])
-        }
-
     def wake_pods_on(self, node: str, *, but: Object | None = None) -> None:
         """Look again at a node's pods: what just changed may concern a driver or a preparation.
 

@@ -94,7 +94,7 @@ class NodePlugin(ABC):
 
         Args:
             claim: the allocated ResourceClaim.
-            published: the node's published devices by name.
+            published: the plugin's devices by name, as it publishes them.
             beside: the other claims that are prepared on the node and hold parts of devices.
 
         Raises:

@@ -1,5 +1,6 @@
 """An API server of a few lines: answers the agent's reads and writes from memory."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from copy import deepcopy
 from typing import Any, cast
@@ -33,6 +34,14 @@ class FakeApi:
             if own == kind and (not selector or selector in _labels_of(item))
         ]
         return {"items": deepcopy(found), "metadata": {"resourceVersion": "1"}}
+
+    async def watch(
+        self, api_version: str, kind: str, *, resource_version: str
+    ) -> AsyncIterator[tuple[str, Object]]:
+        """Report no change, until the watch is cancelled."""
+        del api_version, resource_version
+        await asyncio.Event().wait()
+        yield kind, {}
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
         del api_version, namespace
@@ -76,6 +85,9 @@ class FakeApi:
         subresource: str | None = None,
     ) -> Object:
         del api_version, namespace, subresource
+        asked, present = patch["metadata"].get("resourceVersion"), self.objects[kind, name]["metadata"]
+        if asked and asked != present["resourceVersion"]:
+            raise ApiError(409, "Conflict", "the object has been modified", {})
         self.objects[kind, name] = _merged(self.objects[kind, name], patch)
         self.writes.append(f"merge {name}")
         return self.objects[kind, name]

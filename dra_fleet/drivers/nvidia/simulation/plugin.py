@@ -126,7 +126,7 @@ class Preparing:
 
     Attributes:
         plugin: The plugin whose results are prepared.
-        published: The node's published devices by name.
+        published: The plugin's devices by name, as it publishes them.
         gates: The driver's feature gates.
         kinds: The kinds of configuration that it decodes, with their fields.
         takes_others: True if a kind of the driver's other plugin is for every device.
