@@ -147,10 +147,7 @@ def checked_fields(kind: type[S]) -> type[S]:
                 raise choices_error(kind.__name__, key, key, known)
         if args:
             raise refused(kind.__name__, "", "takes keywords only", allowed=", ".join(known))
-        missing = [key for key in required if key not in kwargs]
-        if missing:
-            fix = f"add {', '.join(f'{key}=…' for key in missing)}"
-            raise refused(kind.__name__, missing[0], "is required", fix=fix)
+        _check_present(kind.__name__, [key for key in required if key not in kwargs])
         build(fields, **kwargs)
 
     kind.__init__ = constructor  # pyright: ignore[reportAttributeAccessIssue]
@@ -268,6 +265,12 @@ def _with_keywords(args: Any, kwargs: Any) -> tuple[Any, Any]:  # noqa: ANN401 -
     return args[:1], {**{key: value for key, value in given.items() if value is not None}, **opts, **kwargs}
 
 
+def _check_present(component: str, missing: Sequence[str]) -> None:
+    if missing:
+        fix = f"add {', '.join(f'{key}=…' for key in missing)}"
+        raise refused(component, missing[0], "is required", fix=fix)
+
+
 def _check_form(
     kind: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> None:
@@ -288,11 +291,7 @@ def _check_form(
             "or write (name, {…}, opts)",
         )
     required = [one.name for one in (first, *others) if one.default is inspect.Parameter.empty]
-    missing = [one for one in required[bool(args) :] if kwargs.get(one) is None]
-    if missing:
-        raise refused(
-            component, missing[0], "is required", fix=f"add {', '.join(f'{one}=…' for one in missing)}"
-        )
+    _check_present(component, [one for one in required[bool(args) :] if kwargs.get(one) is None])
     opts = kwargs.get("opts")
     if opts is not None and not isinstance(opts, pulumi.ResourceOptions):
         raise refused(component, "opts", "must be pulumi.ResourceOptions", got=_article(opts))

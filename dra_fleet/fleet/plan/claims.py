@@ -233,8 +233,9 @@ def _publishers(settings: FleetSettings) -> frozenset[str]:
 def _drivers_of(name: str, settings: FleetSettings) -> tuple[str, ...]:
     """Return the paths of the driver that installs a class."""
     owner = drivers.of_class(name)
-    own = () if owner is None else settings.clusters
-    return tuple(f"{under('clusters', cluster, 'drivers', owner.name)}." for cluster in own if owner)
+    if owner is None:
+        return ()
+    return tuple(f"{under('clusters', cluster, 'drivers', owner.name)}." for cluster in settings.clusters)
 
 
 def _how_to_have(name: str, settings: FleetSettings) -> str:
