@@ -81,6 +81,13 @@ def test_ports_are_any_that_are_free_for_all_nodes_are_one_machine() -> None:
     assert "METRICS_PORT" not in made
 
 
+def test_metrics_are_served_on_the_loopback_alone_at_a_free_port() -> None:
+    assert (
+        process({"name": "HTTP_ENDPOINT", "value": ":8080"}).environment()["HTTP_ENDPOINT"] == "127.0.0.1:0"
+    )
+    assert process({"name": "HTTP_ENDPOINT", "value": ""}).environment()["HTTP_ENDPOINT"] == ""
+
+
 PROJECT = Path(__file__).resolve().parents[3]
 CLAIM: Object = {"metadata": {"namespace": "team", "uid": "1234", "name": "gpu"}}
 

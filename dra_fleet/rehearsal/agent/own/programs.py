@@ -22,6 +22,7 @@ from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import own_of
 from dra_fleet.rehearsal.drivers.node_side import Outfit
 from dra_fleet.rehearsal.simulator.controlplane.components import Command
+from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK
 from dra_fleet.rehearsal.simulator.processes import cancel
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ PLACES: Final = {
 
 PORTS: Final = ("HEALTHCHECK_PORT", "METRICS_PORT")
 """All nodes of a rehearsal are one machine, so that each driver takes any free port."""
+
+ENDPOINT: Final = "HTTP_ENDPOINT"
+"""Address of NVIDIA's metrics, by default a fixed port of every interface."""
 
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)")
 
@@ -86,6 +90,8 @@ class ContainerProcess:
         """
         values = {**PLACES, **self._plain()}
         values |= {name: "0" for name in PORTS if name in values}
+        if values.get(ENDPOINT):
+            values[ENDPOINT] = f"{LOOPBACK}:0"
         places = {name: self._place(values[name]) for name in PLACES}
         places |= {name: places[name].relative_to(self.root) for name in (REGISTRAR, PLUGINS)}
         return {name: self._on_node(value) for name, value in values.items()} | {
