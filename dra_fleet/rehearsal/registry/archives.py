@@ -133,6 +133,12 @@ def catalogue() -> Mapping[str, tuple[Path, Versions]]:
     return found
 
 
+def is_listed(name: str, version: str) -> bool:
+    """Return whether a driver has this version of a chart; nothing is fetched."""
+    _, known = catalogue().get(name, (None, None))
+    return known is not None and matching(known.versions, version) is not None
+
+
 @cache
 def packed(name: str, version: str) -> Chart | None:
     """Pack a chart; None if no driver has this version of it.

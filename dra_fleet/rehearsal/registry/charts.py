@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet import drivers
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.passed_on import AUTHORITIES
 from dra_fleet.rehearsal.registry import archives
@@ -24,6 +26,8 @@ from dra_fleet.rehearsal.simulator.files import write_private
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan, ReleasePlan
     from dra_fleet.rehearsal.registry.archives import Origin
+
+logger = logging.getLogger(__name__)
 
 BUNDLES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",
@@ -125,10 +129,19 @@ def _folders(home: Home) -> tuple[tuple[Path, Origin], ...]:
 
 
 def write_likenesses(plan: FleetPlan, home: Home) -> None:
-    """Make a chart for each release of an unknown version from the version that it is checked as."""
+    """Make a chart for each release of an unknown version from the version that it is checked as.
+
+    It is served if the chart's registry cannot be reached. Without Go there is no such chart.
+    """
     for release in (release for cluster in plan.clusters for release in cluster.releases):
         name = release.chart.rstrip("/").rpartition("/")[2]
-        base = None if packed(name, release.version) else _likeness(release)
+        if archives.is_listed(name, release.version):
+            continue
+        try:
+            base = _likeness(release)
+        except RehearsalError as error:
+            logger.info("chart %s %s is not imitated: %s", name, release.version, error)
+            continue
         if base is None:
             continue
         chart = pack(name, release.version, unpacked(base), "imitated", chart={"appVersion": release.version})

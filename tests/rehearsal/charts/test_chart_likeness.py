@@ -67,3 +67,13 @@ def test_a_version_of_one_s_own_is_rehearsed_as_what_it_is_like(
 
 def test_a_known_version_is_not_made_again(tmp_path: Path) -> None:
     assert not likeness("0.5.0", tmp_path).exists()
+
+
+@pytest.mark.parametrize("version", ["0.5.0", "0.6.0"])
+def test_without_go_no_chart_is_fetched_and_none_made(
+    version: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    archives.packed.cache_clear()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("DRA_FLEET_CACHE", str(tmp_path / "cache"))
+    assert not likeness(version, tmp_path / "home").exists()
