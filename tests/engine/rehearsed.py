@@ -106,6 +106,23 @@ class Rehearsed:
             assert time.monotonic() < deadline, f"{what}: not within {LONGEST:.0f} s"
             time.sleep(0.05)
 
+    @property
+    def events(self) -> Path:
+        """The log of the running engine."""
+        return self.home / "engine.jsonl"
+
+    def is_changing(self, moment: str) -> bool:
+        """Return whether the engine has begun to change a Kubernetes resource with `moment` in its type."""
+        text = self.events.read_text(encoding="utf-8") if self.events.exists() else ""
+        for line in text.splitlines(keepends=True):
+            if "resourcePreEvent" not in line or not line.endswith("\n"):
+                continue
+            step = json.loads(line)["resourcePreEvent"]["metadata"]
+            is_change = step["op"] not in ("same", "read", "refresh")
+            if is_change and step["type"].startswith("kubernetes:") and moment in step["type"]:
+                return True
+        return False
+
     def shell(self, line: str, directory: Path | None = None) -> Finished:
         """Type a line into a shell that has evaluated `rehearse env`."""
         self._shown.clear()

@@ -9,12 +9,11 @@ import signal
 import time
 from typing import Any
 
-import httpx2
 import psutil
 import pytest
 
 from dra_fleet.clusters.client import entries
-from dra_fleet.rehearsal.access import NothingRunsError, connect
+from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.home import Home
 from tests.engine.rehearsed import Rehearsed, Settings
 
@@ -229,11 +228,7 @@ def test_a_run_that_was_killed_while_helm_worked_names_the_release_and_the_way_o
 def test_run_that_stops_during_a_helm_install_converges(own_rehearsed: Rehearsed, number: int) -> None:
     stack = str(own_rehearsed.stack_file())
     started = own_rehearsed.start("rehearse", "up", stack)
-    own_rehearsed.until(
-        started,
-        "Helm installs the release",
-        lambda: "pending-install" in asyncio.run(release_states(Home.at(own_rehearsed.home))),
-    )
+    own_rehearsed.until(started, "Helm installs the release", lambda: own_rehearsed.is_changing("Release"))
     if number == signal.SIGKILL:
         engine: int = json.loads((own_rehearsed.home / "engine.session").read_text())["pid"]
         os.kill(engine, number)
@@ -246,16 +241,6 @@ def test_run_that_stops_during_a_helm_install_converges(own_rehearsed: Rehearsed
     assert again.code == 0, again.err
     assert again.json["all_allocated"] is True
     assert own_rehearsed.run("rehearse", "up", stack, "--json").json["changes"] == 0
-
-
-async def release_states(home: Home) -> set[str]:
-    """Return the states of the release's revisions; no state if the cluster does not answer yet."""
-    try:
-        async with connect(home, "lab") as api:
-            records = await api.list("v1", "Secret", params={"labelSelector": f"owner=helm,name={RELEASE}"})
-    except (NothingRunsError, httpx2.TransportError):
-        return set()
-    return {item["metadata"]["labels"]["status"] for item in records["items"]}
 
 
 def test_down_ends_what_a_killed_engine_left_behind(own_rehearsed: Rehearsed) -> None:

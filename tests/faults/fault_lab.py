@@ -103,11 +103,6 @@ class FaultLab:
         """The copy of the project that the engine runs."""
         return self.rehearsed.home / "projects" / "dra-fleet" / STACK
 
-    @property
-    def events(self) -> Path:
-        """The log of the running engine."""
-        return self.rehearsed.home / "engine.jsonl"
-
     def file(self) -> Path:
         """Write the stack file of the target, and hardware whose kubelets remove slices at once."""
         variant = self.target or "a"
@@ -188,27 +183,19 @@ class FaultLab:
     def start(self, moment: str = "") -> subprocess.Popen[bytes]:
         """Start the step, and return once it changes a Kubernetes resource with `moment` in its type."""
         started = self.launch()
-        self.rehearsed.until(started, "a resource is being changed", lambda: self._has_begun(moment))
+        self.rehearsed.until(
+            started, "a resource is being changed", lambda: self.rehearsed.is_changing(moment)
+        )
         return started
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the step."""
-        self.events.unlink(missing_ok=True)
+        self.rehearsed.events.unlink(missing_ok=True)
         if self.target is None:
-            command = f"PULUMI_DEBUG_COMMANDS=true exec pulumi {self._command()} --event-log {self.events}"
+            log = f"--event-log {self.rehearsed.events}"
+            command = f"PULUMI_DEBUG_COMMANDS=true exec pulumi {self._command()} {log}"
             return self.rehearsed.start_shell(command, self.project)
         return self.rehearsed.start("rehearse", "up", str(self.file()))
-
-    def _has_begun(self, moment: str) -> bool:
-        text = self.events.read_text(encoding="utf-8") if self.events.exists() else ""
-        for line in text.splitlines(keepends=True):
-            if "resourcePreEvent" not in line or not line.endswith("\n"):
-                continue
-            step = json.loads(line)["resourcePreEvent"]["metadata"]
-            is_change = step["op"] not in ("same", "read", "refresh")
-            if is_change and step["type"].startswith("kubernetes:") and moment in step["type"]:
-                return True
-        return False
 
     def _command(self) -> str:
         return f"{'up' if self.target else 'destroy --run-program'} {OPTIONS}"
