@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pulumi
 
@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 HOOK: Final = "dra-fleet: wait for pods with devices"
 """The name in the state. It stays, because the engine finds the hook of a deleted release by it."""
+CREATED_HOOK: Final = "dra-fleet: remember created releases"
 WAIT_SECONDS: Final = 60.0
 JOB_HOOK: Final = "dra-fleet: keep running Jobs"
 ACCEPT: Final = "replacement"
@@ -61,12 +62,16 @@ class Removal:
     """
 
     def __init__(self) -> None:
-        self.hooks = pulumi.ResourceHookBinding(before_delete=[pulumi.ResourceHook(HOOK, self.wait)])
+        self.hooks = pulumi.ResourceHookBinding(
+            before_delete=[pulumi.ResourceHook(HOOK, self.wait)],
+            after_create=[pulumi.ResourceHook(CREATED_HOOK, self.remember)],
+        )
         self.job_hooks = pulumi.ResourceHookBinding(
             before_delete=[pulumi.ResourceHook(JOB_HOOK, self.keep_running)]
         )
         self._clusters: Mapping[str, ClusterPlan] = {}
         self._kubeconfigs: Mapping[str, pulumi.Output[str]] = {}
+        self._created: set[tuple[str, ...]] = set()
 
     def reach(self, plan: FleetPlan, kubeconfigs: Mapping[str, pulumi.Output[str]]) -> None:
         """Use the clusters of a declared fleet.
@@ -77,6 +82,10 @@ class Removal:
         """
         self._clusters = {cluster.name: cluster for cluster in plan.clusters}
         self._kubeconfigs = kubeconfigs
+
+    def remember(self, args: pulumi.ResourceHookArgs) -> None:
+        """Remember a release that this run creates."""
+        self._created.add(_identity(args.name, args.new_inputs))
 
     async def wait(self, args: pulumi.ResourceHookArgs) -> None:
         """Wait until no pod has a device of the release's driver.
@@ -90,6 +99,13 @@ class Removal:
         if not publishers:
             return
         cluster = self._cluster_of(args)
+        if _identity(args.name, args.old_inputs) in self._created:
+            # One cluster has no two releases of a name, so the kubeconfig of now is of another one.
+            pulumi.log.warn(
+                f"{args.name} is deleted without a check for pods with its devices: cluster {cluster} is "
+                "another one now"
+            )
+            return
         pods, unread = await self._read(cluster, lambda api: wait_for_pods(api, publishers, WAIT_SECONDS), [])
         if unread:
             pulumi.log.warn(f"{args.name} is deleted without a check for pods with its devices: {unread}")
@@ -163,6 +179,10 @@ class Removal:
             for publisher in driver.publishers
         }
         return planned - {""} | known
+
+
+def _identity(resource: str, inputs: Mapping[str, Any] | None) -> tuple[str, ...]:
+    return resource, *(str((inputs or {}).get(key, "")) for key in ("namespace", "name"))
 
 
 async def kubeconfig_of(source: KubeconfigFile) -> SingleConfig:

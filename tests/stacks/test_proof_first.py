@@ -8,7 +8,7 @@ import pytest
 
 from dra_fleet.core.findings.errors import KEY
 from dra_fleet.fleet.stack_file import read_fleet
-from stacks.removal import HOOK, JOB_HOOK
+from stacks.removal import CREATED_HOOK, HOOK, JOB_HOOK
 from tests.clouds.aks.aks_fleets import vgpu
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ def test_a_fleet_that_cannot_be_stops_the_program_before_any_resource(
         declared.append(given)
 
     def _register(name: str, hook: object) -> None:
-        assert name in {HOOK, JOB_HOOK}
+        assert name in {HOOK, JOB_HOOK, CREATED_HOOK}
         assert callable(hook)
 
     monkeypatch.setattr("components.fleet.build", _declare)

@@ -43,6 +43,31 @@ def test_the_hook_does_not_wait_for_the_kubeconfig_of_a_cluster_that_is_being_re
     assert "its kubeconfig is unknown while the cluster is created or replaced" in warnings[0]
 
 
+def test_a_release_of_a_cluster_that_another_one_follows_is_deleted_without_a_look_at_that_one(
+    plan: FleetPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulumi, "ResourceHook", Mock())
+    connect = Mock()
+    monkeypatch.setattr(KubeApi, "connect", connect)
+    warn = Mock()
+    monkeypatch.setattr(pulumi.log, "warn", warn)
+    [cluster] = plan.clusters
+    [release] = cluster.releases
+    old = deletion(f"{cluster.name}-{release.name}", release.chart)
+    new = pulumi.ResourceHookArgs(old.urn, old.id, old.name, old.type, new_inputs=old.old_inputs)
+
+    async def run() -> None:
+        hook = removal.Removal()
+        hook.reach(plan, {cluster.name: pulumi.Output.from_input("of the new cluster")})
+        hook.remember(new)
+        await hook.wait(old)
+
+    asyncio.run(run())
+
+    connect.assert_not_called()
+    assert warn.call_args.args[0].endswith(f"cluster {cluster.name} is another one now")
+
+
 def deletion(name: str, chart: str) -> pulumi.ResourceHookArgs:
     return pulumi.ResourceHookArgs(
         urn=f"urn:pulumi:dev::x::kubernetes:helm.sh/v3:Release::{name}",
