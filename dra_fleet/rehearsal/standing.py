@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dra_fleet.clusters.pending.explain import REGISTRY
 from dra_fleet.clusters.preflight import expectations, preflight
+from dra_fleet.clusters.releases import wait_for_slices
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.clouds.account import simulator_name
@@ -26,6 +28,8 @@ from dra_fleet.rehearsal.simulator.hardware_file import Hardware
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.clusters.preflight import Requested
     from dra_fleet.core.findings.errors import PreflightFinding
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
@@ -150,8 +154,18 @@ async def refuse_unready(plan: FleetPlan, home: Home) -> None:
 
 
 async def _look(cluster: ClusterPlan, home: Home) -> list[PreflightFinding]:
+    requested = expectations(cluster)
     async with connect(home, cluster.name) as api:
-        return await preflight(api, expectations(cluster))
+        await _let_slices_go(api, requested)
+        return await preflight(api, requested)
+
+
+async def _let_slices_go(api: KubeApi, requested: Requested) -> None:
+    """Wait for what ended drivers published: after an interrupted installation Helm removes it itself."""
+    daemon_sets = (await api.list("apps/v1", "DaemonSet"))["items"]
+    if not any(REGISTRY in json.dumps(item["spec"]["template"]) for item in daemon_sets):
+        for driver in requested.installs:
+            await wait_for_slices(api, driver)
 
 
 def install_charts(home: Home, helm: Path, cluster: str, hardware: ClusterHardware) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from dra_fleet.core.places import REHEARSED, SELECTED
 from tests.review.forges.code_hosts import azure, github, gitlab, serving
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class Repository:
         output = {**variables, **scripts.set, "STACK": STACK}
         exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in output.items())
         words = shlex.quote("set -eo pipefail\n" + INSTALLS.sub("", script))
-        return self.rehearsed.shell(f"env -u PULUMI_OPTION_CWD {exports} bash -c {words}", folder)
+        return self.rehearsed.shell(f"env -u {SELECTED} -u {REHEARSED} {exports} bash -c {words}", folder)
 
     @property
     def copies(self) -> int:
