@@ -219,7 +219,7 @@ def test_a_gate_that_the_driver_does_not_know_is_reported_in_its_last_words(shor
     eventually(
         "its last words are reported",
         lambda: (
-            "gpus: CrashLoopBackOff: back-off restarting failed container gpus: Error: "
+            "CrashLoopBackOff: back-off restarting failed container gpus: Error: "
             in (words := " ".join(not_started(short, CAPACITY).split()))
             and "NoSuchGate" in words
         ),
