@@ -474,12 +474,12 @@ def counted(found: Iterable[FleetDevice]) -> str:
     )
 
 
-def _first_false(item: Checked, environment: DeviceCel) -> tuple[int, str]:
-    """Return the number of clauses that are or may be true, and the first false one."""
+def _first_false(item: Checked, environment: DeviceCel) -> tuple[int, bool, str]:
+    """Return the number of clauses that are or may be true, if the first is one, and the first false one."""
     parts = [clause for program in item.programs for clause in clauses(program.expression)]
     outcomes = {clause: environment.operand(clause).evaluate(item.device.cel).outcome for clause in parts}
     missed = [clause for clause in parts if outcomes[clause] in ("false", "error")]
-    return len(parts) - len(missed), (missed or parts)[0]
+    return len(parts) - len(missed), parts[0] not in missed, (missed or parts)[0]
 
 
 _TEXTS = re.compile(r"'([^']*)'|\"([^\"]*)\"")
