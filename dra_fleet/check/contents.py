@@ -54,6 +54,7 @@ def contents_of(name: str, data: bytes, *, is_named: bool) -> Contents:
         contents.findings[_torn(name, item)] = None
         contents.passed["not rendered" if TEMPLATE.search(item.text) else "unreadable"] += 1
     for document in documents:
+        contents.findings.update(_repeated(name, document))
         if not is_named and not _is_object(document.value):
             contents.passed["no Kubernetes objects"] += 1
             continue
@@ -71,6 +72,8 @@ def documents_of(name: str, data: bytes, found: Found) -> list[Document]:
     """Return the documents of a values file, and report unreadable ones."""
     documents, torn = read_each(name, data)
     found |= dict.fromkeys(_torn(name, item) for item in torn)
+    for document in documents:
+        found |= _repeated(name, document)
     return documents
 
 
@@ -87,6 +90,10 @@ def unreadable(name: str, problem: Unreadable) -> FileFinding:
         what=problem.what,
         fix=problem.fix,
     )
+
+
+def _repeated(name: str, document: Document) -> Found:
+    return dict.fromkeys(unreadable(name, problem) for problem in document.repeated)
 
 
 def _torn(name: str, item: Torn) -> FileFinding:

@@ -72,10 +72,11 @@ def pods_of(resource: FileObject) -> list[Pod]:
 
 
 def _embedded(value: object, path: Path) -> Iterator[Path]:
-    """Return the places of pod specs in a value: where `resourceClaims` is beside `containers`."""
+    """Return the places of pod specs in a value: where `resourceClaims` is beside containers."""
     fields = mapping(value)
     if fields:
-        if isinstance(fields.get("containers"), list) and isinstance(fields.get("resourceClaims"), list):
+        has_containers = isinstance(fields.get("containers"), list) or any(_only_container(fields))
+        if has_containers and isinstance(fields.get("resourceClaims"), list):
             yield path
             return
         for key, item in fields.items():
@@ -83,6 +84,12 @@ def _embedded(value: object, path: Path) -> Iterator[Path]:
     else:
         for index, item in enumerate(sequence(value)):
             yield from _embedded(item, (*path, index))
+
+
+def _only_container(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the field of a pod's one container in systems that name it: `model`, `mainContainer`."""
+    if "containers" not in spec:
+        yield from (key for key, item in spec.items() if isinstance(at(item, ("resources", "claims")), list))
 
 
 def _pod_at(resource: FileObject, path: Path) -> Pod:
@@ -138,6 +145,8 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
     for kind in ("initContainers", "containers"):
         for index, item in enumerate(sequence(pod.spec.get(kind))):
             yield (*pod.path, kind, index), mapping(item)
+    for key in _only_container(pod.spec):
+        yield (*pod.path, key), mapping(pod.spec[key])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ RENDER = {
 
 _LEFT = re.compile(
     r"\{\{.*?\}\}|\$\{[A-Za-z_][^}]*\}|(?<![$\w])\$[A-Z][A-Z0-9_]+\b|@[A-Z][A-Z0-9_]+@|__[A-Z][A-Z0-9_]+__"
-    r"|^<[A-Za-z][\w .-]*>$|\b(?:REPLACE|CHANGE)[_-]?ME\b"
+    r"|^[\w.-]*<[A-Za-z][\w .-]*>[\w.<>-]*$|\b(?:REPLACE|CHANGE)[_-]?ME\b"
 )
 
 _FREE_TEXT = frozenset(

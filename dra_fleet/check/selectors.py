@@ -148,12 +148,20 @@ def _wrong_literals(
             _READERS[function](text)
         except ValueError:
             fix = (
-                "write three numbers without a v: 580.65.6"
-                if function == "semver"
-                else "write 10Gi or 9728Mi"
+                "write three numbers without a v: 580.65.6" if function == "semver" else _without_bytes(text)
             )
             proposal = corrected(selector.expression, environment)
             yield f"{function}({text!r}) is a run-time error: that is not a {function}", proposal or fix
+
+
+def _without_bytes(text: str) -> str:
+    """Return the fix of a quantity with a space, or with the B that quantities do not have."""
+    meant = text.replace(" ", "").removesuffix("B")
+    try:
+        Quantity.parse(meant)
+    except ValueError:
+        return "write a number with a unit, such as 10Gi"
+    return f"write {meant}"
 
 
 def attribute_type(access: Access) -> str | None:
@@ -434,13 +442,17 @@ class NoMatch:
 
 
 def why_none(checked: Sequence[Checked], environment: DeviceCel) -> NoMatch:
-    """Explain why no device matches, by the devices that meet the most clauses of all selectors."""
+    """Explain why no device matches, by the devices that meet the most clauses of all selectors.
+
+    Of devices that meet equally many, those that meet the first clause are nearer: a class begins with its
+    driver.
+    """
     stops = [(_first_false(item, environment), item) for item in checked if item.program is not None]
     if not stops:
         return NoMatch()
-    first = max(stops, key=lambda stop: stop[0][0])[0]
+    first = max((stop for stop, _ in stops), key=lambda stop: stop[:2])
     alike = [item for stop, item in stops if stop == first]
-    clause, stopped = first[1], [item.device for item in alike]
+    clause, stopped = first[2], [item.device for item in alike]
     likeness = [
         (_likeness(clause, item, environment), _amounts(clause, item.device, environment)) for item in alike
     ]
@@ -462,12 +474,12 @@ def counted(found: Iterable[FleetDevice]) -> str:
     )
 
 
-def _first_false(item: Checked, environment: DeviceCel) -> tuple[int, str]:
-    """Return the number of clauses that are or may be true, and the first false one."""
+def _first_false(item: Checked, environment: DeviceCel) -> tuple[int, bool, str]:
+    """Return the number of clauses that are or may be true, if the first is one, and the first false one."""
     parts = [clause for program in item.programs for clause in clauses(program.expression)]
     outcomes = {clause: environment.operand(clause).evaluate(item.device.cel).outcome for clause in parts}
     missed = [clause for clause in parts if outcomes[clause] in ("false", "error")]
-    return len(parts) - len(missed), (missed or parts)[0]
+    return len(parts) - len(missed), parts[0] not in missed, (missed or parts)[0]
 
 
 _TEXTS = re.compile(r"'([^']*)'|\"([^\"]*)\"")

@@ -28,11 +28,13 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def manifests(paths: Iterable[Path], unreadable: list[FileFinding]) -> list[ManifestFile]:
-    """Read each file once, and report unreadable ones."""
+    """Read each file once, and report unreadable ones and folders without files."""
     found: dict[Path, bool] = {}
     for path in paths:
-        for file, is_named in _files(path):
-            found.setdefault(file, is_named)
+        files = dict(_files(path))
+        found = files | found
+        if not files:
+            unreadable.append(_problem(path, f"contains no {' or '.join(_SUFFIXES)} file"))
     return [
         ManifestFile(name=name_of(file), data=data, is_named=is_named)
         for file, is_named in found.items()
@@ -55,13 +57,21 @@ def bytes_of(path: Path, unreadable: list[FileFinding]) -> bytes | None:
         if path != STDIN or data.strip():
             return data
         what = "is empty: the command before the pipe wrote nothing"
-    name = name_of(path)
-    unreadable.append(
-        FileFinding(
-            file=name, line=1, column=1, severity="error", object="", path="", rule="unreadable", what=what
-        )
-    )
+    unreadable.append(_problem(path, what))
     return None
+
+
+def _problem(path: Path, what: str) -> FileFinding:
+    return FileFinding(
+        file=name_of(path),
+        line=1,
+        column=1,
+        severity="error",
+        object="",
+        path="",
+        rule="unreadable",
+        what=what,
+    )
 
 
 def _files(path: Path) -> Iterator[tuple[Path, bool]]:

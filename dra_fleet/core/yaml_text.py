@@ -219,11 +219,12 @@ _END = re.compile(r"[.\[]|$")
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A document of a file: its value, and the place of every value in it."""
+    """A document of a file: its value, the place of every value in it, and its repeated keys."""
 
     file: str
     value: object
     places: dict[Path, Place] = field(repr=False)
+    repeated: tuple[Unreadable, ...] = ()
 
     def place(self, path: Path) -> Place:
         """Return the place of the value at a path, or of the nearest value around it."""
@@ -270,7 +271,8 @@ def read_documents(file: str, data: bytes) -> list[Document]:
         data: its bytes.
 
     Raises:
-        Unreadable: It is not valid YAML, no UTF-8, or larger than anything a cluster takes.
+        Unreadable: It is not valid YAML, no UTF-8, has a key twice, or is larger than anything a cluster
+            takes.
     """
     if len(data) > MAX_BYTES:
         raise Unreadable(
@@ -278,7 +280,10 @@ def read_documents(file: str, data: bytes) -> list[Document]:
             fix="write less into one file",
         )
     reader = _Reader(file)
-    return [reader.document(node) for node in compose(_text(data))]
+    documents = [reader.document(node) for node in compose(_text(data))]
+    for problem in reader.repeated:
+        raise problem
+    return documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,6 +296,8 @@ class Torn:
 
 def read_each(file: str, data: bytes) -> tuple[list[Document], list[Torn]]:
     """Read each document of a YAML file separately, so that an unreadable one hides no other.
+
+    Of a repeated key the last value counts, as for kubectl.
 
     Args:
         file: what findings call the file.
@@ -340,10 +347,13 @@ class _Reader:
         self.file = file
         self.values = 0
         self.places: dict[Path, Place] = {}
+        self.repeated: list[Unreadable] = []
 
     def document(self, node: YamlNode) -> Document:
-        self.places = {(): node.place}
-        return Document(file=self.file, value=self.value(node, ()), places=self.places)
+        self.places, before = {(): node.place}, len(self.repeated)
+        value = self.value(node, ())
+        repeated = tuple(self.repeated[before:])
+        return Document(file=self.file, value=value, places=self.places, repeated=repeated)
 
     def value(self, node: YamlNode, path: Path) -> object:
         self.values += 1
@@ -378,7 +388,8 @@ class _Reader:
                 merged += item.items if item.items is not None else [item]
                 continue
             if name in result:
-                raise Unreadable(f"holds the key {name!r} twice", key.place, "remove one of the two")
+                what = f"holds the key {name!r} twice"
+                self.repeated.append(Unreadable(what, key.place, "remove one of the two"))
             below = (*path, name)
             self.places[below] = key.place
             result[name] = self.value(item, below)

@@ -110,6 +110,13 @@ def test_a_folder_stands_for_the_files_below_it(tmp_path: Path) -> None:
     assert (summary, extent) == ("0 errors, 1 warning", "1 checked, 1 skipped (1 no Kubernetes objects)")
 
 
+def test_a_folder_without_files_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "readme.md").write_text("#")
+    result = RUNNER.invoke(app, ["check", str(tmp_path), *STACK])
+    assert result.exit_code == 1
+    assert f"{tmp_path}:1:1: error: contains no .yaml or .yml file" in result.stdout
+
+
 def test_a_pattern_stands_for_the_files_that_match_and_one_without_any_is_reported(tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", f"{deployed(tmp_path)}/**/class.*", *STACK])
     assert result.stdout.splitlines()[-1] == "1 checked, 0 skipped"

@@ -6,6 +6,7 @@ Source: https://github.com/ROCm/k8s-gpu-dra-driver, `helm-charts-k8s`.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,7 @@ from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.resources import DriverResources, OtherPlugin
 from dra_fleet.model.nodes import Published
-from dra_fleet.model.specs import PublishedDevice
+from dra_fleet.model.specs import PublishedDevice, VersionAttribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,6 +83,9 @@ def amd_devices(found: AmdGpus) -> list[PublishedDevice]:
 
 _PER_HOST: Final = frozenset({"numaNode"})
 
+_ASSUMED: Final = {"string": "", "version": VersionAttribute("0.0.0")}
+"""Values in place of those that the host decides, by the attribute's type."""
+
 _VIRTUAL: Final = frozenset({"productName", "memory", "computeUnits", "simdUnits"})
 """Attributes of virtual functions whose values are not public."""
 
@@ -142,8 +146,12 @@ class Amd(Driver):
         publisher, found = self.facts.driver, gpus_of(pool.machine)
         if found is None:
             return Published(known_drivers=frozenset({publisher}))
-        unknown = _PER_HOST | _VIRTUAL if found.is_virtual else _PER_HOST
-        devices = (known_device(publisher, device, unknown) for device in amd_devices(found))
+        hosts = {item.name: _ASSUMED[item.type] for item in self.facts.attributes if WHOLE in item.sometimes}
+        unknown = _PER_HOST | {*hosts} | (_VIRTUAL if found.is_virtual else frozenset[str]())
+        devices = (
+            known_device(publisher, replace(device, attributes={**hosts, **device.attributes}), unknown)
+            for device in amd_devices(found)
+        )
         return Published(devices=tuple(devices), known_drivers=frozenset({publisher}))
 
 
