@@ -71,8 +71,8 @@ def cluster(device: str, faults: NodeFaults | None = None) -> FakeApi:
     return FakeApi(node, {**driver(), "kind": "Pod", "status": READY}, deepcopy(POD), claim(device))
 
 
-async def reconciled(fake: FakeApi, meanwhile: Callable[[], None] = lambda: None) -> Object:
-    """Reconcile the pod as a kubelet that has read everything before `meanwhile`; return the pod."""
+async def reconciled(fake: FakeApi, after_reading: Callable[[], None] = lambda: None) -> Object:
+    """Reconcile the pod as a kubelet that read everything before `after_reading` ran; return the pod."""
     api, queue, own, identities = cast("KubeApi", fake), WorkQueue(), cast("Any", NoPrograms()), OneApi(fake)
     view = ClusterView(api, queue, {"n1"})
     machines = Machines(api, identities, view, queue, {"n1": host(driverVersion="580.126.09")})
@@ -81,7 +81,7 @@ async def reconciled(fake: FakeApi, meanwhile: Callable[[], None] = lambda: None
     following = [asyncio.create_task(informer.run()) for informer in view.informers]
     try:
         await asyncio.gather(*(informer.synced.wait() for informer in view.informers))
-        meanwhile()
+        after_reading()
         await kubelets.reconcile("team/train")
     finally:
         for task in following:
@@ -113,5 +113,5 @@ def test_a_pod_that_runs_since_it_was_read_is_never_reported_as_being_created() 
         pod["metadata"]["resourceVersion"], pod["status"] = "2", {"phase": "Running"}
 
     with pytest.raises(ApiError, match="modified"):
-        asyncio.run(reconciled(fake, meanwhile=run))
+        asyncio.run(reconciled(fake, after_reading=run))
     assert pod["status"] == {"phase": "Running"}
