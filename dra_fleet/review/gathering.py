@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from dra_fleet.core.places import project, rehearsed_copy
 from dra_fleet.core.yaml_text import bounded_lines
 from dra_fleet.fleet import SettingsInvalid
 from dra_fleet.fleet.stack_file import Written, fleet_at, fleet_files, read_fleet, read_written
@@ -164,7 +165,13 @@ class Gathering:
         )
 
     def _compared(self) -> Was:
-        return read_against(self._asked.against, self._asked.file) if self._asked.against else Was()
+        if not self._asked.against:
+            return Was()
+        file = self._asked.file
+        # The rehearsed copy of a stack file is in no repository.
+        return read_against(
+            self._asked.against, project() / file.name if file.parent == rehearsed_copy() else file
+        )
 
 
 def _plans(fleet: Fleet, was: Was) -> tuple[FleetPlan, ...]:

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from dra_fleet.cli.main import run
+from dra_fleet.core.places import REHEARSED
 from tests.review.samples import DATA
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -103,6 +105,19 @@ def test_a_revision_gives_the_stack_file_as_it_was(tmp_path: Path, review: Calla
     stack.write_text(text, encoding="utf-8")
     events = str(DATA / "same.jsonl")
     done = review(tmp_path / "out", str(stack), "--events", events, "--against", "HEAD", "--json")
+    assert json.loads(done.stdout)["against"] == "Pulumi.dev.yaml at HEAD"
+
+
+def test_a_rehearsed_copy_is_compared_with_the_stack_file_of_a_revision(
+    tmp_path: Path, review: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("Pulumi.yaml", "Pulumi.dev.yaml"):
+        shutil.copy(PROJECT / name, copy)
+    monkeypatch.setenv(REHEARSED, f"{PROJECT}:{copy}")
+    events = str(DATA / "same.jsonl")
+    done = review(tmp_path / "out", "dev", "--events", events, "--against", "HEAD", "--json")
     assert json.loads(done.stdout)["against"] == "Pulumi.dev.yaml at HEAD"
 
 
