@@ -85,7 +85,10 @@ class FakeApi:
         subresource: str | None = None,
     ) -> Object:
         del api_version, namespace, subresource
-        asked, present = patch["metadata"].get("resourceVersion"), self.objects[kind, name]["metadata"]
+        asked, present = (
+            patch.get("metadata", {}).get("resourceVersion"),
+            self.objects[kind, name]["metadata"],
+        )
         if asked and asked != present["resourceVersion"]:
             raise ApiError(409, "Conflict", "the object has been modified", {})
         self.objects[kind, name] = _merged(self.objects[kind, name], patch)
