@@ -39,6 +39,12 @@ def test_a_policy_violation_is_kept_with_its_severity() -> None:
     ]
 
 
+STEP = (
+    '{"resourcePreEvent": {"metadata": '
+    '{"op": "same", "urn": "urn:pulumi:a::b::c::d", "new": {"provider": "PROVIDER"}}}}'
+)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -46,6 +52,10 @@ def test_a_policy_violation_is_kept_with_its_severity() -> None:
         ("no json", "x, line 1: is not valid JSON: Expecting value; "),
         ("[]", "x, line 1: is not an event of the engine; "),
         ('{"policyEvent": {"severity": "high"}}', "x, line 1: is not an event of the engine; "),
+        (
+            STEP.replace("PROVIDER", "urn:pulumi:a::b::c::d"),
+            "x, line 1: is not an event of the engine; resourcePreEvent.metadata.new.provider is wrong; ",
+        ),
         ('{"config": {}, "steps": []}', "x is what plain `pulumi preview --json` prints: "),
         ('{\n  "steps": []\n}', "x is what plain `pulumi preview --json` prints: "),
     ],

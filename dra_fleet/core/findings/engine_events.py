@@ -46,6 +46,9 @@ UNKNOWNS: Final = frozenset(
 
 _Urn = Annotated[str, Field(pattern=r"^urn:pulumi:[^:]*::[^:]*::.+::.+$")]
 
+_Reference = Annotated[str, Field(pattern=r"^(urn:pulumi:[^:]*::[^:]*::.+::.+::.*)?$")]
+"""A provider: its URN and, after two colons, its id."""
+
 _LAST_SECOND = 253_402_300_799
 """Last second of the year 9999."""
 
@@ -63,7 +66,7 @@ class _State(_Frame):
     custom: bool | None = None
     stackTrace: list[_Frame] | None = None  # noqa: N815 - the engine's name
     parent: str | None = None
-    provider: str | None = None
+    provider: _Reference | None = None
     protect: bool | None = None
     inputs: dict[str, Any] | None = None
     outputs: dict[str, Any] | None = None
