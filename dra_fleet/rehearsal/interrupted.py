@@ -12,6 +12,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,6 +45,8 @@ LOCK_SECONDS = 30.0
 ADDRESS = re.compile(r"127\.0\.0\.1:(\d+)")
 """Address of an engine in the command lines of its language hosts, programs and plugins."""
 ANSWER_SECONDS = 1.0
+GONE_WITHIN = 60.0
+"""Seconds for an object that is deleted to be gone, such as a namespace with all that is in it."""
 HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 HAVE_PODS = (
     ("apps/v1", "DaemonSet"),
@@ -302,12 +305,17 @@ async def _delete_one(api: KubeApi, token: str, inputs: Mapping[str, Any]) -> No
     metadata: Mapping[str, Any] = inputs.get("metadata") or {}
     if "name" not in metadata:
         return
+    item = (inputs["apiVersion"], inputs["kind"], metadata["name"], metadata.get("namespace", "default"))
     try:
-        await api.delete(
-            inputs["apiVersion"], inputs["kind"], metadata["name"], metadata.get("namespace", "default")
-        )
+        await api.delete(*item)
     except UnknownKindError:
         return  # its CRD never came to be, so neither did the object
+    # The next run would create objects in a namespace that is being terminated.
+    deadline = time.monotonic() + GONE_WITHIN
+    while await api.find(*item) is not None:
+        if time.monotonic() > deadline:
+            return
+        await asyncio.sleep(0.2)
 
 
 async def _delete_release(api: KubeApi, name: str, namespace: str) -> None:

@@ -138,6 +138,7 @@ class KnownClusters:
         self.names = names
         self.awaited: list[str] = []
         self.deleted: list[tuple[str, str]] = []
+        self.asked_for: list[tuple[str, ...]] = []
         self.holds: dict[str, list[dict[str, Any]]] = {}
 
     def __enter__(self) -> Self:
@@ -178,6 +179,11 @@ class Deleting:
     ) -> None:
         del options
         self._simulator.deleted.append((self._cluster, f"{api_version} {kind} {namespace}/{name}"))
+
+    async def find(self, *asked: str) -> tuple[str, ...] | None:
+        """Return the deleted object the first two times."""
+        self._simulator.asked_for.append(asked)
+        return asked if len(self._simulator.asked_for) < 3 else None
 
 
 class Stack(StackState):
@@ -224,6 +230,7 @@ def test_a_begun_object_is_deleted_once_its_cluster_is_ready(
     output = clear_interrupted(home, stack, ["lab", "not-made-yet"])
     assert output == ["the last run of stack dev was interrupted; 1 operations are made again"]
     assert simulator.deleted == [("lab", "v1 ConfigMap ml/a")]
+    assert simulator.asked_for == [("v1", "ConfigMap", "a", "ml")] * 3, "it is waited for"
     assert simulator.awaited == ["lab"]
     assert stack.export()["deployment"]["pending_operations"] == []
 
