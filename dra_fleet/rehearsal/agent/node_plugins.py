@@ -189,8 +189,11 @@ class NodePlugins:
     def _devices(self, holder: Object, plugin: NodePlugin) -> dict[str, Object]:
         """Return a plugin's own list of devices by name, whatever ResourceSlices there are at the moment."""
         host, faults = self.discovered.host(holder), self._machines.faults(holder["spec"]["nodeName"])
-        devices = {device["name"]: device for device in driver_pod.devices_of(plugin, host, faults)}
-        return {name: device for name, device in devices.items() if name not in faults.gone}
+        return {
+            device["name"]: device
+            for device in driver_pod.devices_of(plugin, host, faults)
+            if device["name"] not in faults.gone
+        }
 
     async def _at_work(self, holder: Object) -> AtWork:
         return AtWork(
