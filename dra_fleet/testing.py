@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pulumi
 from google.protobuf.json_format import MessageToDict
+from pulumi.runtime import reset_options
 from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks, set_mocks
 
 if TYPE_CHECKING:
@@ -162,6 +163,8 @@ class Recorder(Mocks):
         Raises:
             pulumi.RunError: An argument is wrong, or a claim does not fit.
         """
+        # `set_mocks` keeps the stack resource of an earlier run, which has that run's project and stack.
+        reset_options()
         set_mocks(self, project=self.project, stack=self.stack, monitor=_Monitor(self), preview=self.preview)
         for key, value in self.config.items():
             pulumi.runtime.set_config(key if ":" in key else f"{self.project}:{key}", value)

@@ -163,13 +163,14 @@ def test_preview_leaves_outputs_of_providers_unknown() -> None:
         assert recorder.value(template.id) is None
 
 
-def test_project_and_stack_are_in_the_urns() -> None:
-    recorder = dra.testing.Recorder(project="gpus", stack="prod")
-    with dra.testing.recording():
-        recorder.run(program)
-    assert {urn.split("::")[0] + urn.split("::")[1] for urn in recorder.registrations} == {
-        "urn:pulumi:prodgpus"
-    }
+def test_project_and_stack_of_an_earlier_run_are_in_no_urn() -> None:
+    for project, stack in (("gpus", "prod"), ("lab", "dev")):
+        recorder = dra.testing.Recorder(project=project, stack=stack)
+        with dra.testing.recording():
+            recorder.run(program)
+        named = [urn for entry in recorder.registrations.values() for urn in (entry.urn, entry.parent) if urn]
+        assert {tuple(urn.split("::")[:2]) for urn in named} == {(f"urn:pulumi:{stack}", project)}
+        assert f"urn:pulumi:{stack}::{project}::pulumi:pulumi:Stack::{project}-{stack}" in named
 
 
 def test_error_of_a_program_reaches_the_test_and_the_next_test_starts_clean() -> None:
