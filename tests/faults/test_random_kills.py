@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Final
 import psutil
 import pytest
 
+from tests.engine.rehearsed import LONGEST
 from tests.faults.fault_lab import STEPS, ended
 
 if TYPE_CHECKING:
+    import subprocess
+
     from tests.faults.fault_lab import FaultLab
 
 KILLS: Final = 60
@@ -34,12 +37,13 @@ def test_a_kill_at_a_random_moment_ends_like_an_undisturbed_run(lab: FaultLab, n
 
     started = lab.launch()
     time.sleep(moment)
-    for process in lab.engine_processes():
-        with suppress(psutil.NoSuchProcess):
-            if everything or process.name() == "pulumi":
-                process.kill()
-    if everything and psutil.pid_exists(started.pid):
-        os.killpg(started.pid, signal.SIGKILL)
+    if everything:
+        kill_all(lab, started)
+    else:
+        for process in lab.engine_processes():
+            with suppress(psutil.NoSuchProcess):
+                if process.name() == "pulumi":
+                    process.kill()
     ended(started)
     lab.complete()
 
@@ -47,3 +51,14 @@ def test_a_kill_at_a_random_moment_ends_like_an_undisturbed_run(lab: FaultLab, n
     assert lab.snapshot() == lab.undisturbed[lab.target], about
     assert [process.cmdline() for process in lab.engine_processes()] == [], about
     assert lab.secrets_in_logs() == [], about
+
+
+def kill_all(lab: FaultLab, started: subprocess.Popen[bytes]) -> None:
+    """Kill the command first, so that it starts no other process, then all that it started until now."""
+    with suppress(ProcessLookupError):
+        os.killpg(started.pid, signal.SIGKILL)
+    while found := lab.engine_processes():
+        for process in found:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(found, timeout=LONGEST)
