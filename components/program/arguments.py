@@ -271,6 +271,12 @@ def _check_present(component: str, missing: Sequence[str]) -> None:
         raise refused(component, missing[0], "is required", fix=fix)
 
 
+_RESOURCE_OPTIONS: Final[Mapping[str, type[pulumi.Resource]]] = {
+    "parent": pulumi.Resource,
+    "provider": pulumi.ProviderResource,
+}
+
+
 def _check_form(
     kind: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> None:
@@ -295,6 +301,11 @@ def _check_form(
     opts = kwargs.get("opts")
     if opts is not None and not isinstance(opts, pulumi.ResourceOptions):
         raise refused(component, "opts", "must be pulumi.ResourceOptions", got=_article(opts))
+    for key, wanted in _RESOURCE_OPTIONS.items():
+        value = getattr(opts, key, None)
+        if value is not None and not isinstance(value, wanted):
+            what = f"must be a pulumi.{wanted.__name__}"
+            raise refused(component, f"opts.{key}", what, got=_article(value))
     for key, value in (*zip(known, args, strict=False), *kwargs.items()):
         _check_output(component, key, value, str(signature.parameters[key].annotation))
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 import pulumi
 from pulumi_kubernetes.core import v1 as core
 
+from dra_fleet.core.findings.errors import choices, mistyped
+
 from ..claim import Claim, ClaimArgs, ClaimTemplate, ClaimTemplateArgs
 from ..core.identity import logical
 from .arguments import checked, checked_fields, choices_error, key_of, named, plain, refused
@@ -72,6 +74,7 @@ class _HeldByPods:
     """A claim that containers of a pod refer to by its name in the pod."""
 
     claim_name: str
+    request_names: tuple[str, ...]
 
     def container_claim(self, name: str | None = None, request: str | None = None) -> core.ResourceClaimArgs:
         """Return the entry of `resources.claims` in a container.
@@ -79,7 +82,19 @@ class _HeldByPods:
         Args:
             name: Name of the claim in the pod, as in `pod_claim`.
             request: Only the devices of this request. Default: all.
+
+        Raises:
+            pulumi.RunError: The claim has no such request.
         """
+        if request is not None and request not in self.request_names:
+            raise refused(
+                f"{type(self).__name__} {self.claim_name}",
+                "request",
+                "must be the name of a request",
+                got=f'"{request}"',
+                allowed=choices(request, self.request_names),
+                fix=mistyped(request, self.request_names),
+            )
         return core.ResourceClaimArgs(name=name or _in_pod(self.claim_name), request=request)
 
 
@@ -99,6 +114,7 @@ class ResourceClaimTemplate(_HeldByPods, ClaimTemplate):
     Attributes:
         claim_name: The name in the program.
         cluster: The cluster.
+        request_names: Names of the requests, in order.
 
     Examples:
         ```python
@@ -133,6 +149,7 @@ class ResourceClaimTemplate(_HeldByPods, ClaimTemplate):
         settings = {"requests": requests, "constraints": constraints, "config": config, "external": external}
         planned, needed = _declared(cluster, name, component, settings)
         self.claim_name, self.cluster = name, cluster
+        self.request_names = tuple(request.name for request in planned.spec.devices.requests)
         super().__init__(
             logical(cluster.program.name, name),
             ClaimTemplateArgs(
@@ -171,6 +188,7 @@ class ResourceClaim(_HeldByPods, Claim):
     Attributes:
         claim_name: The name.
         cluster: The cluster.
+        request_names: Names of the requests, in order.
 
     Examples:
         ```python
@@ -200,6 +218,7 @@ class ResourceClaim(_HeldByPods, Claim):
         settings = {"requests": requests, "constraints": constraints, "config": config, "shared": True}
         planned, needed = _declared(cluster, name, component, settings)
         self.claim_name, self.cluster = name, cluster
+        self.request_names = tuple(request.name for request in planned.spec.devices.requests)
         super().__init__(
             logical(cluster.program.name, name),
             ClaimArgs(name=name, namespace=namespace, spec=planned.spec, identity=cluster.identity),

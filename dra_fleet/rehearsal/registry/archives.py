@@ -135,8 +135,7 @@ def catalogue() -> Mapping[str, tuple[Path, Versions]]:
 
 def is_listed(name: str, version: str) -> bool:
     """Return whether a driver has this version of a chart; nothing is fetched."""
-    _, known = catalogue().get(name, (None, None))
-    return known is not None and matching(known.versions, version) is not None
+    return _listed(name, version) is not None
 
 
 @cache
@@ -146,12 +145,16 @@ def packed(name: str, version: str) -> Chart | None:
     Raises:
         ChartUnavailableError: its Go module cannot be fetched.
     """
-    folder, known = catalogue().get(name, (None, None))
-    found = matching(known.versions, version) if known else None
-    if folder is None or known is None or found is None:
+    listed = _listed(name, version)
+    return pack(name, listed[2], *_files(*listed)) if listed else None
+
+
+def _listed(name: str, version: str) -> tuple[Path, Versions, str] | None:
+    if name not in catalogue():
         return None
-    files, origin = _files(folder, known, found)
-    return pack(name, found, files, origin)
+    folder, known = catalogue()[name]
+    found = matching(known.versions, version)
+    return (folder, known, found) if found else None
 
 
 def matching(versions: Mapping[str, Any], version: str) -> str | None:

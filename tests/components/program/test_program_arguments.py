@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pytest
@@ -171,6 +171,19 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "options as a dict": case(
         lambda: lab(opts={"protect": True}),
         "ExistingCluster lab: opts must be pulumi.ResourceOptions; got: a dict",
+    ),
+    "parent that is no resource": case(
+        lambda: lab(opts=pulumi.ResourceOptions(parent=cast("Any", "stack"))),
+        "ExistingCluster lab: opts.parent must be a pulumi.Resource; got: a str",
+    ),
+    "provider that is no provider": case(
+        lambda: device_class(opts=pulumi.ResourceOptions(provider=cast("Any", "lab"))),
+        "DeviceClass big: opts.provider must be a pulumi.ProviderResource; got: a str",
+    ),
+    "container with a request that the claim lacks": case(
+        lambda: template(lab()).container_claim(request="gpus"),
+        'ResourceClaimTemplate single: request must be the name of a request; got: "gpus"; ',
+        "allowed: gpu; fix: did you mean gpu?",
     ),
     "empty name": case(
         lambda: dra.ExistingCluster("", kubeconfig=KUBECONFIG, kubernetes_version="1.36"),
