@@ -221,6 +221,11 @@ def recording(*, preview: bool = False, config: Mapping[str, str] | None = None)
     try:
         yield Recorder(preview=preview, config={**(config or {})})
     finally:
+        # A program that failed leaves tasks, which would warn when the loop is closed.
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()
         asyncio.set_event_loop(None)
 
