@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.check.contents import check_heads, contents_of
-from dra_fleet.check.device_objects import all_expressions, validated
+from dra_fleet.check.device_objects import all_expressions, requested_classes, validated
 from dra_fleet.check.exemptions import NO_OWN_RULES, RULES, comments, counted
 from dra_fleet.check.inventory import clusters
 from dra_fleet.check.on_cluster import checked_on
@@ -110,8 +111,9 @@ def check(
     strict = plan.environment == STRICT
     minors = {cluster.plan.kubernetes for cluster in fleet}
     given = {minor: [validated(item, minor) for item in objects] for minor in minors}
+    unknown_kinds = [item for content in contents for item in content.unknown]
     outcomes = [
-        checked_on(cluster, everywhere, given[cluster.plan.kubernetes], is_production=strict)
+        checked_on(cluster, everywhere, given[cluster.plan.kubernetes], unknown_kinds, is_production=strict)
         for cluster in fleet
     ]
     for of_object in zip(*outcomes, strict=True):
@@ -137,12 +139,16 @@ def check(
 
 
 def _drivers_named(objects: Iterable[FileObject]) -> set[str]:
-    """Return the drivers that the selectors of files name.
+    """Return the drivers that the selectors of files name, and those whose classes the files request.
 
     They hint at the drivers of an existing cluster.
     """
-    texts = (text for item in objects if item.is_device_object for text in all_expressions(item))
-    return {name for text in texts for name in asked(text).drivers}
+    device_objects = [item for item in objects if item.is_device_object]
+    texts = (text for item in device_objects for text in all_expressions(item))
+    owners = (drivers.of_class(name) for item in device_objects for name in requested_classes(item))
+    return {name for text in texts for name in asked(text).drivers} | {
+        owner.facts.driver for owner in owners if owner is not None and owner.owns_names
+    }
 
 
 def _merged(by_cluster: Sequence[Found], fleet: Sequence[ClusterInventory]) -> Found:

@@ -152,6 +152,14 @@ def requests(resource: FileObject) -> Iterator[ClassRequest]:
             yield ClassRequest(name=name, path=path, value=mapping(item), is_alternative=True)
 
 
+def requested_classes(resource: FileObject) -> Iterator[str]:
+    """Yield the names of the classes that a claim or template of any API version requests."""
+    if resource.kind in _DEVICES:
+        yield from map(class_name, requests(resource))
+        for _, old in _old_requests(resource.value, resource.kind):
+            yield str(old.get("deviceClassName", ""))
+
+
 def _check_version(resource: FileObject) -> None:
     version = resource.api_version.partition("/")[2]
     if resource.api_version != API_VERSION:

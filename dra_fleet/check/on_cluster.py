@@ -65,6 +65,7 @@ def checked_on(
     cluster: ClusterInventory,
     everywhere: Sequence[ClusterInventory],
     given: Sequence[Validated],
+    unknown: Sequence[FileObject],
     *,
     is_production: bool,
 ) -> list[Outcome]:
@@ -74,6 +75,7 @@ def checked_on(
         cluster: the cluster.
         everywhere: all clusters of the stack.
         given: the objects of all files, validated for the cluster's minor.
+        unknown: the objects of unknown kinds, which may create claims.
         is_production: whether devices must not be shared without isolation in silence.
     """
     subjects = [replace(item.given.subject, found=dict(item.found)) for item in given]
@@ -112,7 +114,7 @@ def checked_on(
     plan = cluster.plan
     gates = clouds.named(plan.cloud).feature_gates(plan.settings)
     gangs = check_gangs(objects, pods, plan.kubernetes, gates)
-    _check_pods(pods, gangs, _Surroundings.of(cluster, selection, classes, claims, objects))
+    _check_pods(pods, gangs, _Surroundings.of(cluster, selection, classes, claims, objects, unknown=unknown))
     marked = {id(item) for item, one in zip(objects, given, strict=True) if one.has_marks}
     return _outcomes(objects, claims, pods, selection.broken, marked)
 
@@ -136,9 +138,11 @@ class _Surroundings:
         classes: Sequence[FileObject],
         claims: Sequence[FileObject],
         objects: Sequence[FileObject],
+        *,
+        unknown: Sequence[FileObject],
     ) -> _Surroundings:
         declared = references((cluster,), claims, selection.classes)
-        known = References(claims=[*declared.claims, *claims_of_domains(objects)])
+        known = References(claims=[*declared.claims, *claims_of_domains(objects)], makers=unknown)
         reported = [
             item for item in claims if item.key in selection.chosen and item.key not in selection.unjudged
         ]

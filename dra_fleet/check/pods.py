@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 NAMED_CLAIM, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
 _KINDS = {NAMED_CLAIM: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}
 _MOST_CONSUMERS = 256
-_OF_NETWORKS = re.compile(r"(?i)net|nic|rdma|roce|efa|vlan|sriov|vf|infiniband|\bib\b|cni|ipam|eth|interface")
+_OF_MACHINES = ("domain", "networks")
+"""Parts of a KubeVirt machine whose devices name claims: https://kubevirt.io/api-reference/main/definitions.html."""
+_OF_NETWORKS = re.compile(
+    r"(?i)net|nic|rdma|roce|efa|vlan|sriov|vf|infiniband|\bi[bp]\b|cni|ipam|eth|interface"
+)
 """Names of claims for network devices, which a driver gives to the whole pod."""
 
 
@@ -120,13 +124,9 @@ def check_claims(pod: Pod, references: References) -> None:
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
         name = mapping(item).get("name")
         if isinstance(name, str) and name not in used and _is_for_containers(pod, name, references):
+            what, fix = _not_taken(pod, name, references)
             pod.resource.subject.warning(
-                *pod.path,
-                "resourceClaims",
-                index,
-                rule="claim-not-taken",
-                what=f"no container takes claim {name}: {_seen_by_none(pod, name, references)}",
-                fix=f"resources: {{claims: [{{name: {name}}}]}} in a container",
+                *pod.path, "resourceClaims", index, rule="claim-not-taken", what=what, fix=fix
             )
     if pod.claims and pod.spec.get("nodeName") and not pod.is_running:
         pod.resource.subject.error(
@@ -169,16 +169,28 @@ def taken(pod: Pod) -> Iterator[Taken]:
                 claim=str(fields.get("name", "")),
                 request=str(fields.get("request") or ""),
             )
-    for kind in ("gpus", "hostDevices"):
-        below = ("domain", "devices", kind)
-        for index, item in enumerate(sequence(at(pod.spec, below))):
-            if claim := mapping(item).get("claimName"):
-                yield Taken(
-                    path=(*pod.path, *below, index),
-                    claim=str(claim),
-                    request=str(mapping(item).get("requestName") or ""),
-                    fields=("claimName", "requestName"),
-                )
+    for part in _OF_MACHINES if _is_machine(pod) else ():
+        for path, item in _naming_claims(pod.spec.get(part), (*pod.path, part)):
+            yield Taken(
+                path=path,
+                claim=item["claimName"],
+                request=str(item.get("requestName") or ""),
+                fields=("claimName", "requestName"),
+            )
+
+
+def _is_machine(pod: Pod) -> bool:
+    return "domain" in pod.spec
+
+
+def _naming_claims(value: object, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the devices of a KubeVirt machine that name a claim, in any field."""
+    fields = mapping(value)
+    if isinstance(fields.get("claimName"), str):
+        yield path, fields
+    inner = fields.items() if fields else enumerate(sequence(value))
+    for key, item in inner:
+        yield from _naming_claims(item, (*path, key))
 
 
 def copies_of(pod: Pod) -> tuple[Path, int] | None:
@@ -251,14 +263,15 @@ def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: 
             continue
         problem = references.problem(kind, name, pod.namespace)
         if problem is not None:
-            known = references.names(kind)
-            pod.resource.subject.error(
+            known = references.names(kind) if problem.is_certain else []
+            subject = pod.resource.subject
+            (subject.error if problem.is_certain else subject.warning)(
                 *path,
                 field,
                 rule="claim-unknown",
                 what=problem.what,
                 got=name,
-                allowed=choices(name, known),
+                allowed=choices(name, known) if problem.is_certain else "",
                 fix=problem.fix or mistyped(name, known),
             )
 
@@ -289,11 +302,17 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
     return used
 
 
-def _seen_by_none(pod: Pod, name: str, references: References) -> str:
+def _not_taken(pod: Pod, name: str, references: References) -> tuple[str, str]:
+    if _is_machine(pod):
+        what = f"no device of the machine takes claim {name}: its devices are allocated and not attached"
+        return what, f"claimName: {name} of a device under domain.devices"
     claim = references.of(pod.keys[name])
-    if claim is None or claim.drivers is None or not all(map(drivers.publishing, claim.drivers)):
-        return "unless its driver serves whole pods, its devices are allocated and no container sees them"
-    return "its devices are allocated and no container sees them"
+    is_known = claim is not None and claim.drivers is not None and all(map(drivers.publishing, claim.drivers))
+    doubt = "" if is_known else "unless its driver serves whole pods, "
+    return (
+        f"no container takes claim {name}: {doubt}its devices are allocated and no container sees them",
+        f"resources: {{claims: [{{name: {name}}}]}} in a container",
+    )
 
 
 def _is_for_containers(pod: Pod, name: str, references: References) -> bool:

@@ -44,13 +44,15 @@ class Wrong:
 
     what: str
     fix: str = ""
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class References:
-    """All claims and templates that are known."""
+    """All claims and templates that are known, and the objects of unknown kinds that may create others."""
 
     claims: list[KnownClaim] = field(default_factory=list[KnownClaim])
+    makers: Sequence[FileObject] = ()
 
     def names(self, kind: str) -> list[str]:
         """Return the names of one kind that a pod may write."""
@@ -71,6 +73,13 @@ class References:
             other = next((claim for claim in self.claims if claim.name == name), None)
             if other is not None:
                 return Wrong(what=f"is not a {kind}; {name} is a {other.kind}")
+            for maker in self.makers:
+                if maker.name == name and (not namespace or maker.namespace in ("", namespace)):
+                    return Wrong(
+                        what=f"cannot be checked: {maker.kind} {name} of the files may create this {kind}",
+                        fix=f"check the {kind} that it creates together with this file",
+                        is_certain=False,
+                    )
             return Wrong(what=f"is not a {kind} of the stack or of the files checked")
         if all(claim.generated for claim in known):
             return Wrong(

@@ -40,13 +40,17 @@ if TYPE_CHECKING:
     from dra_fleet.check.resources import FileObject
     from dra_fleet.core.findings.finding import Subject
     from dra_fleet.core.yaml_text import Path
-    from dra_fleet.drivers import Driver
+    from dra_fleet.drivers.installed import Installed
     from dra_fleet.kubernetes.cel.program import DeviceCel, Program
 
     class _Report(Protocol):
         def __call__(
             self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
         ) -> None: ...
+
+
+def _unformatted(expression: str) -> str:
+    return "".join(expression.split()).replace('"', "'")
 
 
 def report_part(resource: FileObject, request: ClassRequest, checked: Sequence[Checked]) -> None:
@@ -229,21 +233,26 @@ class ClassSelection:
             self.broken.add(resource.name)
 
     def _is_of_chart(self, resource: FileObject) -> bool:
-        owner = drivers.of_class(resource.name)
-        is_installed = owner is not None and owner in self._installed
-        if owner is not None and is_installed:
+        owner = next((item for item in self._installed if resource.name in item.facts.owned_classes), None)
+        if owner is not None and not self._is_of_own_driver(resource, owner):
             resource.subject.error(
                 *("metadata", "name"),
                 rule="class-of-chart",
-                what=f"is the name of a class that the {owner.name} driver's chart installs itself",
+                what=f"is the name of a class that the {owner.driver.name} driver's chart installs itself",
                 got=resource.name,
                 fix="choose another name; claims may request the chart's class without declaring it",
             )
-        return is_installed
+        return owner is not None
+
+    def _is_of_own_driver(self, resource: FileObject, owner: Installed) -> bool:
+        """Return True if a cluster with its own drivers gets a class from the driver's own manifests."""
+        selector = owner.driver.classes(owner).get(resource.name, "")
+        texts = self.declared.get(resource.name, ())
+        return owner.is_assumed and [_unformatted(text) for text in texts] == [_unformatted(selector)]
 
     @cached_property
-    def _installed(self) -> list[Driver]:
-        return [item.driver for cluster in self.clusters for item in cluster.drivers]
+    def _installed(self) -> list[Installed]:
+        return [item for cluster in self.clusters for item in cluster.drivers]
 
     def check_claim(self, resource: FileObject) -> None:
         """Check a claim or template: its classes, its own selectors, and whether a node can serve it."""
@@ -434,7 +443,8 @@ class ClassSelection:
         elif checked:
             what, fix = self._none(checked)
             asked_for = map(drivers.publishing, sorted(_named(checked[0].programs)))
-            missing = [one.name for one in asked_for if one is not None and one not in self._installed]
+            installed = [item.driver for item in self._installed]
+            missing = [one.name for one in asked_for if one is not None and one not in installed]
             fix = f"add {missing[0]} to the cluster's drivers" if missing else fix
             subject.error(*path, rule="no-device-matches", what=what, fix=fix)
 

@@ -258,21 +258,20 @@ def _check_plugin_nodes(
 def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginPods, at: str) -> None:
     operator = driver.resources.operator
     reported = operator.labels if operator is not None else ()
-    default = pods.is_default_affinity
     untold = sorted(
         key for key in pods.affinity.keys if key not in pool.labels and not key.startswith(reported)
     )
     if not untold:
         return
-    usual = next(((key, value) for key, value in driver.facts.plugin_labels.items()), ("", ""))
-    requested = f'{usual[0]}: "{usual[1]}"' if default else f"{untold[0]}: …"
-    nodes = " or ".join(untold) if default else ", ".join(untold)
-    carried = "any of them" if default and len(untold) > 1 else "it"
+    usual = next((label for label in driver.facts.plugin_labels.items() if label[0] in untold), None)
+    requested = f'{usual[0]}: "{usual[1]}"' if usual is not None else f"{untold[0]}: …"
+    nodes = (" or " if pods.affinity.needs_one_label else ", ").join(untold)
+    carried = "any of them" if pods.affinity.needs_one_label else "all of them"
     subject.warning(
         *_path(at),
         rule="plugin-placement",
         what=f"the plugin runs only on nodes with {nodes}, "
-        f"and pool {pool.name} is not known to carry {carried}",
+        f"and pool {pool.name} is not known to carry {carried if len(untold) > 1 else 'it'}",
         got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
         fix=f"make {requested} a label of the pool; one set on nodes by hand is lost on a new node",
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.check.check_helpers import cluster, nvidia, on
+from tests.check.check_helpers import cluster, nvidia, on, value_findings
 from tests.check.test_published_systems import DOMAIN, class_, exactly, pod, template
 
 H100 = cluster("hgx-h100-8")
@@ -79,6 +79,14 @@ def test_a_network_card_is_the_pod_s_and_no_container_needs_to_name_it() -> None
         for line in on(NIC + template("nic", exactly("nic", "nic")) + untaken, lab=H100)
         if "no container" in line
     ] == []
+    address = untaken.replace("Name: nic", "Name: floating-ip")
+    assert (
+        on(
+            class_("v", "device.driver == 'dravip'") + template("floating-ip", exactly("a", "v")) + address,
+            lab=H100,
+        )[1:]
+        == []
+    )
     [output] = on(template("nic", exactly("gpu", "gpu.nvidia.com")) + untaken, lab=H100)
     assert "no container takes claim own" in output
 
@@ -287,3 +295,112 @@ def test_a_domain_needs_a_driver_that_serves_domains() -> None:
         lab=cluster("hgx-h100-8", drivers=served),
     )
     assert "spec.channel.allocationMode: " in output
+
+
+OWN_CLASS = class_("gpu.example.com", "device.driver=='gpu.example.com'")
+
+
+def test_a_class_from_an_own_driver_s_manifests_has_the_name_of_its_chart_s_class() -> None:
+    own = cluster("cpu-16", drivers={})
+    assert on(OWN_CLASS, lab=own) == []
+    [installed] = on(OWN_CLASS, lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}}))
+    other, *_ = on(
+        OWN_CLASS.replace(".com'", ".com' && has(device.attributes['gpu.example.com'].model)"), lab=own
+    )
+    for output in (installed, other):
+        assert (
+            "error: DeviceClass gpu.example.com metadata.name: is the name of a class that the example driver's chart installs itself"
+            in output
+        )
+
+
+def test_a_cluster_with_its_own_drivers_has_the_classes_of_the_drivers_that_files_request() -> None:
+    igpu = {"driver": "gpu.intel.com", "name": "igpu", "count": 1, "attributes": {"model": "Iris Xe"}}
+    own = cluster({"cpus": 16, "memory": 64}, drivers={}, devices=[igpu])  # type: ignore[arg-type]
+    text = template("one", exactly("gpu", "gpu.intel.com")) + pod("one")
+    assert on(text, lab=own) == []
+    old = (
+        text.replace("resource.k8s.io/v1\n", "resource.k8s.io/v1beta1\n")
+        .replace("exactly: {", "")
+        .replace("}}]", "}]")
+    )
+    assert [line for line in on(old, lab=own) if "class-unknown" in line] == []
+    [output] = on(text, lab=H100)
+    assert "got: gpu.intel.com" in output
+    assert "fix: add intel to the cluster's drivers" in output
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "domain: {devices: {gpus: [{name: d, claimName: own, requestName: %s}]}}",
+        "domain: {cpu: {cores: 1, dra: {claimName: own, requestName: %s}}}",
+        "domain: {}, networks: [{name: n, resourceClaim: {claimName: own, requestName: %s}}]",
+    ],
+    ids=["gpu", "cpu", "network"],
+)
+def test_a_machine_takes_a_claim_by_any_field_that_names_it(device: str) -> None:
+    claim = template("g", exactly("gpu", "gpu.nvidia.com"))
+    machine = "---\napiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: vm}\nspec: {resourceClaims: [{name: own, resourceClaimTemplateName: g}], DEVICE}\n"
+    assert on(claim + machine.replace("DEVICE", device % "gpu"), lab=H100) == []
+    [mistyped] = on(claim + machine.replace("DEVICE", device % "gpus"), lab=H100)
+    assert "requestName: is not a request of claim g; got: gpus; allowed: gpu" in mistyped
+    [output] = on(claim + machine.replace("DEVICE", "domain: {}"), lab=H100)
+    assert (
+        "warning: VirtualMachineInstance vm spec.resourceClaims[0]: no device of the machine takes claim own: its devices are allocated and not attached; fix: claimName: own of a device under domain.devices [claim-not-taken]"
+        in output
+    )
+
+
+def test_an_object_of_an_unknown_kind_may_create_the_template_of_its_name() -> None:
+    maker = "---\napiVersion: llmfit.ai/v1alpha1\nkind: ModelClaim\nmetadata: {name: own-template, namespace: NS}\nspec: {model: m}\n"
+    waiting = pod("own-template").replace("{name: p", "{namespace: a, name: p")
+    [output] = on(maker.replace("NS", "a") + waiting, lab=H100)
+    assert (
+        "resourceClaimTemplateName: cannot be checked: ModelClaim own-template of the files may create this ResourceClaimTemplate; got: own-template; fix: check the ResourceClaimTemplate that it creates together with this file [claim-unknown]"
+        in output
+    )
+    assert " warning: " in output
+    [elsewhere] = on(maker.replace("NS", "b") + waiting, lab=H100)
+    assert " error: " in elsewhere
+    assert "is not a ResourceClaimTemplate of the stack or of the files checked" in elsewhere
+
+
+def affinity(*terms: str) -> str:
+    """Values with an affinity of the plugin."""
+    required = ", ".join(f"{{matchExpressions: [{term}]}}" for term in terms)
+    return f"gpuResourcesEnabledOverride: true\nkubeletPlugin: {{affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{required}]}}}}}}}}\n"
+
+
+PCI = "{key: feature.node.kubernetes.io/pci-10de.present, operator: Exists}"
+PRESENT = "{key: nvidia.com/gpu.present, operator: Exists}"
+
+
+def test_an_affinity_with_alternatives_needs_one_label() -> None:
+    outputs = value_findings(affinity(PCI, PRESENT))
+    assert len(outputs) == 2
+    for output in outputs:
+        assert (
+            "the plugin runs only on nodes with feature.node.kubernetes.io/pci-10de.present or nvidia.com/gpu.present, and pool"
+            in output
+        )
+        assert "is not known to carry any of them" in output
+        assert 'fix: make nvidia.com/gpu.present: "true" a label of the pool' in output
+
+
+def test_an_affinity_of_one_term_needs_all_its_labels() -> None:
+    for output in value_findings(affinity(f"{PCI}, {PRESENT}")):
+        assert "nodes with feature.node.kubernetes.io/pci-10de.present, nvidia.com/gpu.present, and" in output
+        assert "is not known to carry all of them" in output
+
+
+def test_a_class_that_selects_nothing_asks_for_its_driver_only_if_the_driver_is_not_installed() -> None:
+    text = class_(
+        "ada",
+        "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].architecture == 'Ada Lovelace'",
+    )
+    [output] = on(text, lab=H100)
+    assert "matches 0 of 8 devices of the fleet's nodes" in output
+    assert "to the cluster's drivers" not in output
+    [output] = on(text, lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}}))
+    assert "fix: add nvidia to the cluster's drivers" in output

@@ -119,7 +119,7 @@ def _switches(release: Release, final: ChartValues) -> list[Refusal]:
                 what="must be true when resources.gpus.enabled is; the chart refuses to install otherwise",
                 got="false",
                 allowed="true",
-                fix="remove it from values, or set resources.gpus.enabled: false",
+                fix="gpuResourcesEnabledOverride: true, or resources: {gpus: {enabled: false}}",
             )
         )
     if not gpus and not domains:
