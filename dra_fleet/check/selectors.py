@@ -247,7 +247,7 @@ _NAMES = (
 _TEXT = r"""('[^']*'|"[^"]*")"""
 _COMPARISONS = (
     # A slice holds {string: …}, a selector sees the value itself.
-    (rf"({_ATTRIBUTE}|{_CAPACITY})\.(?:string|int|bool|version|value)(?:Value)?\b(?!\s*\()", r"\1"),
+    (rf"({_ATTRIBUTE}|{_CAPACITY})\.(?:string|int|bool|version|value|quantity)(?:Value)?\b(?!\s*\()", r"\1"),
     (r"""has\((device\.\w+\s*\[[^]]+\])\s*\[\s*(['"]\w+['"])\s*\]\)""", r"\2 in \1"),
     (rf"({_CAPACITY}){_OPERATOR}(quantity\([^()]*\))", r"\1.compareTo(\3) \2 0"),
     (rf"(quantity\([^()]*\)){_OPERATOR}({_CAPACITY})", r"\1.compareTo(\3) \2 0"),

@@ -18,6 +18,7 @@ NEW = ATTRIBUTES + ".cudaComputeCapability.compareTo(semver('9.0.0')) >= 0"
         (ATTRIBUTES + ".cudaComputeCapability.compareTo('9.0.0') >= 0", NEW),
         (CAPACITY + ".memory >= quantity('40Gi')", ENOUGH),
         (CAPACITY + ".memory.value >= '40Gi'", ENOUGH),
+        ("device.capacity['memory'].quantity >= '40Gi'", ENOUGH),
         (CAPACITY + ".memory.compareTo('40Gi') >= 0", ENOUGH),
         (ATTRIBUTES + ".memory.compareTo(quantity('40Gi')) >= 0", ENOUGH),
         ("device.capacity.memory >= quantity('40Gi')", ENOUGH),
