@@ -45,6 +45,7 @@ def recover(
     The plugins and programs of that process are ended.
     A pending creation is imported if the cluster has the object, and forgotten if not. The cloud's command
     answers for clusters and pools. If the outcome is unknown, the command that settles the creation is shown.
+    A release that is already deleted is removed from the state.
     Make sure that no other run uses the stack.
 
     If the stack is rehearsed here, the command uses the rehearsal unless you give --real. The next
@@ -160,7 +161,7 @@ def _settle(state: StackState, clusters: Iterable[ClusterPlan], *, yes: bool) ->
     operations = asyncio.run(_outcomes(unfinished(exported), clusters, state.stack))
     if yes and any(item.is_settled for item in operations):
         state.restore(settled(exported, operations))
-        imported = [str(item.resource["urn"]) for item in operations if item.id]
+        imported = [str(item.resource["urn"]) for item in operations if item.kind == "creating" and item.id]
         if imported:
             state.refresh(imported)
     return operations
@@ -185,12 +186,12 @@ async def _outcomes(
 
 
 async def _created(item: Unfinished, cluster: ClusterPlan | None, stack: str) -> str | None:
-    """Return the id of a resource whose creation was begun, see `Unfinished.id`."""
+    """Return the id of a resource whose creation or deletion was begun, see `Unfinished.id`."""
     from dra_fleet import clouds
     from dra_fleet.clusters.accounts import look_up
     from dra_fleet.clusters.unfinished import created_id
 
-    if item.kind != "creating":
+    if not item.asks_cluster:
         return None
     if cluster is not None:
         kubeconfig = _kubeconfig(cluster, stack, None)

@@ -24,7 +24,7 @@ class Unfinished:
         kind: As in the state, such as `creating`.
         resource: The resource as in the state.
         provider: The inputs of its provider.
-        id: The engine's id of a created resource, "" if none was; None if unknown, or of other kinds.
+        id: The engine's id of a resource that exists, "" if none does; None if unknown, or not asked for.
         why: Reason why a creation is unknown.
     """
 
@@ -47,6 +47,16 @@ class Unfinished:
         return name.removesuffix(_PROVIDER) if name.endswith(_PROVIDER) else ""
 
     @property
+    def asks_cluster(self) -> bool:
+        """True if the next run must not repeat it: helm reports an error if a release is already deleted."""
+        return self.kind == "creating" or (self.kind == "deleting" and self.resource["type"] == RELEASE)
+
+    @property
+    def is_deleted(self) -> bool:
+        """True if the deletion is complete, and only the state still has the resource."""
+        return self.kind == "deleting" and self.id == ""
+
+    @property
     def is_settled(self) -> bool:
         """True if the outcome is known, or the next run repeats the operation."""
         return self.kind != "creating" or self.id is not None
@@ -54,6 +64,8 @@ class Unfinished:
     @property
     def step(self) -> str:
         """The step that settles it, as a sentence or a command."""
+        if self.is_deleted:
+            return "remove it from the state; it is deleted"
         if self.kind != "creating":
             return f"forget the {self.kind}; the next run repeats it"
         if self.id is None:
@@ -95,16 +107,23 @@ async def created_id(api: KubeApi, resource: Mapping[str, Any]) -> str | None:
 
 
 def settled(state: Object, operations: Sequence[Unfinished]) -> Object:
-    """Return a state with the settled operations removed, and the resources that exist added."""
+    """Return a state without the settled operations and deleted resources, with the created ones added."""
     deployment = state["deployment"]
     added = [
         {**item.resource, "id": item.id, "outputs": item.resource.get("inputs", {})}
         for item in operations
-        if item.id
+        if item.kind == "creating" and item.id
     ]
+    deleted = [_entry(item.resource) for item in operations if item.is_deleted]
     rest = [{"type": item.kind, "resource": item.resource} for item in operations if not item.is_settled]
-    resources = [*deployment.get("resources", ()), *added]
+    kept = [item for item in deployment.get("resources", ()) if _entry(item) not in deleted]
+    resources = [*kept, *added]
     return {**state, "deployment": {**deployment, "resources": resources, "pending_operations": rest}}
+
+
+def _entry(resource: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the URN, and whether it is the old resource of a replacement."""
+    return resource["urn"], bool(resource.get("delete"))
 
 
 def _place(resource: Mapping[str, Any]) -> tuple[str, str]:

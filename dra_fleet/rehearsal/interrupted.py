@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ import psutil
 
 from dra_fleet.clusters.client import UnknownKindError
 from dra_fleet.clusters.releases import interrupted_releases
+from dra_fleet.clusters.unfinished import RELEASE, created_id, settled, unfinished
 from dra_fleet.core.places import PROJECT_FILE
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.clusters.unfinished import Unfinished
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.rehearsal.home import Home
 
@@ -47,7 +49,6 @@ ADDRESS = re.compile(r"127\.0\.0\.1:(\d+)")
 ANSWER_SECONDS = 1.0
 GONE_WITHIN = 60.0
 """Seconds for an object that is deleted to be gone, such as a namespace with all that is in it."""
-HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 HAVE_PODS = (
     ("apps/v1", "DaemonSet"),
     ("apps/v1", "Deployment"),
@@ -98,13 +99,13 @@ class StackState:
         return done
 
 
-def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) -> list[str]:
+def clear_interrupted(home: Home, state: StackState, clusters: Mapping[str, str]) -> list[str]:
     """Make a stack whose last run was killed usable again; returns what was done, as sentences.
 
     Args:
         home: the rehearsal.
         state: the stack.
-        clusters: what the stack's clusters are called in the simulator; some may not be there yet.
+        clusters: names in the simulator by name in the stack; some may not be there yet.
 
     Raises:
         StackBusyError: another run is still at work on this stack.
@@ -115,13 +116,12 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
     if not _has_pending(home.backend, state.stack):
         return []
     exported = state.export()
-    pending: list[dict[str, Any]] = exported["deployment"]["pending_operations"]
-    created = [operation["resource"] for operation in pending if operation["type"] == "creating"]
-    begun = [resource for resource in created if _is_in_a_cluster(resource)]
-    if begun:
-        asyncio.run(_delete_begun(home, _usable(home, clusters), begun))
-    exported["deployment"]["pending_operations"] = []
-    state.restore(exported)
+    pending = unfinished(exported)
+    asked = {item.cluster for item in pending if item.asks_cluster}
+    known = {name: simulated for name, simulated in clusters.items() if name in asked}
+    usable = _usable(home, known.values()) if known else []
+    there = {name: simulated for name, simulated in known.items() if simulated in usable}
+    state.restore(settled(exported, asyncio.run(_outcomes(home, there, pending))))
     return [f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"]
 
 
@@ -277,10 +277,6 @@ def _living_holder(lock: Path) -> dict[str, Any] | None:
     return holder if started <= taken + CLOCK_SLACK else None
 
 
-def _is_in_a_cluster(resource: Mapping[str, Any]) -> bool:
-    return resource["type"] == HELM_RELEASE or "kind" in (resource.get("inputs") or {})
-
-
 def _usable(home: Home, clusters: Iterable[str]) -> list[str]:
     """Those of the clusters that are there, once they can be asked: a reboot may have cut the run off."""
     with SimulatorClient(home) as simulator:
@@ -291,15 +287,25 @@ def _usable(home: Home, clusters: Iterable[str]) -> list[str]:
     return found
 
 
-async def _delete_begun(home: Home, clusters: Iterable[str], resources: Sequence[Mapping[str, Any]]) -> None:
-    for cluster in clusters:
-        async with connect(home, cluster) as api:
-            for resource in resources:
-                await _delete_one(api, resource["type"], resource.get("inputs") or {})
+async def _outcomes(
+    home: Home, clusters: Mapping[str, str], operations: Sequence[Unfinished]
+) -> list[Unfinished]:
+    """Delete what was begun in its cluster, and find out which releases are already deleted."""
+    found: list[Unfinished] = []
+    for item in operations:
+        outcome = "" if item.kind == "creating" else None
+        if item.asks_cluster and item.cluster in clusters:
+            async with connect(home, clusters[item.cluster]) as api:
+                if item.kind == "creating":
+                    await _delete_one(api, item.resource["type"], item.resource.get("inputs") or {})
+                else:
+                    outcome = await created_id(api, item.resource)
+        found.append(replace(item, id=outcome))
+    return found
 
 
 async def _delete_one(api: KubeApi, token: str, inputs: Mapping[str, Any]) -> None:
-    if token == HELM_RELEASE:
+    if token == RELEASE:
         await _delete_release(api, str(inputs.get("name")), inputs.get("namespace", "default"))
         return
     metadata: Mapping[str, Any] = inputs.get("metadata") or {}

@@ -253,7 +253,9 @@ def run_program(
         ensure_stack(home, toolset.pulumi, source.name, directory, env)
         engine_run.stop_left(home.root / ENGINE_SESSION)  # of a killed run: this run has the lock
         state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
-        cleared = clear_interrupted(home, state, [simulated_name(cluster, home) for cluster in plan.clusters])
+        cleared = clear_interrupted(
+            home, state, {cluster.name: simulated_name(cluster, home) for cluster in plan.clusters}
+        )
         refuse_pending_releases(home, source.argument, plan.clusters)
         provide_kubeconfigs(
             home, toolset.pulumi, standing_clusters(plan), stack=source.name, directory=directory, env=env

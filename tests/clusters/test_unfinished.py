@@ -30,6 +30,9 @@ def state(*pending: tuple[str, dict[str, Any]]) -> dict[str, Any]:
         ("creating", CHART, "gpu/driver", "lab", "import gpu/driver, which exists"),
         ("creating", OBJECT, "", "lab", "forget the creation; nothing exists"),
         ("updating", OBJECT, None, "lab", "forget the updating; the next run repeats it"),
+        ("deleting", CHART, "", "lab", "remove it from the state; it is deleted"),
+        ("deleting", CHART, "gpu/driver", "lab", "forget the deleting; the next run repeats it"),
+        ("deleting", CHART, None, "lab", "forget the deleting; the next run repeats it"),
         (
             "creating",
             POOL,
@@ -68,3 +71,41 @@ def test_only_operations_with_a_known_outcome_leave_the_state() -> None:
 
     assert found["resources"] == [{"urn": "first"}, {**OBJECT, "id": "ml/a", "outputs": OBJECT["inputs"]}]
     assert found["pending_operations"] == [{"type": "creating", "resource": POOL}]
+
+
+@pytest.mark.parametrize(
+    ("found", "left"),
+    [("", ["first"]), ("gpu/driver", ["first", "driver"]), (None, ["first", "driver"])],
+    ids=["deleted", "there", "unknown"],
+)
+def test_a_release_whose_deletion_is_complete_leaves_the_state(found: str | None, left: list[str]) -> None:
+    exported = state(("deleting", CHART))
+    exported["deployment"]["resources"].append({**CHART, "id": "gpu/driver"})
+    [operation] = unfinished(exported)
+
+    after = settled(exported, [replace(operation, id=found)])["deployment"]
+
+    assert [item["urn"].removeprefix(f"{PREFIX}{RELEASE}::lab-") for item in after["resources"]] == left
+    assert after["pending_operations"] == []
+
+
+def test_the_new_release_of_a_replacement_stays_when_the_old_one_is_deleted() -> None:
+    exported = state(("deleting", {**CHART, "delete": True}))
+    exported["deployment"]["resources"] += [CHART, {**CHART, "delete": True}]
+    [operation] = unfinished(exported)
+    assert settled(exported, [replace(operation, id="")])["deployment"]["resources"][1:] == [CHART]
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "asks"),
+    [
+        ("creating", OBJECT, True),
+        ("deleting", CHART, True),
+        ("deleting", OBJECT, False),
+        ("updating", CHART, False),
+    ],
+)
+def test_a_cluster_is_asked_about_creations_and_deleted_releases(
+    kind: str, item: dict[str, Any], asks: bool
+) -> None:
+    assert Unfinished(kind=kind, resource=item).asks_cluster is asks

@@ -11,6 +11,7 @@ from typing import Any, Self
 import psutil
 import pytest
 
+from dra_fleet.clusters.unfinished import RELEASE
 from dra_fleet.rehearsal import interrupted
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
@@ -22,6 +23,8 @@ from dra_fleet.rehearsal.interrupted import (
     orphans,
     restore_cut_off,
 )
+
+PROVIDER = "urn:pulumi:dev::fleet::pulumi:providers:kubernetes::lab-kubernetes::0b1c"
 
 
 def lock(backend: Path, text: str, stack: str = "dev") -> Path:
@@ -197,17 +200,20 @@ class Stack(StackState):
 
 
 def cut_off(
-    home: Home, monkeypatch: pytest.MonkeyPatch, *created: dict[str, Any]
+    home: Home, monkeypatch: pytest.MonkeyPatch, *resources: dict[str, Any], kind: str = "creating"
 ) -> tuple[Stack, KnownClusters]:
-    """A stack whose run was killed while it made these resources; one of its two clusters exists."""
-    pending = [{"type": "creating", "resource": resource} for resource in created]
-    state = {"pending_operations": pending}
+    """A stack whose run was killed during operations on these resources; two of its clusters exist."""
+    pending = [{"type": kind, "resource": resource} for resource in resources]
+    state = {
+        "resources": [] if kind == "creating" else [*resources],
+        "pending_operations": pending,
+    }
     file = home.backend / ".pulumi" / "stacks" / "dra-fleet" / "dev.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"checkpoint": {"latest": state}}))
     stack = Stack(pulumi=Path("pulumi"), stack="dev", directory=home.root, environment={})
     stack.restore({"deployment": state})
-    simulator = KnownClusters("lab")
+    simulator = KnownClusters("lab", "elsewhere")
 
     def known(_: Home) -> KnownClusters:
         return simulator
@@ -225,9 +231,9 @@ def test_a_begun_object_is_deleted_once_its_cluster_is_ready(
 ) -> None:
     claim = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}}
     home = Home.at(tmp_path)
-    begun = {"type": "kubernetes:core/v1:ConfigMap", "inputs": claim}
+    begun = {"type": "kubernetes:core/v1:ConfigMap", "inputs": claim, "provider": PROVIDER}
     stack, simulator = cut_off(home, monkeypatch, begun)
-    output = clear_interrupted(home, stack, ["lab", "not-made-yet"])
+    output = clear_interrupted(home, stack, {"lab": "lab", "other": "elsewhere", "new": "not-made-yet"})
     assert output == ["the last run of stack dev was interrupted; 1 operations are made again"]
     assert simulator.deleted == [("lab", "v1 ConfigMap ml/a")]
     assert simulator.asked_for == [("v1", "ConfigMap", "a", "ml")] * 3, "it is waited for"
@@ -239,7 +245,7 @@ def test_a_begun_release_is_deleted_with_its_records_and_workloads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Home.at(tmp_path)
-    begun = {"type": interrupted.HELM_RELEASE, "inputs": {"name": "driver", "namespace": "gpu"}}
+    begun = {"type": RELEASE, "inputs": {"name": "driver", "namespace": "gpu"}, "provider": PROVIDER}
     stack, simulator = cut_off(home, monkeypatch, begun)
     simulator.holds = {
         "Secret": [{"name": "sh.helm.release.v1.driver.v1"}],
@@ -249,7 +255,7 @@ def test_a_begun_release_is_deleted_with_its_records_and_workloads(
             {"name": "without-a-release"},
         ],
     }
-    clear_interrupted(home, stack, ["lab"])
+    clear_interrupted(home, stack, {"lab": "lab"})
     assert simulator.deleted == [
         ("lab", "v1 Secret gpu/sh.helm.release.v1.driver.v1"),
         ("lab", "apps/v1 DaemonSet gpu/plugin"),
@@ -260,6 +266,35 @@ def test_a_cluster_that_was_only_begun_is_not_asked(tmp_path: Path, monkeypatch:
     home = Home.at(tmp_path)
     begun = {"type": "gcp:container/cluster:Cluster", "inputs": {"name": "lab"}}
     stack, simulator = cut_off(home, monkeypatch, begun)
-    clear_interrupted(home, stack, ["lab"])
+    clear_interrupted(home, stack, {"lab": "lab"})
     assert simulator.awaited == []
     assert stack.export()["deployment"]["pending_operations"] == []
+
+
+@pytest.mark.parametrize(
+    ("simulated", "holds", "left"),
+    [
+        ("lab", {}, ["config"]),
+        ("lab", {"Secret": [{"name": "sh.helm.release.v1.driver.v1"}]}, ["driver", "config"]),
+        ("not-made-yet", {}, ["driver", "config"]),
+    ],
+    ids=["already-deleted", "there", "unknown"],
+)
+def test_only_a_release_that_is_already_deleted_leaves_the_state(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    simulated: str,
+    holds: dict[str, list[dict[str, Any]]],
+    left: list[str],
+) -> None:
+    named = {"name": "driver", "namespace": "gpu"}
+    release = {"urn": "driver", "type": RELEASE, "inputs": named, "provider": PROVIDER}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}}
+    other = {"urn": "config", "type": "kubernetes:core/v1:ConfigMap", "inputs": config}
+    stack, simulator = cut_off(Home.at(tmp_path), monkeypatch, release, other, kind="deleting")
+    simulator.holds = holds
+    clear_interrupted(Home.at(tmp_path), stack, {"lab": simulated})
+    deployment = stack.export()["deployment"]
+    assert [item["urn"] for item in deployment["resources"]] == left
+    assert deployment["pending_operations"] == []
+    assert simulator.deleted == []
