@@ -301,10 +301,10 @@ def _check_form(
     opts = kwargs.get("opts")
     if opts is not None and not isinstance(opts, pulumi.ResourceOptions):
         raise refused(component, "opts", "must be pulumi.ResourceOptions", got=_article(opts))
-    for key, wanted in _RESOURCE_OPTIONS.items():
+    for key, expected in _RESOURCE_OPTIONS.items():
         value = getattr(opts, key, None)
-        if value is not None and not isinstance(value, wanted):
-            what = f"must be a pulumi.{wanted.__name__}"
+        if value is not None and not isinstance(value, expected):
+            what = f"must be a pulumi.{expected.__name__}"
             raise refused(component, f"opts.{key}", what, got=_article(value))
     for key, value in (*zip(known, args, strict=False), *kwargs.items()):
         _check_output(component, key, value, str(signature.parameters[key].annotation))
