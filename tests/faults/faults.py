@@ -73,6 +73,15 @@ def _engine_signalled(lab: FaultLab, number: signal.Signals, moment: str = "") -
     assert ended(started) != 0
 
 
+def _release_uninstalled(lab: FaultLab) -> None:
+    """Kill the engine while helm uninstalls a release, which helm completes."""
+    _engine_signalled(lab, signal.SIGKILL, RELEASE)
+    for process in lab.engine_processes(name="pulumi-resource-kubernetes"):
+        process.kill()
+    done = lab.shell(f"helm uninstall {DRIVER} --namespace {DRIVER} --ignore-not-found --wait")
+    assert done.code == 0, done.err
+
+
 def _command_killed(lab: FaultLab) -> None:
     started = lab.start()
     lab.engine().kill()
@@ -387,6 +396,11 @@ FAULTS: Final = (
     Fault(
         name="engine killed in a Job",
         inject=partial(_engine_signalled, number=signal.SIGKILL, moment=JOB),
+    ),
+    Fault(
+        name="engine killed before a Helm release is uninstalled",
+        inject=_release_uninstalled,
+        steps=("destroy",),
     ),
     Fault(name="engine interrupted", inject=partial(_engine_signalled, number=signal.SIGINT)),
     Fault(name="engine and command killed", inject=_command_killed, steps=APPLIED),
