@@ -45,7 +45,7 @@ def recover(
     The plugins and programs of that process are ended.
     A pending creation is imported if the cluster has the object, and forgotten if not. The cloud's command
     answers for clusters and pools. If the outcome is unknown, the command that settles the creation is shown.
-    A release that is already deleted is removed from the state.
+    A Helm release that the cluster does not have is removed from the state.
     Make sure that no other run uses the stack.
 
     If the stack is rehearsed here, the command uses the rehearsal unless you give --real. The next
@@ -152,13 +152,18 @@ def _end_run(state: StackState, *, yes: bool) -> list[tuple[str, str]]:
 
 
 def _settle(state: StackState, clusters: Iterable[ClusterPlan], *, yes: bool) -> list[Unfinished]:
-    """Return the pending operations with their outcome, and with `yes` settle the known ones."""
+    """Return the pending operations with their outcome, and releases that the clusters do not have.
+
+    With `yes`, settle those whose outcome is known.
+    """
     import asyncio
 
-    from dra_fleet.clusters.unfinished import settled, unfinished
+    from dra_fleet.clusters.unfinished import releases, settled, unfinished
 
     exported = state.export()
-    operations = asyncio.run(_outcomes(unfinished(exported), clusters, state.stack))
+    pending = asyncio.run(_outcomes(unfinished(exported), clusters, state.stack))
+    installed = asyncio.run(_outcomes(releases(exported), clusters, state.stack))
+    operations = [*pending, *(item for item in installed if item.is_deleted)]
     if yes and any(item.is_settled for item in operations):
         state.restore(settled(exported, operations))
         imported = [str(item.resource["urn"]) for item in operations if item.kind == "creating" and item.id]

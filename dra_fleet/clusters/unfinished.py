@@ -1,4 +1,7 @@
-"""Operations that a killed run began, as the engine's state lists them, and their outcome in clusters."""
+"""Operations that a killed run began, as the engine's state lists them, and their outcome in clusters.
+
+An engine that is killed while helm deletes a release may leave no operation in the state, only the release.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class Unfinished:
     def step(self) -> str:
         """The step that settles it, as a sentence or a command."""
         if self.is_deleted:
-            return "remove it from the state; it is deleted"
+            return "remove it from the state; the cluster does not have it"
         if self.kind != "creating":
             return f"forget the {self.kind}; the next run repeats it"
         if self.id is None:
@@ -77,16 +80,24 @@ class Unfinished:
 
 def unfinished(state: Mapping[str, Any]) -> list[Unfinished]:
     """Return the pending operations of an exported state."""
-    deployment = state["deployment"]
-    inputs = {item["urn"]: item.get("inputs", {}) for item in deployment.get("resources", ())}
+    operations = state["deployment"].get("pending_operations") or ()
+    return [_operation(state, item["type"], item["resource"]) for item in operations]
+
+
+def releases(state: Mapping[str, Any]) -> list[Unfinished]:
+    """Return the deletion of each release of an exported state without a pending operation."""
+    pending = [_entry(item.resource) for item in unfinished(state)]
     return [
-        Unfinished(
-            kind=item["type"],
-            resource=item["resource"],
-            provider=inputs.get(item["resource"].get("provider", "").rpartition("::")[0], {}),
-        )
-        for item in deployment.get("pending_operations") or ()
+        _operation(state, "deleting", item)
+        for item in state["deployment"].get("resources", ())
+        if item.get("type") == RELEASE and _entry(item) not in pending
     ]
+
+
+def _operation(state: Mapping[str, Any], kind: str, resource: Mapping[str, Any]) -> Unfinished:
+    inputs = {item["urn"]: item.get("inputs", {}) for item in state["deployment"].get("resources", ())}
+    provider = inputs.get(resource.get("provider", "").rpartition("::")[0], {})
+    return Unfinished(kind=kind, resource=resource, provider=provider)
 
 
 async def created_id(api: KubeApi, resource: Mapping[str, Any]) -> str | None:
@@ -117,8 +128,21 @@ def settled(state: Object, operations: Sequence[Unfinished]) -> Object:
     deleted = [_entry(item.resource) for item in operations if item.is_deleted]
     rest = [{"type": item.kind, "resource": item.resource} for item in operations if not item.is_settled]
     kept = [item for item in deployment.get("resources", ()) if _entry(item) not in deleted]
-    resources = [*kept, *added]
+    left = {item["urn"] for item in kept}
+    gone = {urn for urn, _ in deleted if urn not in left}
+    resources = [*(_without(item, gone) for item in kept), *added]
     return {**state, "deployment": {**deployment, "resources": resources, "pending_operations": rest}}
+
+
+def _without(resource: Object, gone: set[str]) -> Object:
+    """Return a resource that does not depend on deleted ones, as the engine demands of a state."""
+    dependencies = [urn for urn in resource.get("dependencies") or () if urn not in gone]
+    by_property = {
+        key: [urn for urn in urns or () if urn not in gone]
+        for key, urns in (resource.get("propertyDependencies") or {}).items()
+    }
+    changed = {"dependencies": dependencies, "propertyDependencies": by_property}
+    return {**resource, **{key: value for key, value in changed.items() if key in resource}}
 
 
 def _entry(resource: Mapping[str, Any]) -> tuple[str, bool]:

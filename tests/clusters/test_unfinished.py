@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.clusters.unfinished import RELEASE, Unfinished, settled, unfinished
+from dra_fleet.clusters.unfinished import RELEASE, Unfinished, releases, settled, unfinished
 
 PREFIX = "urn:pulumi:prod::fleet::dra-fleet:clouds:ExistingCluster$"
 PROVIDER = f"{PREFIX}pulumi:providers:kubernetes::lab-kubernetes::0b1c"
@@ -30,7 +30,7 @@ def state(*pending: tuple[str, dict[str, Any]]) -> dict[str, Any]:
         ("creating", CHART, "gpu/driver", "lab", "import gpu/driver, which exists"),
         ("creating", OBJECT, "", "lab", "forget the creation; nothing exists"),
         ("updating", OBJECT, None, "lab", "forget the updating; the next run repeats it"),
-        ("deleting", CHART, "", "lab", "remove it from the state; it is deleted"),
+        ("deleting", CHART, "", "lab", "remove it from the state; the cluster does not have it"),
         ("deleting", CHART, "gpu/driver", "lab", "forget the deleting; the next run repeats it"),
         ("deleting", CHART, None, "lab", "forget the deleting; the next run repeats it"),
         (
@@ -109,3 +109,28 @@ def test_a_cluster_is_asked_about_creations_and_deleted_releases(
     kind: str, item: dict[str, Any], asks: bool
 ) -> None:
     assert Unfinished(kind=kind, resource=item).asks_cluster is asks
+
+
+def test_a_release_that_the_cluster_does_not_have_leaves_the_state_and_its_dependents() -> None:
+    other = resource("kubernetes:core/v1:Namespace", "lab-ml", {"metadata": {"name": "ml"}})
+    urns = [CHART["urn"], other["urn"]]
+    dependent = {**OBJECT, "dependencies": urns, "propertyDependencies": {"metadata": urns, "data": None}}
+    exported = state()
+    exported["deployment"]["resources"] += [other, CHART, dependent]
+    [operation] = releases(exported)
+    assert (operation.cluster, operation.name) == ("lab", "lab-driver")
+
+    left = settled(exported, [replace(operation, id="")])["deployment"]["resources"]
+
+    by_property = {"metadata": [other["urn"]], "data": []}
+    assert left == [
+        {"urn": "first"},
+        other,
+        {**dependent, "dependencies": [other["urn"]], "propertyDependencies": by_property},
+    ]
+
+
+def test_a_release_with_a_pending_operation_is_listed_once() -> None:
+    exported = state(("updating", CHART))
+    exported["deployment"]["resources"].append(CHART)
+    assert releases(exported) == []
