@@ -136,12 +136,13 @@ def settled(state: Object, operations: Sequence[Unfinished]) -> Object:
 
 def _without(resource: Object, gone: set[str]) -> Object:
     """Return a resource that does not depend on deleted ones, as the engine demands of a state."""
-    dependencies = [urn for urn in resource.get("dependencies") or () if urn not in gone]
-    by_property = {
-        key: [urn for urn in urns or () if urn not in gone]
-        for key, urns in (resource.get("propertyDependencies") or {}).items()
+    by_property: Mapping[str, Sequence[str] | None] = resource.get("propertyDependencies") or {}
+    changed: Object = {
+        "dependencies": [urn for urn in resource.get("dependencies") or () if urn not in gone],
+        "propertyDependencies": {
+            key: [urn for urn in urns or () if urn not in gone] for key, urns in by_property.items()
+        },
     }
-    changed = {"dependencies": dependencies, "propertyDependencies": by_property}
     return {**resource, **{key: value for key, value in changed.items() if key in resource}}
 
 
