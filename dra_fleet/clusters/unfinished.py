@@ -80,24 +80,28 @@ class Unfinished:
 
 def unfinished(state: Mapping[str, Any]) -> list[Unfinished]:
     """Return the pending operations of an exported state."""
-    operations = state["deployment"].get("pending_operations") or ()
-    return [_operation(state, item["type"], item["resource"]) for item in operations]
+    pending = state["deployment"].get("pending_operations") or ()
+    return _operations(state, [(item["type"], item["resource"]) for item in pending])
 
 
 def releases(state: Mapping[str, Any]) -> list[Unfinished]:
     """Return the deletion of each release of an exported state without a pending operation."""
     pending = [_entry(item.resource) for item in unfinished(state)]
-    return [
-        _operation(state, "deleting", item)
-        for item in state["deployment"].get("resources", ())
-        if item.get("type") == RELEASE and _entry(item) not in pending
-    ]
+    resources = state["deployment"].get("resources", ())
+    found = [item for item in resources if item.get("type") == RELEASE and _entry(item) not in pending]
+    return _operations(state, [("deleting", item) for item in found])
 
 
-def _operation(state: Mapping[str, Any], kind: str, resource: Mapping[str, Any]) -> Unfinished:
+def _operations(state: Mapping[str, Any], found: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Unfinished]:
     inputs = {item["urn"]: item.get("inputs", {}) for item in state["deployment"].get("resources", ())}
-    provider = inputs.get(resource.get("provider", "").rpartition("::")[0], {})
-    return Unfinished(kind=kind, resource=resource, provider=provider)
+    return [
+        Unfinished(
+            kind=kind,
+            resource=resource,
+            provider=inputs.get(resource.get("provider", "").rpartition("::")[0], {}),
+        )
+        for kind, resource in found
+    ]
 
 
 async def created_id(api: KubeApi, resource: Mapping[str, Any]) -> str | None:
