@@ -8,11 +8,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.check.contents import check_heads, contents_of
+from dra_fleet.check.contents import check_heads, contents_of, is_foreign
 from dra_fleet.check.device_objects import all_expressions, requested_classes, validated
 from dra_fleet.check.exemptions import NO_OWN_RULES, RULES, comments, counted
 from dra_fleet.check.inventory import clusters
 from dra_fleet.check.on_cluster import checked_on
+from dra_fleet.check.pods import pods_of
 from dra_fleet.check.resources import check_rendered
 from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from dra_fleet.kubernetes.cel import asked
@@ -111,7 +112,9 @@ def check(
     strict = plan.environment == STRICT
     minors = {cluster.plan.kubernetes for cluster in fleet}
     given = {minor: [validated(item, minor) for item in objects] for minor in minors}
-    unknown_kinds = [item for content in contents for item in content.unknown]
+    unknown_kinds = [
+        item for content in contents for item in content.others if is_foreign(item) and not pods_of(item)
+    ]
     outcomes = [
         checked_on(cluster, everywhere, given[cluster.plan.kubernetes], unknown_kinds, is_production=strict)
         for cluster in fleet

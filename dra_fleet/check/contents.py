@@ -37,14 +37,12 @@ class Contents:
     Attributes:
         objects: The objects to check.
         others: The skipped objects.
-        unknown: The skipped objects of unknown kinds, which may create claims and pods.
         findings: Findings about the file.
         passed: The number of skipped documents by reason.
     """
 
     objects: list[FileObject] = field(default_factory=list["FileObject"])
     others: list[FileObject] = field(default_factory=list["FileObject"])
-    unknown: list[FileObject] = field(default_factory=list["FileObject"])
     findings: Found = field(default_factory=dict[FileFinding, None])
     passed: Counter[str] = field(default_factory=Counter[str])
 
@@ -72,7 +70,6 @@ def contents_of(name: str, data: bytes, *, is_named: bool) -> Contents:
             if why:
                 contents.passed[why] += 1
                 contents.others.append(item)
-                contents.unknown.extend([item] if _is_unknown(item) else [])
             else:
                 contents.objects.append(item)
     return contents
@@ -134,12 +131,12 @@ def _why_passed(item: FileObject) -> str:
     pods = pods_of(item)
     if any("resourceClaims" in pod.spec or is_asked(pod) for pod in pods):
         return ""
-    return f"kind {item.kind} not known" if _is_unknown(item) else "ask for no devices"
+    return "ask for no devices" if pods or not is_foreign(item) else f"kind {item.kind} not known"
 
 
-def _is_unknown(item: FileObject) -> bool:
-    """Return True if an object may start pods, whatever its fields are called."""
-    return not pods_of(item) and not _OWN_GROUP.fullmatch(item.api_version)
+def is_foreign(item: FileObject) -> bool:
+    """Return True if the object's API group is not Kubernetes' own: it may create pods and claims."""
+    return not _OWN_GROUP.fullmatch(item.api_version)
 
 
 # Sources: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/ and
