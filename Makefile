@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTEST = $(BIN)/pytest -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help up down unit test test-full faults check bench docs generate record lock setup tools browser
+.PHONY: help up down unit test test-full faults check bench docs generate record lock setup tools schedulers browser
 
 # Everything here starts Python often; modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -31,10 +31,10 @@ unit: setup ## Run the quick tests, without engine, browser and builds: a minute
 test: setup tools browser ## Run all tests but the very long ones
 	@$(PYTEST) -m "not full" $(PYTEST_ARGS)
 
-test-full: setup tools browser ## Run all tests
+test-full: setup tools schedulers browser ## Run all tests
 	@$(PYTEST) $(PYTEST_ARGS)
 
-faults: setup tools ## Inject every fault; the outcomes are in build/faults.json
+faults: setup tools schedulers ## Inject every fault; the outcomes are in build/faults.json
 	@$(BIN)/pytest -q -p no:randomly tests/faults --faults build/faults.json $(PYTEST_ARGS)
 
 check: setup ## Check format, lint, types and import contracts, then run the tests
@@ -69,7 +69,10 @@ tools: setup
 	@$(BIN)/dra-fleet rehearse tools --all >/dev/null
 
 # Tests, benchmarks and recordings run what is built: the same everywhere.
-tools bench record faults: export DRA_FLEET_TOOLS = build
+tools schedulers bench record faults: export DRA_FLEET_TOOLS = build
+
+schedulers: setup
+	@$(BIN)/dra-fleet rehearse tools --minors >/dev/null
 
 browser: setup
 	@$(BIN)/python scripts/browser.py

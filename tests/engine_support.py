@@ -19,7 +19,6 @@ from dra_fleet.rehearsal import tools as rehearsal_tools
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.simulator.client import SimulatorClient, ensure_running, stop
 from dra_fleet.rehearsal.tools import Toolset
-from dra_fleet.rehearsal.tools.toolset import playable_minors
 
 NEWEST = "v1.37.2"
 FLOOR = "v1.34.9"
@@ -90,8 +89,8 @@ class RehearsalWorld:
 
 @pytest.fixture(scope="session")
 def tools() -> Toolset:
-    """All tools of the rehearsal, built on first use."""
-    return rehearsal_tools.ensure(schedulers_of=playable_minors())
+    """All tools of the rehearsal, built on first use, and the schedulers of older versions that are built."""
+    return rehearsal_tools.ensure()
 
 
 @pytest.fixture(scope="session")

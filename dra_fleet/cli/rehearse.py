@@ -274,7 +274,7 @@ def down(
 def tools(
     *,
     every: Annotated[
-        bool, typer.Option("--all", help="Include older Kubernetes versions and the tools of the tests.")
+        bool, typer.Option("--all", help="Include the tools of the tests.")
     ] = False,
     older: Annotated[
         bool, typer.Option("--minors", help="Include servers or schedulers of older Kubernetes versions.")
@@ -286,7 +286,7 @@ def tools(
     from dra_fleet.rehearsal.tools.toolset import playable_minors
 
     with reporting() as reporter:
-        minors = playable_minors() if every or older else ()
+        minors = playable_minors() if older else ()
         toolset = programs.ensure(reporter, minors=minors, schedulers_of=minors)
         of_tests = programs.for_tests(reporter) if every else {}
     if json:

@@ -150,6 +150,7 @@ def test_components_that_ended_without_a_simulator_are_started_again(lab: Lab, t
     assert lab.remembers()
 
 
+@pytest.mark.full
 def test_a_scheduler_that_was_built_in_the_meantime_takes_the_place_of_the_one_that_emulates(
     lab: Lab, tools: Toolset
 ) -> None:
