@@ -190,6 +190,16 @@ def _check_version(resource: FileObject) -> None:
             allowed="name with exactly or firstAvailable",
             fix=f"exactly: {{{', '.join(f'{name}: …' for name in present)}}}",
         )
+    for index, device in enumerate(sequence(at(resource.value, ("spec", "devices")))):
+        if resource.kind == "ResourceSlice" and "basic" in mapping(device):
+            resource.subject.error(
+                *("spec", "devices", index, "basic"),
+                rule="api-version",
+                what="unknown field: basic is the shape of v1beta1",
+                allowed="attributes and capacity directly under a device",
+                fix="write the fields of basic directly under the device",
+            )
+            return
 
 
 def _as_v1(resource: FileObject) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def check_claims(pod: Pod, references: References) -> None:
             got=str(pod.spec["nodeName"]),
             fix="use nodeSelector instead",
         )
-    _check_copies(pod)
+    _check_copies(pod, references)
 
 
 def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -351,7 +351,7 @@ def _check_request(pod: Pod, path: Path, request: str, key: Key | None, referenc
         )
 
 
-def _check_copies(pod: Pod) -> None:
+def _check_copies(pod: Pod, references: References) -> None:
     path, copies = copies_of(pod) or ((), None)
     shared = [(name, target) for name, (field, target) in pod.claims.items() if field == NAMED_CLAIM]
     one_pod_each = pod.resource.kind == "DaemonSet" or (copies is not None and copies > 1)
@@ -364,6 +364,9 @@ def _check_copies(pod: Pod) -> None:
             f"a claim serves at most {_MOST_CONSUMERS} pods, this requests {copies} of claim {shared[0][1]}"
         )
         pod.resource.subject.error(*where, rule="claim-shared", what=what, fix=f"use {_TEMPLATE}")
+        return
+    meant = [references.of(pod.keys[name]) for name, _ in shared]
+    if all(claim is not None and claim.has_strategy for claim in meant):
         return
     pod.resource.subject.warning(
         *where,

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
-from dra_fleet.check.device_objects import all_expressions, class_name, requests
-from dra_fleet.check.resources import at, keyed, mapping, sequence
+from dra_fleet.check.device_objects import all_expressions, class_name, config_path, requests
+from dra_fleet.check.resources import at, keyed, mapping, may_render_to, sequence
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
@@ -32,6 +32,8 @@ class KnownClaim:
     requests: frozenset[str]
     drivers: frozenset[str] | None = None
     """The drivers that its classes ask for; None where that is not known."""
+    has_strategy: bool = False
+    """True if its configuration names a sharing strategy, such as MPS."""
     generated: bool = False
     """True if the stack changes the name."""
     keep: str = ""
@@ -73,14 +75,9 @@ class References:
             other = next((claim for claim in self.claims if claim.name == name), None)
             if other is not None:
                 return Wrong(what=f"is not a {kind}; {name} is a {other.kind}")
-            for maker in self.makers:
-                if maker.name == name and (not namespace or maker.namespace in ("", namespace)):
-                    return Wrong(
-                        what=f"cannot be checked: {maker.kind} {name} of the files may create this {kind}",
-                        fix=f"check the {kind} that it creates together with this file",
-                        is_certain=False,
-                    )
-            return Wrong(what=f"is not a {kind} of the stack or of the files checked")
+            return self._doubt(kind, name, namespace) or Wrong(
+                what=f"is not a {kind} of the stack or of the files checked"
+            )
         if all(claim.generated for claim in known):
             return Wrong(
                 what="is a template of the stack whose name gets a suffix with every change",
@@ -93,6 +90,28 @@ class References:
                 fix=f"namespace: {places}",
             )
         return None
+
+    def _doubt(self, kind: str, name: str, namespace: str) -> Wrong | None:
+        """Return why an unknown claim may exist: under a name that was not rendered, or made by an object."""
+        for claim in self.claims:
+            if claim.kind == kind and may_render_to(claim.name, name):
+                return Wrong(
+                    what=f"cannot be checked: it may be {kind} {claim.name}, which was not rendered",
+                    fix="render that file first",
+                    is_certain=False,
+                )
+        for maker in self.makers:
+            if maker.name == name and (not namespace or maker.namespace in ("", namespace)):
+                return Wrong(
+                    what=f"cannot be checked: {maker.kind} {name} of the files may create this {kind}",
+                    fix=f"check the {kind} that it creates together with this file",
+                    is_certain=False,
+                )
+        return None
+
+
+def _has_strategy(parameters: Iterable[object]) -> bool:
+    return any(at(item, ("sharing", "strategy")) for item in parameters)
 
 
 def references(
@@ -133,6 +152,7 @@ def references(
                 namespace=claim.namespace,
                 requests=_names(claim.spec),
                 drivers=_drivers_of_spec(claim.spec, classes),
+                has_strategy=_has_strategy(item.opaque.parameters for item in claim.spec.devices.config),
             )
             for claim in cluster.plan.claims
         ]
@@ -143,6 +163,10 @@ def references(
             namespace=resource.namespace,
             requests=frozenset(request.name for request in requests(resource)),
             drivers=_drivers(map(class_name, requests(resource)), all_expressions(resource), classes),
+            has_strategy=_has_strategy(
+                at(item, ("opaque", "parameters"))
+                for item in sequence(at(resource.value, (*config_path(resource), "config")))
+            ),
         )
         for resource in resources
         if resource.kind in ("ResourceClaim", "ResourceClaimTemplate")
@@ -324,9 +348,9 @@ def _check_served(item: FileObject, cluster: ClusterPlan) -> None:
             what=f"is not served by Kubernetes {minor}",
             got=item.api_version,
             allowed=", ".join(version.version for version in served),
-            fix=f"apiVersion: {served[-1].version}" if served else _WITHOUT[item.kind],
+            fix=_version_fix(item, served, cluster),
         )
-    elif not found.is_default and not (item.kind in _GROUPING and _has_gangs(cluster)):
+    elif not _is_on(item, found, cluster):
         item.subject.warning(
             "apiVersion",
             rule="api-version",
@@ -335,3 +359,17 @@ def _check_served(item: FileObject, cluster: ClusterPlan) -> None:
             got=item.api_version,
             fix=_WITHOUT[item.kind],
         )
+
+
+def _is_on(item: FileObject, version: _Served, cluster: ClusterPlan) -> bool:
+    return version.is_default or (item.kind in _GROUPING and _has_gangs(cluster))
+
+
+def _version_fix(item: FileObject, served: Sequence[_Served], cluster: ClusterPlan) -> str:
+    """Return the fix for a version that is not served; the version to write may be off by default."""
+    if not served:
+        return _WITHOUT[item.kind]
+    is_on = _is_on(item, served[-1], cluster)
+    return f"apiVersion: {served[-1].version}" + (
+        "" if is_on else ", if its API and feature gate were turned on; managed clusters do not"
+    )

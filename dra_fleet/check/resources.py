@@ -174,6 +174,12 @@ def _mark(text: str) -> str:
     return next((mark for mark in marks if "\n" not in text.strip() or mark[0] != "$"), "")
 
 
+def may_render_to(text: str, value: str) -> bool:
+    """Return whether a text has template marks that a template may replace to get the value."""
+    parts = _LEFT.split(text)
+    return len(parts) > 1 and re.fullmatch(".*".join(map(re.escape, parts)), value) is not None
+
+
 def is_about_value(resource: FileObject, finding: FileFinding) -> bool:
     """Return whether a finding is about a value itself, and not about a template mark."""
     path = resource.subject.path(finding.path) if finding.path else ()

@@ -216,8 +216,9 @@ class ClassSelection:
         before = _errors(subject)
         own = list(expressions(resource, ("spec",)))
         found = self._compiled(resource, ("spec",))
-        if not own and not subject.has_errors:
-            what = "has no selector, so that it holds every device of every driver"
+        if all(text.strip() == "true" for _, text in own) and not subject.has_errors:
+            reason = "its selector is always true" if own else "has no selector"
+            what = f"{reason}, so that it holds every device of every driver"
             subject.warning(
                 "spec", rule="class-without-selector", what=what, fix="select by device.driver at least"
             )

@@ -34,7 +34,9 @@ def manifests(paths: Iterable[Path], unreadable: list[FileFinding]) -> list[Mani
         files = dict(_files(path))
         found = files | found
         if not files:
-            unreadable.append(_problem(path, f"contains no {' or '.join(_SUFFIXES)} file"))
+            unreadable.append(
+                _problem(path, f"contains no {' or '.join(_SUFFIXES)} file outside hidden folders")
+            )
     return [
         ManifestFile(name=name_of(file), data=data, is_named=is_named)
         for file, is_named in found.items()

@@ -404,3 +404,92 @@ def test_a_class_that_selects_nothing_asks_for_its_driver_only_if_the_driver_is_
     assert "to the cluster's drivers" not in output
     [output] = on(text, lab=cluster("cpu-16", drivers={"example": {"version": "0.4.0"}}))
     assert "fix: add nvidia to the cluster's drivers" in output
+
+
+def test_pods_that_share_a_claim_with_a_sharing_strategy_are_meant_to_share() -> None:
+    claim = (
+        template("both", exactly("gpu", "gpu.nvidia.com"), ", config: [CONFIG]")
+        .replace("ResourceClaimTemplate", "ResourceClaim")
+        .replace("spec: {spec: {", "spec: {")
+        .replace("}}}\n", "}}\n")
+    )
+    deployment = (
+        "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 2, template: "
+        + POD.replace("resourceClaimTemplateName: missing", "resourceClaimName: both")
+        + "}\n"
+    )
+    strategy = "{opaque: {driver: gpu.nvidia.com, parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS}}}}"
+    served = cluster("hgx-h100-8", drivers=nvidia(featureGates={"MPSSupport": True}))
+    assert on(claim.replace("CONFIG", strategy) + deployment, lab=served) == []
+    [output] = on(claim.replace("CONFIG", "") + deployment, lab=served)
+    assert "all 2 pods share the devices of the one claim both" in output
+    [output] = on(
+        claim.replace("CONFIG", strategy) + deployment.replace("replicas: 2", "replicas: 300"), lab=served
+    )
+    assert "a claim serves at most 256 pods, this requests 300 of claim both" in output
+
+
+def test_gates_of_a_driver_that_the_stack_does_not_install_are_off_by_default() -> None:
+    text = template(
+        "slow",
+        exactly("gpu", "gpu.nvidia.com"),
+        ", config: [{opaque: {driver: gpu.nvidia.com, parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS}}}}]",
+    )
+    [output] = on(text, lab=cluster("hgx-h100-8", drivers={}))
+    assert " warning: " in output
+    assert "feature gate MPSSupport, which is off by default: if it is off, no pod with it starts" in output
+    [output] = on(text, lab=H100)
+    assert " error: " in output
+    assert "feature gate MPSSupport, which is off: no pod with it would start" in output
+
+
+def test_a_template_whose_name_was_not_rendered_may_be_the_one_that_a_pod_names() -> None:
+    text = template("'${APP}-gpu'", exactly("gpu", "gpu.nvidia.com"))
+    mark, doubt = on(text + pod("plex-gpu"), lab=H100)
+    assert "metadata.name: was not rendered: ${APP} is not a value" in mark
+    assert (
+        "warning: Pod p spec.resourceClaims[0].resourceClaimTemplateName: cannot be checked: it may be ResourceClaimTemplate ${APP}-gpu, which was not rendered; got: plex-gpu; fix: render that file first [claim-unknown]"
+        in doubt
+    )
+    mark, mistake = on(text + pod("plex-nic"), lab=H100)
+    assert "error: Pod p spec.resourceClaims[0].resourceClaimTemplateName: is not a" in mistake
+
+
+def test_a_class_whose_selector_is_always_true_has_every_device() -> None:
+    [output] = on(class_("any", "true"), lab=H100)
+    assert (
+        "warning: DeviceClass any spec: its selector is always true, so that it holds every device of every driver; fix: select by device.driver at least [class-without-selector]"
+        in output
+    )
+
+
+def test_devices_in_the_form_of_v1beta1_lose_their_attributes_in_v1() -> None:
+    slice_ = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: d.example, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [{name: a, basic: {attributes: {x: {int: 1}}}}, {name: b, basic: {}}]}\n"
+    [output] = on(slice_, lab=H100)
+    assert (
+        "error: ResourceSlice s spec.devices[0].basic: unknown field: basic is the shape of v1beta1; allowed: attributes and capacity directly under a device; fix: write the fields of basic directly under the device [api-version]"
+        in output
+    )
+    [output] = on(slice_.replace("k8s.io/v1\n", "k8s.io/v1beta1\n"), lab=H100)
+    assert "apiVersion: resource.k8s.io/v1beta1 is removed in 1.38" in output
+
+
+def test_a_version_of_a_group_that_is_served_on_request_only_is_no_full_fix() -> None:
+    group = "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: {schedulingPolicy: {basic: {}}}\n"
+    [output] = on(group, lab=H100)
+    assert (
+        "fix: apiVersion: scheduling.k8s.io/v1alpha2, if its API and feature gate were turned on; managed clusters do not [api-version]"
+        in output
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("device.health.score > 0.9", "<input>:1:7: undefined field 'health' (Kubernetes 1.36)"),
+        ("device.a.b.c == 1", "<input>:1:7: undefined field 'a' (Kubernetes 1.36)"),
+    ],
+)
+def test_an_unknown_field_of_a_device_has_the_server_s_message(expression: str, message: str) -> None:
+    [output] = on(class_("fields", expression), lab=H100)
+    assert f"compilation failed: ERROR: {message}" in output

@@ -87,7 +87,7 @@ def test_a_mistake_has_a_fix_that_passes(expression: str, severity: str, what: s
         ),
         (
             "device.foo == 1",
-            "compilation failed: ERROR: <input>:1:7: undefined field 'foo' (in container '') (Kubernetes 1.36)",
+            "compilation failed: ERROR: <input>:1:7: undefined field 'foo' (Kubernetes 1.36)",
         ),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_folder_without_files_is_reported(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("#")
     result = RUNNER.invoke(app, ["check", str(tmp_path), *STACK])
     assert result.exit_code == 1
-    assert f"{tmp_path}:1:1: error: contains no .yaml or .yml file" in result.stdout
+    assert f"{tmp_path}:1:1: error: contains no .yaml or .yml file outside hidden folders" in result.stdout
 
 
 def test_a_pattern_stands_for_the_files_that_match_and_one_without_any_is_reported(tmp_path: Path) -> None:

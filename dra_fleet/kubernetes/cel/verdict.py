@@ -8,7 +8,10 @@ from typing import Final, Literal
 
 _STATUS = re.compile(r"^[A-Z_]+: (?=ERROR:)| \[[A-Z_]+\]$")
 
-_UNKNOWN_FIELD = re.compile(r"undeclared reference to 'device\.(\w+)'")
+_UNKNOWN_FIELD = re.compile(
+    r"(?P<column>\d+): undeclared reference to 'device\.(?P<field>\w+)(?P<rest>(?:\.\w+)*)'"
+    r" \(in container ''\)(?P<source>\n \| .*\n \| )?(?P<dots>\.*)"
+)
 
 _MISSING_KEY = re.compile(r"Key not found in map : (.*)$", re.DOTALL)
 
@@ -64,8 +67,17 @@ class CelUnsupported(Exception):  # noqa: N818 - the expression may be right
 def compile_error(text: str) -> str:
     """Return the message of a rejected expression, with position and source line."""
     words = _STATUS.sub("", text)
-    words = _UNKNOWN_FIELD.sub(r"undefined field '\1'", words)
-    return f"compilation failed: {words}"
+    return f"compilation failed: {_UNKNOWN_FIELD.sub(_undefined, words)}"
+
+
+def _undefined(found: re.Match[str]) -> str:
+    """Return the server's message: it names the first unknown field, the evaluator the last."""
+    back = len(f".{found['field']}{found['rest']}".rpartition(".")[0])
+    column = int(found["column"]) - back
+    source, dots = found["source"] or "", found["dots"]
+    return (
+        f"{column}: undefined field '{found['field']}'{source}{dots[: len(dots) - back] if source else dots}"
+    )
 
 
 def runtime_error(text: str) -> str:

@@ -5,7 +5,7 @@ A driver decodes them when it prepares a device, so that a mistake leaves the po
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # A driver decodes them when it prepares a device, so that a mistake leaves the pod in ContainerCreating.
 
 _GATE = "feature gate"
+_OFF = "which is off: no pod with it would start"
+_OFF_BY_DEFAULT = "which is off by default: if it is off, no pod with it starts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +57,13 @@ def checked_parameters(
     if running is None:
         return []
     is_other_build = running.is_managed or bool(running.version.checked_by)
+    gates_unknown = not cluster.settings.drivers
     return [
         CheckedParameters(
-            refusal=refusal,
-            is_guess=is_other_build or (_GATE in refusal.what and not cluster.settings.drivers),
+            refusal=replace(refusal, what=refusal.what.replace(_OFF, _OFF_BY_DEFAULT))
+            if gates_unknown
+            else refusal,
+            is_guess=is_other_build or (gates_unknown and _GATE in refusal.what),
         )
         for refusal in check_parameters(driver, parameters, running)
     ]

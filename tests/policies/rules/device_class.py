@@ -262,7 +262,7 @@ REQUIRE_SELECTOR = (
 
 SELECTOR_VALID_CEL_PATH = ("spec", "selectors", 0, "cel", "expression")
 SELECTOR_VALID_CEL_PLACE = "spec.selectors[0].cel.expression"
-UNDEFINED = "compilation failed: ERROR: <input>:1:7: undefined field '{}' (in container '')"
+UNDEFINED = "compilation failed: ERROR: <input>:1:7: undefined field '{}'"
 SELECTOR_VALID_CEL_GOOD = "device.driver == 'gpu.nvidia.com'"
 
 
