@@ -13,7 +13,7 @@ from dra_fleet.check.device_objects import all_expressions, requested_classes, v
 from dra_fleet.check.exemptions import NO_OWN_RULES, RULES, comments, counted
 from dra_fleet.check.inventory import clusters
 from dra_fleet.check.on_cluster import checked_on
-from dra_fleet.check.pods import pods_of
+from dra_fleet.check.pods import is_release, pods_of
 from dra_fleet.check.resources import check_rendered
 from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from dra_fleet.kubernetes.cel import asked
@@ -104,7 +104,8 @@ def check(
             found |= _merged([check_file(file, cluster) for cluster in fleet], fleet)
     check_heads(objects)
     for item in objects:
-        check_rendered(item)
+        if not is_release(item):
+            check_rendered(item)
         found |= item.subject.found
     every = [item for content in contents for item in (*content.objects, *content.others)]
     if own.check is not None:
@@ -114,7 +115,7 @@ def check(
     given = {minor: [validated(item, minor) for item in objects] for minor in minors}
     unknown_kinds = [
         item for content in contents for item in content.others if is_foreign(item) and not pods_of(item)
-    ]
+    ] + [item for item in objects if is_release(item)]
     outcomes = [
         checked_on(cluster, everywhere, given[cluster.plan.kubernetes], unknown_kinds, is_production=strict)
         for cluster in fleet

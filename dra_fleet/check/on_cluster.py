@@ -174,6 +174,8 @@ def _check_pods(pods: Sequence[Pod], gangs: Mapping[Pod, int], around: _Surround
     strange = dict.fromkeys(around.selection.unjudged, True)
     for pod in pods:
         check_claims(pod, around.known)
+        if pod.of_chart is not None:
+            continue
         asks = around.extended.check(pod, around.known)
         keys = pod.keys.values()
         is_placed = bool(asks) or any(_has_place(key, strange, around) for key in keys)

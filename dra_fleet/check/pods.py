@@ -6,7 +6,7 @@ Rules: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/po
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
@@ -33,6 +33,10 @@ _OF_NETWORKS = re.compile(
 """Names of claims for network devices, which a driver gives to the whole pod."""
 
 
+_RELEASE = re.compile(r"helm\.toolkit\.fluxcd\.io/\w+")
+_VALUES: Path = ("spec", "values")
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pod:
     """A pod in a file: the object it is in, the path of its spec, and the claims it lists by name there."""
@@ -42,6 +46,8 @@ class Pod:
     spec: dict[str, Any]
     claims: Mapping[str, tuple[str, str]]
     """Per name in the pod: the field (`resourceClaimName`, …) and the object's name."""
+    of_chart: tuple[Path, ...] | None = None
+    """The places of the containers in a chart's values; None if the containers are in the spec."""
 
     @property
     def keys(self) -> dict[str, Key]:
@@ -63,6 +69,8 @@ class Pod:
 
 def pods_of(resource: FileObject) -> list[Pod]:
     """Return the pods, and machines in pods, that an object is or creates; none for unknown kinds."""
+    if is_release(resource):
+        return list(_pods_of_release(resource))
     group = resource.api_version.rpartition("/")[0]
     machines = VIRTUAL_MACHINES.get(group, {}).get(resource.kind, ())
     found = [
@@ -73,6 +81,31 @@ def pods_of(resource: FileObject) -> list[Pod]:
     if not found and not has_pod_templates(resource.api_version, resource.kind):
         found = [_pod_at(resource, path) for path in _embedded(resource.value, ())]
     return [pod for pod in found if pod.spec]
+
+
+def is_release(resource: FileObject) -> bool:
+    """Return whether an object is a HelmRelease of Flux."""
+    return resource.kind == "HelmRelease" and _RELEASE.fullmatch(resource.api_version) is not None
+
+
+def _pods_of_release(resource: FileObject) -> Iterator[Pod]:
+    """Yield the pods with claims of a chart on bjw-s' common library, such as app-template.
+
+    Controllers without `pod.resourceClaims` count as one pod with the claims of `defaultPodOptions`.
+
+    Source: https://bjw-s-labs.github.io/helm-charts/docs/common-library/resources/controllers/
+    """
+    holders: dict[Path, list[Path]] = {}
+    for name, controller in mapping(at(resource.value, (*_VALUES, "controllers"))).items():
+        base = (*_VALUES, "controllers", name)
+        has_own = "resourceClaims" in mapping(mapping(controller).get("pod"))
+        found = holders.setdefault((*base, "pod") if has_own else (*_VALUES, "defaultPodOptions"), [])
+        for kind in ("initContainers", "containers"):
+            found += [(*base, kind, key) for key in mapping(mapping(controller).get(kind))]
+    for path, found in holders.items():
+        pod = _pod_at(resource, path)
+        if "resourceClaims" in pod.spec:
+            yield replace(pod, of_chart=tuple(found))
 
 
 def _embedded(value: object, path: Path) -> Iterator[Path]:
@@ -111,7 +144,8 @@ def check_claims(pod: Pod, references: References) -> None:
     names: set[str] = set()
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
         _check_entry(pod, (*pod.path, "resourceClaims", index), mapping(item), names)
-        _check_reference(pod, (*pod.path, "resourceClaims", index), mapping(item), references)
+        if pod.of_chart is None:
+            _check_reference(pod, (*pod.path, "resourceClaims", index), mapping(item), references)
     if at(pod.spec, ("resources", "claims")):
         pod.resource.subject.error(
             *pod.path,
@@ -142,6 +176,9 @@ def check_claims(pod: Pod, references: References) -> None:
 
 def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the pod's containers, init containers included, with their paths."""
+    if pod.of_chart is not None:
+        yield from ((path, mapping(at(pod.resource.value, path))) for path in pod.of_chart)
+        return
     for kind in ("initContainers", "containers"):
         for index, item in enumerate(sequence(pod.spec.get(kind))):
             yield (*pod.path, kind, index), mapping(item)
@@ -323,7 +360,8 @@ def _is_for_containers(pod: Pod, name: str, references: References) -> bool:
     key = pod.keys.get(name)
     claim = references.of(key) if key is not None else None
     if claim is None:
-        return False
+        target = pod.claims.get(name, ("", ""))[1]
+        return pod.of_chart is not None and _OF_NETWORKS.search(f"{name} {target}") is None
     owners = {driver: drivers.publishing(driver) for driver in claim.drivers or ()}
     if any(owner is not None and owner.serves_pods for owner in owners.values()):
         return False
