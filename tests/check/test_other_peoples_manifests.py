@@ -489,6 +489,10 @@ def test_a_version_of_a_group_that_is_served_on_request_only_is_no_full_fix() ->
     [
         ("device.health.score > 0.9", "<input>:1:7: undefined field 'health' (Kubernetes 1.36)"),
         ("device.a.b.c == 1", "<input>:1:7: undefined field 'a' (Kubernetes 1.36)"),
+        (
+            "device.driver.x == 'a'",
+            "<input>:1:14: type 'string' does not support field selection (Kubernetes 1.36)",
+        ),
     ],
 )
 def test_an_unknown_field_of_a_device_has_the_server_s_message(expression: str, message: str) -> None:

@@ -13,6 +13,8 @@ _UNKNOWN_FIELD = re.compile(
     r" \(in container ''\)(?P<source>\n \| .*\n \| )?(?P<dots>\.*)"
 )
 
+_NO_FIELDS = re.compile(r"expression of (type '[^']*') cannot be the operand of a select operation")
+
 _MISSING_KEY = re.compile(r"Key not found in map : (.*)$", re.DOTALL)
 
 _RUNTIME_STATUS = re.compile(r"^[A-Z_]+: ")
@@ -66,7 +68,7 @@ class CelUnsupported(Exception):  # noqa: N818 - the expression may be right
 
 def compile_error(text: str) -> str:
     """Return the message of a rejected expression, with position and source line."""
-    words = _STATUS.sub("", text)
+    words = _NO_FIELDS.sub(r"\1 does not support field selection", _STATUS.sub("", text))
     return f"compilation failed: {_UNKNOWN_FIELD.sub(_undefined, words)}"
 
 
