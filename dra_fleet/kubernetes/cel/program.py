@@ -177,7 +177,8 @@ class Program:
             return tried[0]
         operator, operands = split(self.expression)
         if len(operands) == 1 and not operator:
-            return unknown(missing)
+            failing = self.environment.failing_conversion(self.expression)
+            return unknown(missing) if failing is None else failing._run(device)
         checked = [self.environment.operand(operand).evaluate(device) for operand in operands]
         return _combine(operator, checked)
 
@@ -253,6 +254,18 @@ class DeviceCel:
         checked = self._checked(expression)
         return Program(expression, self, checked, cost.highest(checked))
 
+    def failing_conversion(self, expression: str) -> Program | None:
+        """Return the first conversion of a literal that fails on every device, such as `quantity('40GB')`.
+
+        Only conversions that every evaluation reaches are found: not those below `&&`, `||`, `?:` and macros.
+        """
+        for function, text in _conversions(self._checked(expression).tree.expr):
+            try:
+                _READERS[function](text)
+            except ValueError:
+                return self._operand(f"{function}({json.dumps(text)})")
+        return None
+
     def _checked(self, expression: str) -> syntax.CheckedTree:
         try:
             checked = evaluator.checked(expression, self.number)
@@ -261,6 +274,21 @@ class DeviceCel:
             _refuse_beyond_evaluator(expression, message)
             raise CelInvalid(compile_error(message)) from None
         return syntax.parse(checked)
+
+
+_READERS: Final = {"quantity": declarations.quantity, "semver": declarations.version}
+
+
+def _conversions(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield the literals that become quantities or versions in calls that evaluate all their arguments."""
+    if node.WhichOneof("kind") != "call" or node.call.function in {"_&&_", "_||_", "_?_:_"}:
+        return
+    for argument in (node.call.target, *node.call.args):
+        text = syntax.string_constant(argument)
+        if text is None:
+            yield from _conversions(argument)
+        elif node.call.function in _READERS and len(node.call.args) == 1:
+            yield str(node.call.function), text
 
 
 def _encoded(expression: str) -> bytes:

@@ -269,6 +269,8 @@ def _key_fix(miss: Miss) -> str:
     read = _READ.search(miss.clause)
     attributes, capacity = (_names(miss.device.seen.get(kind, {})) for kind in ("attributes", "capacity"))
     guard = "guard it with device.driver, has() or orValue()"
+    if re.search(r" is not a (?:quantity|semantic version)", miss.message):
+        return "correct the text in the clause, such as quantity('20Gi') or semver('1.2.3')"
     if read is None or key == miss.message:
         return guard
     if read[1] == "attributes" and key in capacity:

@@ -255,6 +255,10 @@ def test_an_unknown_minor_has_no_environment(minor: str) -> None:
         (f"{ATTRIBUTES}.type == 'gpu' && {CAPACITY}.memory.compareTo(quantity('1Gi')) > 0", "unknown"),
         (f"{ATTRIBUTES}.absent == 1 && {ATTRIBUTES}.productName == 'A10'", "unknown"),
         (f"has({ATTRIBUTES}.productName)", "unknown"),
+        (f"{CAPACITY}.memory.compareTo(quantity('40GB')) >= 0", "error"),
+        (f"true && {CAPACITY}.memory.compareTo(quantity('40GB')) >= 0", "error"),
+        (f"{ATTRIBUTES}.productName == 'A10' || quantity('40GB') == quantity('1')", "unknown"),
+        (f"{ATTRIBUTES}.productName == 'A10' ? true : isQuantity('40GB')", "unknown"),
         (
             f"{ATTRIBUTES}.type == 'gpu' ? {ATTRIBUTES}.type == 'mig' : {ATTRIBUTES}.productName == 'A10'",
             "false",
