@@ -167,9 +167,10 @@ def check(cluster: str, where: str, arguments: Mapping[str, Any], of: type) -> N
     for key, value in arguments.items():
         at = f"{where}.{key}"
         if key not in known:
-            hints = (f"allowed: {choices(key, names.values())}", mistyped(key, names.values()))
+            fix = mistyped(key, names.values())
             what = f"cluster {cluster}: {at} is not an argument of {of.__name__}"
-            raise pulumi.RunError("; ".join(filter(None, (what, *hints))))
+            allowed = f"allowed: {choices(key, names.values())}"
+            raise pulumi.RunError("; ".join((what, allowed, *([f"fix: {fix}"] if fix else []))))
         _check_value(cluster, at, value, types.get(known[key]))
 
 

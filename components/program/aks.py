@@ -103,7 +103,7 @@ class AksCluster(Cluster, aks.AksCluster):
                 "gpu_operator": gpu_operator,
             },
             create={
-                "resource_group": resource_group or name,
+                "resource_group": name if resource_group is None else resource_group,
                 "identity": identity,
                 "encryption_key": encryption_key,
                 "logs": logs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypedDict, TypeVar, cast
 
@@ -12,6 +13,7 @@ import pulumi
 
 from dra_fleet.core.findings.errors import ExpectedError, choices, mistyped
 from dra_fleet.kubernetes.devices.base import camel
+from dra_fleet.kubernetes.devices.names import dns_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,13 +21,17 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 S = TypeVar("S")
 
-_DATA: Final = frozenset(
+DATA: Final = frozenset(
     {
-        "accept", "addons", "attributes", "capacity", "extra", "labels", "layout", "nodeSelector",
-        "parameters", "subnets", "tags", "values", "vswitches",
+        "accept", "addons", "attributes", "borrowingLimit", "capacity", "computeClasses",
+        "deviceClassMappings", "extra", "labels", "layout", "nodeSelector", "nominalQuota", "parameters",
+        "pools", "requests", "subnets", "tags", "values", "vswitches",
     }
 )  # fmt: skip
 """Arguments whose keys are data, such as label keys: they keep their spelling."""
+
+VERBATIM: Final = re.compile(r"(^|\.)(extra|parameters|values)\.")
+"""Arguments in which keys are data on every level."""
 
 
 def checked(build: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
@@ -39,13 +45,21 @@ def checked(build: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S,
     @functools.wraps(build)
     def constructor(component: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
         args, kwargs = _with_keywords(args, kwargs)
-        _check_form(type(component).__name__, signature, args, kwargs)
+        subject = _check_form(type(component).__name__, signature, args, kwargs)
         try:
             build(component, *args, **kwargs)
-        except ExpectedError as wrong:
-            raise pulumi.RunError(str(wrong)) from None
+        except (ExpectedError, pulumi.RunError) as wrong:
+            raise pulumi.RunError(_named(subject, str(wrong))) from None
 
     return constructor
+
+
+def _named(component: str, text: str) -> str:
+    """Return an error with the component in place of the cluster's path in a stack file."""
+    name = component.rpartition(" ")[2]
+    own = rf"^(?:cluster \S+: |dra-fleet:fleet\.clusters\.[^.]+\.)(?:pools\.{re.escape(name)}\.)?"
+    words = re.sub(own, f"{component}: ", text)
+    return text if words == text else "; ".join(line.strip() for line in words.splitlines())
 
 
 _OUTPUT: Final = "pulumi.Input["
@@ -93,7 +107,7 @@ def plain(component: str, argument: str, value: object) -> Any:  # noqa: ANN401 
         )
     if isinstance(value, Mapping):
         fields = cast("Mapping[object, object]", value)
-        as_data = key_of(argument.rpartition(".")[2]) in _DATA or ".extra." in f".{argument}"
+        as_data = key_of(argument.rpartition(".")[2]) in DATA or VERBATIM.search(argument)
         return {
             str(key) if as_data else key_of(str(key)): plain(component, f"{argument}.{key}", item)
             for key, item in fields.items()
@@ -103,7 +117,7 @@ def plain(component: str, argument: str, value: object) -> Any:  # noqa: ANN401 
         return [plain(component, f"{argument}[{index}]", item) for index, item in enumerate(items)]
     if value is None or isinstance(value, str | int | float):
         return value
-    raise refused(component, argument, f"is {_article(value)}", allowed="a plain value, a mapping or a list")
+    raise refused(component, argument, f"is {article(value)}", allowed="a plain value, a mapping or a list")
 
 
 def settings_of(component: str, given: Mapping[str, object]) -> dict[str, Any]:
@@ -120,6 +134,11 @@ def key_of(argument: str) -> str:
     return camel(argument) if "_" in argument else argument
 
 
+def snake(key: str) -> str:
+    """Return the argument of a settings key: `node_selector` of `nodeSelector`."""
+    return re.sub("(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", key)
+
+
 def named(component: object, name: object) -> str:
     """Return class and name of a component, such as `DeviceClass big`.
 
@@ -128,10 +147,22 @@ def named(component: object, name: object) -> str:
     """
     kind = type(component).__name__
     if not isinstance(name, str) or not name:
-        raise refused(
-            kind, "name", "must be a string that is not empty", got=_article(name) if name else '""'
-        )
+        raise refused(kind, "name", "must be a string that is not empty", got=article(name) if name else '""')
     return f"{kind} {name}"
+
+
+def label(component: str, argument: str, value: object) -> str:
+    """Return an argument that must be a DNS label.
+
+    Raises:
+        pulumi.RunError: It is another text, or no text.
+    """
+    if not isinstance(value, str):
+        raise refused(component, argument, "must be a string", got=article(value))
+    problem = dns_label(value)
+    if problem is not None:
+        raise refused(component, argument, problem, got=f'"{value}"')
+    return value
 
 
 def checked_fields(kind: type[S]) -> type[S]:
@@ -236,7 +267,7 @@ def pool_settings(
     if isinstance(pool, GpuNodePoolArgs):
         pool = {key: value for key, value in vars(pool).items() if value is not None}
     if not isinstance(pool, Mapping):
-        raise refused(component, argument, "must be GpuNodePoolArgs or a dict", got=_article(pool))
+        raise refused(component, argument, "must be GpuNodePoolArgs or a dict", got=article(pool))
     given = dict(cast("Mapping[str, object]", pool))
     under = f"{argument}." if argument else ""
     for key in given:
@@ -249,6 +280,10 @@ def pool_settings(
     found = given.pop("options", None)
     example = 'settings of the cloud, such as {"os_sku": "AzureLinux3"}'
     options = plain(component, f"{under}options", mapping_of(component, f"{under}options", found, example))
+    for key in options:
+        if key in {"nodes", *map(key_of, POOL_ARGUMENTS)}:
+            own = "min=… and max=…" if key == "nodes" else f"{snake(key)}=…"
+            raise refused(component, f"{under}options.{key}", "has its own argument", fix=f"write {own}")
     settings = {
         key_of(key): (resolved if key == "extra" else plain)(component, f"{under}{key}", value)
         for key, value in given.items()
@@ -271,16 +306,44 @@ def _check_present(component: str, missing: Sequence[str]) -> None:
         raise refused(component, missing[0], "is required", fix=fix)
 
 
-_RESOURCE_OPTIONS: Final[Mapping[str, type[pulumi.Resource]]] = {
+_RESOURCE_OPTIONS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "parent": pulumi.Resource,
     "provider": pulumi.ProviderResource,
+    "providers": (Mapping, list, tuple, pulumi.ProviderResource),
+    "aliases": (list, tuple),
+    "ignore_changes": (list, tuple),
+    "replace_on_changes": (list, tuple),
+    "additional_secret_outputs": (list, tuple),
+    "transforms": (list, tuple),
+    "transformations": (list, tuple),
+    "protect": bool,
+    "retain_on_delete": bool,
+    "delete_before_replace": bool,
+    "custom_timeouts": pulumi.CustomTimeouts,
+    "deleted_with": pulumi.Resource,
+    "version": str,
+    "plugin_download_url": str,
+    "import_": str,
 }
+"""Types of the options, which the SDK does not check."""
+_ITEMS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "providers": pulumi.ProviderResource,
+    "aliases": (str, pulumi.Alias, pulumi.Output),
+    "ignore_changes": str,
+    "replace_on_changes": str,
+    "additional_secret_outputs": str,
+}
+_KINDS: Final = {Mapping: "a mapping", list: "a list", bool: "True or False", str: "a string"}
 
 
 def _check_form(
     kind: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
-) -> None:
-    """Refuse unknown, missing and positional arguments, which Python answers with a traceback."""
+) -> str:
+    """Refuse unknown, missing and positional arguments, which Python answers with a traceback.
+
+    Returns:
+        Class and name of the component.
+    """
     first, *others = list(signature.parameters.values())[1:]
     name = args[0] if args else kwargs.get(first.name)
     component = f"{kind} {name}" if isinstance(name, str) else kind
@@ -300,14 +363,26 @@ def _check_form(
     _check_present(component, [one for one in required[bool(args) :] if kwargs.get(one) is None])
     opts = kwargs.get("opts")
     if opts is not None and not isinstance(opts, pulumi.ResourceOptions):
-        raise refused(component, "opts", "must be pulumi.ResourceOptions", got=_article(opts))
+        raise refused(component, "opts", "must be pulumi.ResourceOptions", got=article(opts))
     for key, expected in _RESOURCE_OPTIONS.items():
         value = getattr(opts, key, None)
-        if value is not None and not isinstance(value, expected):
-            what = f"must be a pulumi.{expected.__name__}"
-            raise refused(component, f"opts.{key}", what, got=_article(value))
+        if value is not None:
+            _check_option(component, f"opts.{key}", value, expected)
+            items = cast("Sequence[object]", value if isinstance(value, list | tuple) else ())
+            for index, item in enumerate(items if key in _ITEMS else ()):
+                _check_option(component, f"opts.{key}[{index}]", item, _ITEMS[key])
     for key, value in (*zip(known, args, strict=False), *kwargs.items()):
         _check_output(component, key, value, str(signature.parameters[key].annotation))
+        if key == "namespace" and isinstance(value, str):
+            label(component, key, value)
+    return component
+
+
+def _check_option(component: str, argument: str, value: object, expected: type | tuple[type, ...]) -> None:
+    if not isinstance(value, expected):
+        first = expected[0] if isinstance(expected, tuple) else expected
+        what = f"must be {_KINDS.get(first) or f'a pulumi.{first.__name__}'}"
+        raise refused(component, argument, what, got=article(value))
 
 
 def _check_output(component: str, argument: str, value: object, annotation: str) -> None:
@@ -324,7 +399,7 @@ def _check_output(component: str, argument: str, value: object, annotation: str)
         if issubclass(kind, _OUTPUTS):
             raise _not_plain(component, argument, value, values=_OUTPUT in annotation)
     elif not (value is None or issubclass(kind, (str, *_OUTPUTS))):
-        raise refused(component, argument, "must be a string or an Output of one", got=_article(value))
+        raise refused(component, argument, "must be a string or an Output of one", got=article(value))
 
 
 def _not_plain(component: str, argument: str, value: object, *, values: bool = False) -> pulumi.RunError:
@@ -332,8 +407,8 @@ def _not_plain(component: str, argument: str, value: object, *, values: bool = F
     return refused(
         component,
         argument,
-        f"is {_article(value)}",
-        allowed="a plain value, because the proof reads it during the preview"
+        f"is {article(value)}",
+        allowed="a plain value, because dra-fleet reads it during the preview"
         if not values
         else "a mapping, whose values can be Outputs",
         fix="write the value, or read it from the stack's configuration",
@@ -356,7 +431,7 @@ def mapping_of(component: str, argument: str, value: object, allowed: str) -> Ma
         return {}
     if isinstance(value, Mapping):
         return cast("Mapping[str, object]", value)
-    raise refused(component, argument, "must be a mapping", got=_article(value), allowed=allowed)
+    raise refused(component, argument, "must be a mapping", got=article(value), allowed=allowed)
 
 
 def choices_error(component: str, argument: str, key: str, known: Sequence[str]) -> pulumi.RunError:
@@ -366,7 +441,8 @@ def choices_error(component: str, argument: str, key: str, known: Sequence[str])
     )
 
 
-def _article(value: object) -> str:
+def article(value: object) -> str:
+    """Return the type of a value with its article, such as `an int`."""
     kind = type(value).__name__
     if value is None:
         return "None"

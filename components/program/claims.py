@@ -13,7 +13,7 @@ from dra_fleet.core.findings.errors import choices, mistyped
 
 from ..claim import Claim, ClaimArgs, ClaimTemplate, ClaimTemplateArgs
 from ..core.identity import logical
-from .arguments import checked, checked_fields, choices_error, key_of, named, plain, refused
+from .arguments import article, checked, checked_fields, choices_error, key_of, label, named, plain, refused
 from .cluster import cluster_of
 from .device_class import DeviceClass
 
@@ -95,7 +95,13 @@ class _HeldByPods:
                 allowed=choices(request, self.request_names),
                 fix=mistyped(request, self.request_names),
             )
-        return core.ResourceClaimArgs(name=name or _in_pod(self.claim_name), request=request)
+        return core.ResourceClaimArgs(name=self._in_pod(name), request=request)
+
+    def _in_pod(self, name: str | None) -> str:
+        """Return the name of the claim in a pod, which is a DNS label."""
+        if name is None:
+            return self.claim_name.replace(".", "-")[:_LONGEST].rstrip("-")
+        return label(f"{type(self).__name__} {self.claim_name}", "name", name)
 
 
 class ResourceClaimTemplate(_HeldByPods, ClaimTemplate):
@@ -169,7 +175,7 @@ class ResourceClaimTemplate(_HeldByPods, ClaimTemplate):
             name: Name of the claim in the pod. Default: the template's name.
         """
         return core.PodResourceClaimArgs(
-            name=name or _in_pod(self.claim_name), resource_claim_template_name=self.metadata.name
+            name=self._in_pod(name), resource_claim_template_name=self.metadata.name
         )
 
 
@@ -231,9 +237,7 @@ class ResourceClaim(_HeldByPods, Claim):
         Args:
             name: Name of the claim in the pod. Default: the claim's name.
         """
-        return core.PodResourceClaimArgs(
-            name=name or _in_pod(self.claim_name), resource_claim_name=self.metadata.name
-        )
+        return core.PodResourceClaimArgs(name=self._in_pod(name), resource_claim_name=self.metadata.name)
 
 
 def _declared(
@@ -283,7 +287,10 @@ def _request(
             raise choices_error(component, at, key, _REQUEST)
         if key == "device_class":
             value["class"] = _class_name(component, at, item, cluster, found)
-        elif key == "first_available" and isinstance(item, list | tuple):
+        elif key == "first_available" and item is not None:
+            if not isinstance(item, list | tuple):
+                what = "must be a list of alternatives, each with name and device_class"
+                raise refused(component, at, what, got=article(item))
             items = cast("Sequence[object]", item)
             value["firstAvailable"] = [
                 _request(component, f"{at}[{index}]", one, cluster, found) for index, one in enumerate(items)
@@ -308,8 +315,3 @@ def _class_name(
         )
     found[given.class_name] = given
     return given.class_name
-
-
-def _in_pod(name: str) -> str:
-    """Return the name of a claim in a pod, a DNS label, of an object's name."""
-    return name.replace(".", "-")[:_LONGEST].rstrip("-")

@@ -93,7 +93,8 @@ class Cluster(Platform):
         elif create is not None:
             given = {key: value for key, value in create.items() if value is not None}
             found["create"] = self.resolved(component, "", given)
-        self.identity = Identity(owner=plain(component, "owner", owner) or pulumi.get_project())
+        own = pulumi.get_project() if owner is None else plain(component, "owner", owner)
+        self.identity = Identity(owner=own)
         self.program = ClusterProgram(
             component=component,
             name=name,

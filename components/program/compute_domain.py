@@ -9,7 +9,7 @@ from pulumi_kubernetes.core import v1 as core
 
 from .. import compute_domain
 from ..core.identity import logical
-from .arguments import checked, named, settings_of
+from .arguments import checked, label, named, settings_of
 from .cluster import cluster_of
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class ComputeDomain(compute_domain.ComputeDomain):
         Args:
             name: Name of the claim in the pod.
         """
+        name = label(f"ComputeDomain {self.domain_name}", "name", name)
         return core.PodResourceClaimArgs(name=name, resource_claim_template_name=self.template)
 
     def container_claim(self, name: str = "channel") -> core.ResourceClaimArgs:
@@ -88,4 +89,4 @@ class ComputeDomain(compute_domain.ComputeDomain):
         Args:
             name: Name of the claim in the pod, as in `pod_claim`.
         """
-        return core.ResourceClaimArgs(name=name)
+        return core.ResourceClaimArgs(name=label(f"ComputeDomain {self.domain_name}", "name", name))

@@ -139,5 +139,7 @@ def prove(*clusters: Cluster) -> None:
     Raises:
         pulumi.RunError: A claim or a demand does not fit.
     """
+    if not clusters:
+        raise refused("prove", "", "takes at least one cluster")
     for cluster in clusters:
         cluster_of("prove", cluster).program.require()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pulumi
 import pulumi_kubernetes
 
 from ..clouds.existing import cluster as existing
-from .arguments import checked, mapping_of, named, plain, refused, settings_of
+from .arguments import article, checked, mapping_of, named, plain, refused, settings_of
 from .cluster import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pulumi
 
     from .arguments import GpuNodePoolArgs, GpuNodePoolArgsDict
     from .cluster import Environment
@@ -99,17 +98,40 @@ class ExistingCluster(Cluster, existing.ExistingCluster):
         installed = mapping_of(component, "installed_drivers", installed_drivers, example)
         for driver, version in installed.items():
             settings = {"version": plain(component, f"installed_drivers.{driver}", version), "install": False}
-            plan = self.program.add("drivers", driver, settings, component)
+            plan = self.program.add("drivers", driver, settings, f"{component}: installed_drivers.{driver}")
         existing.ExistingCluster.__init__(
             self,
             name,
             existing.ExistingClusterArgs(
                 kubernetes=plan.kubernetes,
                 context=context,
-                content=kubeconfig,
+                content=kubeconfig if kubeconfig is None else _text(component, kubeconfig),
                 provider=provider,
                 identity=cluster_id,
             ),
             opts,
         )
         self.begin(plan)
+
+
+def _text(component: str, kubeconfig: object) -> pulumi.Input[str]:
+    """Return a kubeconfig, which must be text when its value is known.
+
+    Raises:
+        pulumi.RunError: It is empty or another value.
+    """
+    if not isinstance(kubeconfig, str):
+        return pulumi.Output.from_input(kubeconfig).apply(lambda value: _known_text(component, value))
+    return _known_text(component, kubeconfig)
+
+
+def _known_text(component: str, value: object) -> str:
+    if isinstance(value, str) and value.strip():
+        return value
+    raise refused(
+        component,
+        "kubeconfig",
+        "must be the text of a kubeconfig",
+        got='""' if isinstance(value, str) else article(value),
+        fix="for a mapping, write pulumi.Output.json_dumps(…)",
+    )

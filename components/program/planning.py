@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
 from dra_fleet.core.findings.errors import KEY, SettingsInvalid
+from dra_fleet.core.yaml_text import read_documents
 from dra_fleet.fleet import parse
+from dra_fleet.fleet.parsing import sections
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.proof.prove import prove, selector_problems
 
-from .arguments import refused
+from .arguments import DATA, POOL_ARGUMENTS, VERBATIM, refused, snake
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,16 +43,23 @@ NO_POOL: Final = {
 _NOTHING: Final[Mapping[str, set[str]]] = {}
 
 _PATH: Final = re.compile(rf"^{re.escape(KEY)}\.(\S+?): ")
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
-_KEY: Final = re.compile(r"\b(?!vSwitch)[a-z]+[A-Z]\w*")
+_KEY: Final = re.compile(r"\b[a-z]+[A-Z]\w*")
+_SETTING: Final = re.compile(
+    r"(?<![{\w.])([a-z]\w*): (\{(?:[^{}]|\{[^{}]*\})*\}|\[[^\]]*\]|\"[^\"]*\"|[\w./-]+(?![\w./:-])|…)"
+)
+"""A setting in the words of a stack file, such as `gang: native`."""
+_ELLIPSIS: Final = "ELLIPSIS"
+_OF_POOL: Final = re.compile(r"^clusters\.[^.]+\.pools\.[^.]+\.(\w+)(.*)$")
 _NAME: Final = re.compile(r"must be a DNS |is not a known DRA driver")
 """Errors about the name of a part."""
 
-_VERBATIM: Final = re.compile(r"(^|\.)(values|parameters|cel|selectors)\b")
+_VERBATIM: Final = re.compile(r"(^|\.)(cel|extra|parameters|selectors|values)[.\[]")
 """Arguments whose values are no settings, so that messages about them name none."""
 
 _OF_PROGRAMS: Final = (
-    (re.compile(r"^add (\w+): …$"), r"add \1=…"),
+    (re.compile(r"^add class: …$"), "add device_class=…"),
+    (re.compile(r"; \w+: null removes the key of an extended file$"), ""),
+    (re.compile(r"\bnodes: \{([^{}]*)\}"), r"\1"),
     (re.compile(" in the stack file"), ""),
     (re.compile("declare it under classes"), "declare a DeviceClass"),
 )
@@ -135,7 +145,7 @@ class ClusterProgram:
         at = self._path(section, name)
         if name in kept:
             other = self._components.get(at) or f"a pool of {self.component}"
-            if component.endswith(f" {name}"):
+            if component.endswith(f" {name}") and other.endswith((f" {name}", self.component)):
                 raise refused(component, "name", f"is also the name of {other}", got=name)
             raise refused(component, "", f"cannot be beside {other}: a cluster has one {name}")
         kept[name] = value
@@ -279,22 +289,25 @@ class ClusterProgram:
         return f"clusters.{self.name}.{name if section == 'operators' else f'{section}.{name}'}"
 
     def _refused(self, error: SettingsError) -> pulumi.RunError:
-        component, argument = self._place(error.path.removeprefix(f"{KEY}."))
-        if not argument and _NAME.match(error.what):
+        path = error.path.removeprefix(f"{KEY}.")
+        of_pool = None if _NAME.match(error.what) else _OF_POOL.match(path)
+        if of_pool is not None and of_pool[1] != "nodes":
+            path = f"{path[: of_pool.start(1)]}{_pool_argument(snake(of_pool[1]))}{of_pool[2]}"
+        component, argument = self._place(path)
+        if not argument and (_NAME.match(error.what) or error.what.startswith("must be at most ")):
             argument = "name"
-        allowed, fix = error.allowed, error.fix
-        if not _VERBATIM.search(argument):
-            allowed, fix = (_KEY.sub(lambda found: _snake(found[0]), text) for text in (allowed, fix))
+        what, got, allowed, fix = error.what, error.got if argument else "", error.allowed, error.fix
         for pattern, words in _OF_PROGRAMS:
             fix = pattern.sub(words, fix)
-        return refused(
-            component,
-            argument,
-            error.what.replace("unknown key", "unknown argument"),
-            got=error.got if argument else "",
-            allowed=allowed,
-            fix=fix,
-        )
+        fix = re.sub(r" below clusters\.\S+$", f" of {self.component}", fix)
+        if not _VERBATIM.search(argument):
+            what, got, allowed, fix = map(_in_python, (what, got, _as_arguments(allowed), _as_arguments(fix)))
+        if what.startswith(("unknown key", "this key")):
+            got = got if got != snake(error.path.rpartition(".")[2]) else argument.rpartition(".")[2]
+            if of_pool is not None and not of_pool[2]:
+                allowed = ", ".join(_pool_argument(key) for key in allowed.split(", "))
+        what = what.replace("unknown key", "unknown argument")
+        return refused(component, argument, what, got=got, allowed=allowed, fix=fix)
 
     def _place(self, path: str) -> tuple[str, str]:
         """Return the component at a path of the fleet's settings, and the argument below it."""
@@ -331,14 +344,49 @@ class ClusterProgram:
 
 def _argument(path: str) -> str:
     """Return the argument at a path of settings: `min` at `.nodes.min`, `gpu_driver` at `.gpuDriver`."""
-    words = _snake(path.removeprefix("."))
+    parts = path.removeprefix(".").split(".")
+    keys = [part.partition("[")[0] for part in parts]
+    words = ".".join(
+        part if VERBATIM.search(".".join((*keys[:at], ""))) or (at and keys[at - 1] in DATA) else snake(part)
+        for at, part in enumerate(parts)
+    )
     for pattern, argument in _WORDS:
         words = pattern.sub(argument, words)
-    return words
+    return words.rstrip(".")
 
 
-def _snake(key: str) -> str:
-    return _CAMEL.sub(lambda found: f"_{found[1].lower()}", key)
+def _pool_argument(key: str) -> str:
+    """Return the argument of a pool for a setting: `options.os_sku` for `os_sku`."""
+    return "min, max" if key == "nodes" else key if key in POOL_ARGUMENTS else f"options.{key}"
+
+
+@cache
+def _setting_keys() -> frozenset[str]:
+    """Return the keys of settings that are arguments of components."""
+    keys = frozenset(key.name for section in sections().values() for key in section.keys)
+    return keys - {*SECTIONS, "vSwitch"}
+
+
+def _as_arguments(text: str) -> str:
+    """Return a text with settings as a program writes them: `gang="native"` for `gang: native`."""
+    return _SETTING.sub(
+        lambda found: f"{found[1]}={_value(*found.groups())}" if found[1] in _setting_keys() else found[0],
+        text,
+    )
+
+
+def _in_python(text: str) -> str:
+    """Return a text with the names of arguments for the keys of settings."""
+    return _KEY.sub(lambda found: snake(found[0]) if found[0] in _setting_keys() else found[0], text)
+
+
+def _value(key: str, text: str) -> str:
+    """Return a value of YAML as Python; `…` in it stays."""
+    value = read_documents(key, text.replace("…", _ELLIPSIS).encode())[0].value
+    words = repr(value).replace("'", '"')
+    for placeholder in (f'"{_ELLIPSIS}": None', f'"{_ELLIPSIS}"', _ELLIPSIS):
+        words = words.replace(placeholder, "…")
+    return text if "None" in words else words
 
 
 def _program_ended() -> bool:

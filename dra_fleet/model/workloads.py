@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from dra_fleet.kubernetes.devices.base import QuantityText, refuse
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue
@@ -12,6 +12,16 @@ from dra_fleet.model.settings import SettingsModel
 
 Accepted = Literal["order", "unknown", "isolation", "replacement"]
 DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"
+
+
+def _not_negative(amount: str) -> str:
+    if Quantity.parse(amount) < Quantity.parse("0"):
+        raise refuse("must not be negative")
+    return amount
+
+
+AmountText = Annotated[QuantityText, AfterValidator(_not_negative)]
+"""A quantity of at least 0, as requests and limits must be."""
 
 
 class TolerationSettings(SettingsModel):
@@ -24,6 +34,15 @@ class TolerationSettings(SettingsModel):
         Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None,
         Field(description="Effect of the taint. Default: any"),
     ] = None
+
+    @model_validator(mode="after")
+    def _as_server(self) -> Self:
+        """Refuse what the API server refuses in pods."""
+        if self.key is None and self.operator == "Equal":
+            raise refuse("requires a key", at="operator", fix="add key, or write operator: Exists")
+        if self.value and self.operator == "Exists":
+            raise refuse("must be empty with operator: Exists", at="value", fix="remove value")
+        return self
 
 
 class DemandSettings(SettingsModel):
@@ -71,8 +90,8 @@ class DemandSettings(SettingsModel):
         tuple[TolerationSettings, ...] | None,
         Field(description="Tolerations of node taints. Default: all taints of the cluster's pools"),
     ] = None
-    cpu: Annotated[QuantityText, Field(description="CPU request of each pod")] = "100m"
-    memory: Annotated[QuantityText, Field(description="Memory request of each pod. It is not a limit")] = (
+    cpu: Annotated[AmountText, Field(description="CPU request of each pod")] = "100m"
+    memory: Annotated[AmountText, Field(description="Memory request of each pod. It is not a limit")] = (
         "128Mi"
     )
     accept: Annotated[
@@ -127,7 +146,7 @@ class EmptyDirSettings(SettingsModel):
     medium: Annotated[
         Literal["", "Memory"], Field(description="Memory for a volume in memory, such as /dev/shm")
     ] = ""
-    size_limit: Annotated[QuantityText | None, Field(description="Maximum size")] = None
+    size_limit: Annotated[AmountText | None, Field(description="Maximum size")] = None
 
 
 class VolumeSettings(SettingsModel):
@@ -175,11 +194,11 @@ class WorkloadSettings(DemandSettings):
         default_factory=dict
     )
     requests: Annotated[
-        Mapping[LabelKey, QuantityText],
+        Mapping[LabelKey, AmountText],
         Field(description="Additional requests of each pod, such as ephemeral-storage"),
     ] = Field(default_factory=dict)
     limits: Annotated[
-        Mapping[LabelKey, QuantityText],
+        Mapping[LabelKey, AmountText],
         Field(description="Limits of each pod, such as memory. Default: none"),
     ] = Field(default_factory=dict)
     service_account: Annotated[

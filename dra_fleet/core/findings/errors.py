@@ -117,7 +117,7 @@ class Findings:
     ) -> None:
         """Reject a name that refers to nothing; the nearest known one precedes the fix."""
         fix = " Or ".join(text for text in (mistyped(got, known), fix) if text)
-        self.error(*parts, what=what, got=got, allowed=choices(got, known), fix=fix, follows=follows)
+        self.error(*parts, what=what, got=got or '""', allowed=choices(got, known), fix=fix, follows=follows)
 
 
 KEY = "dra-fleet:fleet"

@@ -178,7 +178,7 @@ class Program:
         operator, operands = split(self.expression)
         if len(operands) == 1 and not operator:
             failing = self.environment.failing_conversion(self.expression)
-            return unknown(missing) if failing is None else failing._run(device)
+            return unknown(missing) if failing is None else failing.evaluate(device)
         checked = [self.environment.operand(operand).evaluate(device) for operand in operands]
         return _combine(operator, checked)
 

@@ -80,8 +80,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "output for a number of nodes": case(
         lambda: pool(min=pulumi.Output.from_input(1)),
-        "ExistingCluster lab: pools.h100.min is an Output; allowed: a plain value, because the proof reads ",
-        "it during the preview; fix: write the value, or read it from the stack's configuration",
+        "ExistingCluster lab: pools.h100.min is an Output; allowed: a plain value, because dra-fleet ",
+        "reads it during the preview; fix: write the value, or read it from the stack's configuration",
     ),
     "more nodes at least than at most": case(
         lambda: pool(min=4),
@@ -152,7 +152,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "created cluster without access": case(
         lambda: aks(access=None),
         "AksCluster studio: must set the access to the API server; ",
-        "allowed: access: {authorized_ranges: [203.0.113.0/24]} or access: {private: true}; fix: add access",
+        'allowed: access={"authorized_ranges": ["203.0.113.0/24"]} or access={"private": True}; ',
+        "fix: add access",
     ),
     "None for a required argument": case(
         lambda: template(requests=None),
@@ -175,6 +176,14 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "parent that is no resource": case(
         lambda: lab(opts=pulumi.ResourceOptions(parent=cast("Any", "stack"))),
         "ExistingCluster lab: opts.parent must be a pulumi.Resource; got: a str",
+    ),
+    "text for a list of changes": case(
+        lambda: lab(opts=pulumi.ResourceOptions(ignore_changes=cast("Any", "spec"))),
+        "ExistingCluster lab: opts.ignore_changes must be a list; got: a str",
+    ),
+    "text for a condition": case(
+        lambda: device_class(opts=pulumi.ResourceOptions(protect=cast("Any", "yes"))),
+        "DeviceClass big: opts.protect must be True or False; got: a str",
     ),
     "provider that is no provider": case(
         lambda: device_class(opts=pulumi.ResourceOptions(provider=cast("Any", "lab"))),
@@ -206,23 +215,109 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
             pools={"a10": {"machine": "ecs.gn7i-c8g1.2xlarge", "min": 1, "max": 1}},
         ),
         "AckCluster asia: must have exactly one of vswitches and network; ",
-        "allowed: vswitches: {ap-southeast-1a: vsw-…} or network: {zones: […]}; ",
+        'allowed: vswitches={"ap-southeast-1a": "vsw-…"} or network={"zones": […]}; ',
         "fix: name the vSwitches, or let the stack make a small VPC",
     ),
     "unknown machine": case(
         lambda: pool(machine="hgx-h10O-8"),
         "ExistingCluster lab: pools.h100.machine is not a machine of the catalogue; got: hgx-h10O-8; ",
         "allowed: hgx-h100-8, dgx-h100-8, dgx-h200-8; 237 are known; fix: did you mean hgx-h100-8? ",
-        "Or describe the machine: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}",
+        'Or describe the machine: machine={"gpu": "A100-SXM4-40GB", "gpus": 4, "cpus": 64, "memory": 512}',
     ),
     "setting of another cloud": case(
         lambda: aks(pools={"a10": {**A10, "options": {"auto_repair": True}}}),
-        "AksCluster studio: pools.a10.auto_repair: unknown argument for cloud aks; got: autoRepair; ",
-        "allowed: advertise, capacity_reservation_group, devices, dranet, extra, gpu_driver, ",
-        "gpu_instance_profile, gpu_management, labels, machine, nodes, os_sku, priority, sharing, spot, ",
-        "subnet, tags, taints, type, upgrade, zones; ",
-        "fix: remove it; only gke has this key",
+        "AksCluster studio: pools.a10.options.auto_repair: unknown argument for cloud aks; ",
+        "got: auto_repair; allowed: advertise, options.capacity_reservation_group, devices, options.dranet, ",
+        "extra, gpu_driver, options.gpu_instance_profile, options.gpu_management, labels, machine, min, ",
+        "max, options.os_sku, options.priority, sharing, spot, options.subnet, tags, taints, options.type, ",
+        "options.upgrade, zones; fix: remove it; only gke has this key",
     ),
+    "option that has its own argument": case(
+        lambda: aks(pools={"a10": {**A10, "options": {"nodes": {"min": 5}}}}),
+        "AksCluster studio: pools.a10.options.nodes has its own argument; fix: write min=… and max=…",
+    ),
+    "name that is too long": case(
+        lambda: dra.ExistingCluster("a" * 64, kubeconfig=KUBECONFIG, kubernetes_version="1.36"),
+        f'ExistingCluster {"a" * 64}: name must be at most 63 bytes, this is 64; got: "{"a" * 64}"',
+    ),
+    "argument of the provider's type": case(
+        lambda: aks(extra={"networkProfile": {"serviceCidrr": "10.0.0.0/16"}}),
+        "AksCluster studio: extra.networkProfile.serviceCidrr is not an argument of ",
+        "ContainerServiceNetworkProfileArgs; allowed: serviceCidr, serviceCidrs, dnsServiceIP; 17 are ",
+        "known; fix: did you mean serviceCidr?",
+    ),
+    "value of a chart in camelCase": case(
+        lambda: dra.NvidiaDriver("nvidia", cluster=lab(), version="0.5.0", values={"logVerbosity": 6}),
+        "NvidiaDriver nvidia: values.logVerbosity must be a string; got: 6; allowed: a string",
+    ),
+    "driver that is installed": case(
+        lambda: dra.NvidiaDriver(
+            "nvidia", cluster=lab(installed_drivers={"nvidia": "0.5.0"}), version="0.5.0"
+        ),
+        "NvidiaDriver nvidia: cannot be beside ExistingCluster lab: installed_drivers.nvidia: ",
+        "a cluster has one nvidia",
+    ),
+    "number for the version of an installed driver": case(
+        lambda: lab(installed_drivers={"nvidia": 0.5}),
+        "ExistingCluster lab: installed_drivers.nvidia: version must be a string; got: 0.5; ",
+        'allowed: Exact chart version; fix: put it in quotes as you wrote it, for example "0.5"',
+    ),
+    "request without a class": case(
+        lambda: template(requests={"gpu": {}}),
+        "ResourceClaimTemplate single: requests.gpu.device_class is required; allowed: DeviceClass of this ",
+        "stack or of a driver's chart; fix: add device_class=…",
+    ),
+    "alternatives as a mapping": case(
+        lambda: template(requests={"gpu": {"first_available": {"a": {"device_class": "gpu.nvidia.com"}}}}),
+        "ResourceClaimTemplate single: requests.gpu.first_available must be a list of alternatives, ",
+        "each with name and device_class; got: a dict",
+    ),
+    "namespace that Kubernetes refuses": case(
+        lambda: template(namespace="My_Team"),
+        "ResourceClaimTemplate single: namespace must be a DNS label: lower-case letters, digits and '-', ",
+        'a letter or digit at both ends; got: "My_Team"',
+    ),
+    "name in a pod that Kubernetes refuses": case(
+        lambda: template().pod_claim("My GPU"),
+        "ResourceClaimTemplate single: name must be a DNS label: lower-case letters, digits and '-', ",
+        'a letter or digit at both ends; got: "My GPU"',
+    ),
+    "empty resource group": case(
+        lambda: aks(resource_group=""),
+        'AksCluster studio: resource_group: invalid format; got: ""; allowed: Name of a resource group: ',
+        "at most 90 letters, digits and - _ . ( ), no dot at the end",
+    ),
+    "empty kubeconfig": case(
+        lambda: lab(kubeconfig=""),
+        'ExistingCluster lab: kubeconfig must be the text of a kubeconfig; got: ""; ',
+        "fix: for a mapping, write pulumi.Output.json_dumps(…)",
+    ),
+    "kubeconfig as an Output of a mapping": case(
+        lambda: lab(kubeconfig=pulumi.Output.from_input({"kind": "Config"})),
+        "ExistingCluster lab: kubeconfig must be the text of a kubeconfig; got: a dict; ",
+        "fix: for a mapping, write pulumi.Output.json_dumps(…)",
+    ),
+    "negative request": case(
+        lambda: dra.Demand(template(), replicas=1, cpu="-1"),
+        'Demand single: cpu must not be negative; got: "-1"',
+    ),
+    "toleration of all keys without Exists": case(
+        lambda: dra.Demand(template(), replicas=1, tolerations=[{}]),
+        "Demand single: tolerations[0].operator requires a key; got: {}; ",
+        'fix: add key, or write operator="Exists"',
+    ),
+    "toleration of a value with Exists": case(
+        lambda: dra.Demand(
+            template(), replicas=1, tolerations=[{"key": "a", "operator": "Exists", "value": "b"}]
+        ),
+        "Demand single: tolerations[0].value must be empty with operator: Exists; ",
+        'got: {"key": "a", "operator": "Exists", "value": "b"}; fix: remove value',
+    ),
+    "pods of a gang without the gang": case(
+        lambda: dra.Demand(template(), replicas=2, min_count=1),
+        'Demand single: min_count requires gang: native; fix: add gang="native", or remove min_count',
+    ),
+    "no cluster to prove": case(dra.prove, "prove: takes at least one cluster"),
 }
 
 
@@ -261,3 +356,23 @@ def test_class_of_another_cluster_is_refused(recorder: Recorder) -> None:
     with pytest.raises(pulumi.RunError) as refused:
         recorder.run(program)
     assert str(refused.value) == message
+
+
+def test_argument_that_dra_fleet_sets_is_refused_with_its_component(recorder: Recorder) -> None:
+    recorder.preview = True
+    with pytest.raises(pulumi.RunError) as refused:
+        recorder.run(lambda: aks(extra={"location": "x"}))
+    assert str(refused.value) == (
+        "AksCluster studio: extra.location is an argument that dra-fleet sets itself; allowed: arguments "
+        "that it does not set; fix: use the setting of that meaning, or a Pulumi transform in __main__.py"
+    )
+
+
+def test_keys_of_chart_values_keep_their_spelling(recorder: Recorder) -> None:
+    def program() -> None:
+        values = {"kubeletPlugin": {"podAnnotations": {"my_team": "ml"}}}
+        dra.NvidiaDriver("nvidia", cluster=lab(), version="0.5.0", values=values)
+
+    recorder.run(program)
+    release = recorder.only("kubernetes:helm.sh/v3:Release")
+    assert release.inputs["values"]["kubeletPlugin"]["podAnnotations"] == {"my_team": "ml"}
