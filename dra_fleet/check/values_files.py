@@ -98,8 +98,8 @@ def find_chart(name: str, version: str) -> Chart:
     if not named:
         names = {*(chart_name(chart) for chart in charts), *(operator.chart for operator in operators())}
         raise ChartUnknown(
-            f"chart {name!r} is not the chart of a known driver; allowed: {choices(name, names)}. "
-            f"{mistyped(name, names)}"
+            f"chart {name!r} is not the chart of a known driver; allowed: {choices(name, names)}"
+            + (f"; fix: {fix}" if (fix := mistyped(name, names)) else "")
         )
     entry = version_of((chart.version for chart in named), version.removeprefix("v"))
     if entry is None:

@@ -166,13 +166,13 @@ def _chart(name: str, version: str, path: Path, unreadable: list[FileFinding]) -
 
 def _omitted(paths: Sequence[Path], unreadable: list[FileFinding], own: Collection[str]) -> list[LeftOut]:
     from dra_fleet.check import RULES, listed
-    from dra_fleet.cli.manifests import bytes_of
+    from dra_fleet.cli.manifests import text_of
 
     return [
         item
         for path in paths
-        if (data := bytes_of(path, unreadable)) is not None
-        for item in listed(str(path), data.decode("utf-8", errors="replace"), unreadable, {*RULES, *own})
+        if (text := text_of(path, unreadable)) is not None
+        for item in listed(str(path), text, unreadable, {*RULES, *own})
     ]
 
 

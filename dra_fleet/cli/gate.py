@@ -201,7 +201,9 @@ def _refuse_usage(
     baseline: Path | None,
     write: bool,
 ) -> None:
-    if (stack is None) is (events is None):
+    if stack is not None and events is not None:
+        raise typer.BadParameter(f"is not used with --events; remove {stack}", param_hint="STACK")
+    if stack is None and events is None:
         raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
     if check_again and events is None:
         raise typer.BadParameter(

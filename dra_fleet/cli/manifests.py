@@ -63,6 +63,16 @@ def bytes_of(path: Path, unreadable: list[FileFinding]) -> bytes | None:
     return None
 
 
+def text_of(path: Path, unreadable: list[FileFinding]) -> str | None:
+    """Return the text of a file; report the problem and return None if it fails."""
+    data = bytes_of(path, unreadable)
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        unreadable.append(_problem(path, "is not UTF-8 text; fix: save it as UTF-8"))
+        return None
+
+
 def _problem(path: Path, what: str) -> FileFinding:
     return FileFinding(
         file=name_of(path),

@@ -128,8 +128,20 @@ def _unknown(step: str, walked: list[str], below: list[Section]) -> str:
     known = _names(below)
     place = ".".join(walked) or "a stack file"
     lines = [f"{place} has no key {step!r}", f"  allowed: {choices(step, known)}"]
-    fix = mistyped(step, known)
+    fix = mistyped(step, known) or _elsewhere(step)
     return "\n".join([*lines, f"  fix: {fix}"] if fix else lines)
+
+
+def _elsewhere(step: str) -> str:
+    """Return the fix for a key of another section, by the shortest path to it; "" if there is no such key."""
+    paths, found = {FLEET: ""}, list[str]()
+    for name, section in sections().items():  # a section follows one that refers to it
+        for key in section.keys:
+            if key.name == step:
+                found.append(f"{paths[name]}{step}")
+            for below in key.sections:
+                paths.setdefault(below, f"{paths[name]}{key.name}.")
+    return f"write {min(found, key=len)}" if found else ""
 
 
 def text() -> str:

@@ -298,9 +298,16 @@ def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> S
     got = below(here, tag)
     path = under(*location, tag)
     if got is None:
-        return SettingsError(
-            path=path, what="is required", allowed=", ".join(allowed), fix=f"add {tag}: {allowed[0]}"
-        )
+        written = cast("Mapping[str, object]", here) if isinstance(here, Mapping) else {}
+        strange = [key for key in written if key not in keys(location, settings)]
+        if len(strange) == 1:
+            return SettingsError(
+                path=under(*location, strange[0]),
+                what="unknown key",
+                got=strange[0],
+                fix=f"write {tag} instead",
+            )
+        return SettingsError(path=path, what="is required", allowed=", ".join(allowed), fix=f"add {tag}: …")
     return SettingsError(
         path=path,
         what=f"unknown {tag}",

@@ -32,6 +32,8 @@ KUBERNETES = "kubernetes"
 MIG = "mig"
 UNDOCUMENTED = "no source describes this transition"
 """Reason of a step that is blocked until a person accepts it."""
+DOWNGRADE = "Kubernetes does not support the downgrade of a control plane"
+"""Source: https://kubernetes.io/releases/version-skew-policy/."""
 
 
 class UnknownTargetError(ExpectedError):
@@ -125,6 +127,7 @@ def upgrade_path(
     Raises:
         UnknownTargetError: No cluster of the plan uses a subject, or a name in `accepted` is not a step.
     """
+    _require_targets(plan, targets)
     path = [
         step
         for cluster in plan.clusters
@@ -132,7 +135,7 @@ def upgrade_path(
         for before in _used(cluster).get(subject, ())
         for step in _steps(plan, cluster, subject, before, target)
     ]
-    _require_known(plan, targets, accepted, path)
+    _require_accepted(accepted, path)
     return tuple(_accepted(step) if step.name in accepted and step.is_unknown else step for step in path)
 
 
@@ -169,13 +172,14 @@ def _steps(
     known = [item for item in transitions() if item.subject == subject]
     for one, other in pairwise(_versions(cluster, subject, known, before, target)):
         found = next((item for item in known if item.leads(one, other)), None)
+        lower = subject == KUBERNETES and minor_order(other) < minor_order(one)
         step = UpgradeStep(
             cluster=cluster.name,
             subject=subject,
             before=one,
             after=other,
             verdict=found.verdict if found else "blocked",
-            reason=found.reason if found else UNDOCUMENTED,
+            reason=found.reason if found else DOWNGRADE if lower else UNDOCUMENTED,
             steps=found.steps if found else (),
             source=found.source if found else "",
         )
@@ -230,9 +234,7 @@ def _accepted(step: UpgradeStep) -> UpgradeStep:
     return replace(step, verdict="manual", reason=f"accepted by name: {step.reason}", steps=steps)
 
 
-def _require_known(
-    plan: FleetPlan, targets: Mapping[str, str], accepted: Collection[str], path: Sequence[UpgradeStep]
-) -> None:
+def _require_targets(plan: FleetPlan, targets: Mapping[str, str]) -> None:
     used = {subject for cluster in plan.clusters for subject in _used(cluster)}
     for subject in targets:
         if subject not in used:
@@ -246,6 +248,9 @@ def _require_known(
         raise UnknownTargetError(
             f"--to kubernetes={minor}: unknown version; allowed: {', '.join(known_minors())}"
         )
+
+
+def _require_accepted(accepted: Collection[str], path: Sequence[UpgradeStep]) -> None:
     unknown = [step.name for step in path if step.is_unknown]
     for name in accepted:
         if name not in unknown:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from dra_fleet.core.findings.engine_events import streaming_environment
 from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.core.places import project, stack_name, top_folder
+from dra_fleet.policy.gate.errors import NO_ENGINE
 from dra_fleet.review.events import ReviewError, read_events
 
 if TYPE_CHECKING:
@@ -111,10 +112,9 @@ class RunningEngine:
                 )
         except OSError as problem:
             self._said.close()
-            raise ReviewError(
-                f"{command.arguments[0]} cannot be started: {problem.strerror}; put Pulumi on PATH, "
-                "or give saved events with --events"
-            ) from None
+            if isinstance(problem, FileNotFoundError):
+                raise ReviewError(NO_ENGINE) from None
+            raise ReviewError(f"{command.arguments[0]} cannot be started: {problem.strerror}") from None
 
     def __enter__(self) -> Self:
         return self

@@ -110,6 +110,13 @@ def test_a_key_is_explained_with_or_without_the_names_between(path: str) -> None
     assert [key.name for key in found.keys] == ["min", "max"]
 
 
+def test_a_key_of_another_section_is_named_with_its_path() -> None:
+    with pytest.raises(
+        UnknownKey, match=r"^a stack file has no key 'machine'\n.*\n  fix: write clusters\.pools\.machine$"
+    ):
+        explain("machine")
+
+
 def test_explains_differences_for_each_cloud() -> None:
     assert [found.within for found in explain("clusters.access").found] == [
         "AksCluster",

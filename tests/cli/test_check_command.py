@@ -136,6 +136,17 @@ def test_a_list_of_what_to_omit_is_a_file(tmp_path: Path) -> None:
     assert f"{listed}:1:1: error: names a rule that does not exist" in result.stdout
 
 
+def test_a_list_of_what_to_omit_that_is_not_text_is_one_error(tmp_path: Path) -> None:
+    listed = tmp_path / "ignored"
+    listed.write_bytes(b"\xff\xfe * x\n" * 3)
+    result = RUNNER.invoke(app, ["check", str(deployed(tmp_path)), *STACK, "--ignore", str(listed)])
+    message = f"{listed}:1:1: error: is not UTF-8 text; fix: save it as UTF-8 [unreadable]"
+    assert (result.exit_code, [line for line in result.output.splitlines() if "ignored" in line]) == (
+        1,
+        [message],
+    )
+
+
 def test_findings_are_annotations_and_sarif_for_code_hosts(tmp_path: Path) -> None:
     file = deployed(tmp_path) / "app" / "class.yaml"
     log = tmp_path / "check.sarif"

@@ -164,11 +164,17 @@ def test_a_missing_file_of_events_is_reported() -> None:
     assert "missing.jsonl: cannot be read: No such file or directory" in result.output
 
 
-@pytest.mark.parametrize("arguments", [[], ["dev", "--events", "events.jsonl"]])
-def test_a_stack_or_events_are_needed_and_not_both(arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a STACK, or give the events"),
+        (["dev", "--events", "events.jsonl"], "STACK: is not used with --events; remove dev"),
+    ],
+)
+def test_a_stack_or_events_are_needed_and_not_both(arguments: list[str], message: str) -> None:
     result = RUNNER.invoke(app, ["gate", *arguments])
     assert result.exit_code == 2
-    assert "name a STACK, or give the events" in " ".join(result.output.replace("│", " ").split())
+    assert message in " ".join(result.output.replace("│", " ").split())
 
 
 def test_a_rule_that_does_not_exist_cannot_be_exempt() -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from dra_fleet.cli.main import run
+from dra_fleet.policy.gate.errors import NO_ENGINE
 from dra_fleet.review.drift import RELEASE, drifts
 from dra_fleet.review.events import ReviewError
 from tests.review.samples import DATA
@@ -133,3 +134,12 @@ def test_no_events_at_all_are_an_error(drift: Callable[..., tuple[int, str, str]
     code, out, err = drift([])
     assert (code, out) == (1, "")
     assert "error: the stack was not compared: the refresh printed no result" in err
+
+
+def test_a_missing_engine_is_one_message(
+    drift: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    code, _, error = drift([])
+    assert (code, error.splitlines()[-1]) == (1, f"error: {NO_ENGINE}")

@@ -18,7 +18,7 @@ from dra_fleet.core.findings.engine_events import streaming_environment
 from dra_fleet.core.interrupts import heeding_interrupts
 from dra_fleet.core.places import PACKAGE, top_folder
 from dra_fleet.policy.asked_policies import NOTHING, AskedPolicies
-from dra_fleet.policy.gate.errors import GateError, NoEventsError
+from dra_fleet.policy.gate.errors import NO_ENGINE, GateError, NoEventsError
 from dra_fleet.policy.gate.limits import ANSWER_SECONDS, SECONDS, end_session
 from dra_fleet.policy.gate.record import read_record
 
@@ -66,10 +66,7 @@ def preview(
     """
     engine = shutil.which("pulumi")
     if engine is None:
-        raise GateError(
-            "`pulumi` is not on PATH; fix: install the Pulumi CLI, or give it the rehearsal's: "
-            'eval "$(dra-fleet rehearse env)"'
-        )
+        raise GateError(NO_ENGINE)
     if not directory.is_dir():
         raise GateError(f"{directory} is not a directory; fix: give the folder of the project with --cwd")
     with tempfile.TemporaryDirectory(prefix="dra-fleet-gate-") as folder:

@@ -63,6 +63,20 @@ def test_a_documented_downgrade_is_blocked_and_cannot_be_accepted() -> None:
         upgrade_path(at_driver("0.4.0"), {"nvidia": "25.12.0"}, [step.name])
 
 
+def test_an_unknown_kubernetes_version_is_refused() -> None:
+    with pytest.raises(UnknownTargetError, match=r"^--to kubernetes=9: unknown version; allowed: 1\.34, "):
+        upgrade_path(at_driver("0.5.0"), {"kubernetes": "9"})
+
+
+def test_a_downgrade_of_kubernetes_is_blocked_and_cannot_be_accepted() -> None:
+    plan = at_driver("0.5.0")
+    before = plan.clusters[0].kubernetes
+    minor = int(before.partition(".")[2])
+    [step] = upgrade_path(plan, {"kubernetes": f"1.{minor - 1}"})
+    assert (step.verdict, step.is_unknown) == ("blocked", False)
+    assert step.reason == "Kubernetes does not support the downgrade of a control plane"
+
+
 def test_an_unknown_step_is_blocked_until_it_is_accepted_by_name() -> None:
     plan, targets = at_driver("25.8.1"), {"nvidia": "25.12.0"}
     [blocked] = upgrade_path(plan, targets)
