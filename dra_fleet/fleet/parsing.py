@@ -298,7 +298,7 @@ def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> S
     got = below(here, tag)
     path = under(*location, tag)
     if got is None:
-        written = cast("Mapping[str, object]", here) if isinstance(here, Mapping) else {}
+        written = list(cast("Mapping[str, object]", here)) if isinstance(here, Mapping) else list[str]()
         strange = [key for key in written if key not in keys(location, settings)]
         if len(strange) == 1:
             return SettingsError(
