@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from dra_fleet.core.findings.errors import KEY, SettingsInvalid
-from dra_fleet.core.yaml_text import read_documents
+from dra_fleet.core.yaml_text import Unreadable, read_documents
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.parsing import sections
 from dra_fleet.fleet.plan import make_plan
@@ -381,9 +381,12 @@ def _in_python(text: str) -> str:
 
 
 def _value(key: str, text: str) -> str:
-    """Return a value of YAML as Python; `…` in it stays."""
-    value = read_documents(key, text.replace("…", _ELLIPSIS).encode())[0].value
-    words = repr(value).replace("'", '"')
+    """Return a value of YAML as Python; `…` in it stays, and so does a text that is no such value."""
+    try:
+        documents = read_documents(key, text.replace("…", _ELLIPSIS).encode())
+    except Unreadable:
+        return text
+    words = repr(documents[0].value if documents else None).replace("'", '"')
     for placeholder in (f'"{_ELLIPSIS}": None', f'"{_ELLIPSIS}"', _ELLIPSIS):
         words = words.replace(placeholder, "…")
     return text if "None" in words else words

@@ -273,9 +273,7 @@ def down(
 )
 def tools(
     *,
-    every: Annotated[
-        bool, typer.Option("--all", help="Include the tools of the tests.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include the tools of the tests.")] = False,
     older: Annotated[
         bool, typer.Option("--minors", help="Include servers or schedulers of older Kubernetes versions.")
     ] = False,

@@ -5,6 +5,8 @@ import pulumi
 import pytest
 
 import dra_fleet as dra
+from components.program import planning
+from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid
 from dra_fleet.testing import Recorder
 from tests.components.program.cluster_programs import H100, KUBECONFIG, lab, template
 
@@ -376,3 +378,19 @@ def test_keys_of_chart_values_keep_their_spelling(recorder: Recorder) -> None:
     recorder.run(program)
     release = recorder.only("kubernetes:helm.sh/v3:Release")
     assert release.inputs["values"]["kubeletPlugin"]["podAnnotations"] == {"my_team": "ml"}
+
+
+@pytest.mark.parametrize("value", ["{a: {{b}", "null", "[*a]"])
+def test_value_that_is_not_yaml_stays_in_an_error(
+    value: str, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(_: object) -> object:
+        raise SettingsInvalid(
+            [SettingsError(path=f"{KEY}.clusters.lab", what="is wrong", fix=f"write image: {value}")]
+        )
+
+    monkeypatch.setattr(planning, "parse", parse)
+    with pytest.raises(pulumi.RunError) as refused:
+        recorder.run(lab)
+    assert str(refused.value).startswith("ExistingCluster lab: is wrong; fix: write image")
+    assert value in str(refused.value)
