@@ -39,6 +39,11 @@ TEMPLATE: Final[dict[str, Any]] = {
 }
 
 
+def pod(name: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, **TEMPLATE["template"]}
+
+
 def request(name: str, count: int) -> dict[str, Any]:
     return {
         "apiVersion": "autoscaling.x-k8s.io/v1",
@@ -75,7 +80,7 @@ def test_a_queued_pool_gets_all_nodes_of_a_request_or_none(own_rehearsed: Rehear
 
     home = Home.at(own_rehearsed.home)
     nodes(quota=1)
-    for item in (TEMPLATE, request("two", 2), request("many", 9)):
+    for item in (TEMPLATE, request("two", 2), request("many", 9), pod("first"), pod("second")):
         asyncio.run(_create(home, item))
 
     asyncio.run(until(home, "many", "Failed", "9 nodes are needed, and it has at most 3"))
