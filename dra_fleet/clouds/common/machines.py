@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import under
 from dra_fleet.drivers.divided_devices import known_whole_taken
 from dra_fleet.kubernetes.cel import CelUnsupported
@@ -157,13 +157,14 @@ def find_machine(
     if isinstance(requested, str):
         machine = known.get(requested)
         if machine is None:
+            others = [cloud.name for cloud in clouds.known() if requested in cloud.machines]
             findings.unknown(
                 *at,
                 "machine",
-                what="is not a machine of the catalogue",
+                what=f"is a machine of cloud {others[0]}" if others else "is not a machine of the catalogue",
                 got=requested,
                 known=list(known),
-                fix=describe,
+                fix="" if others else describe,
             )
         return machine
     models = drivers.accelerators()
