@@ -261,6 +261,7 @@ _COMPARISONS = (
 )
 """Frequent wrong comparisons and their corrections."""
 _TWICE = r"""\[\s*(['"])(?P<domain>[^'"/]+)\1\s*\]\s*\[\s*(['"])(?P=domain)/(?P<id>\w+)\3\s*\]"""
+_INDEXED = r"""\bdevice\s*\[\s*(['"])(driver|attributes|capacity|allowMultipleAllocations)\1\s*\]"""
 _NO_DOMAIN = (
     r"""device\.(?P<variable>attributes|capacity)"""
     r"""(?:\.(?P<name>\w+)|\[\s*(?P<quote>['"])(?P<key>\w+)(?P=quote)\s*\])"""
@@ -276,7 +277,8 @@ def corrected(expression: str, cel: DeviceCel) -> str:
 
 @lru_cache(maxsize=4096)
 def _meant(expression: str) -> str:
-    text = re.sub(_TWICE, r"[\1\g<domain>\1].\g<id>", expression)
+    text = re.sub(_INDEXED, r"device.\2", expression)
+    text = re.sub(_TWICE, r"[\1\g<domain>\1].\g<id>", text)
     text = re.sub(_PREFIXED, _looked_up, text)
     pieces = re.split(_TEXT, text)
     for pattern, meant in _NAMES:

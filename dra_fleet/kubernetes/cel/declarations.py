@@ -263,6 +263,12 @@ _LONGEST = 18
 Message = Any
 """A message of package ``kubernetes``; its text is in the one field CANONICAL."""
 
+DEVICE = "DRADevice"
+"""The server's type of `device`. Its fields are variables here, so that it has none."""
+
+PRESENT = "__device_field__"
+"""A variable that is true; it stands for `has()` of a field of the device."""
+
 CANONICAL = "canonical__"
 NOT_INTEGER = "not_integer__"
 """Set on a quantity that Go keeps as decimals whatever its value, so that asInteger() refuses it."""
@@ -272,7 +278,7 @@ COMPUTED = "computed__"
 
 @cache
 def pool() -> descriptor_pool.DescriptorPool:
-    """Return the descriptor pool with the messages."""
+    """Return the descriptor pool with the messages, and with one for the device itself."""
     from google.protobuf import descriptor_pb2, descriptor_pool  # noqa: PLC0415 - slow to import
 
     file = descriptor_pb2.FileDescriptorProto(
@@ -284,6 +290,7 @@ def pool() -> descriptor_pool.DescriptorPool:
         for number, flag_name in ((2, NOT_INTEGER), (3, COMPUTED)):
             flag = file.message_type[-1].field.add(name=flag_name, number=number)
             flag.type, flag.label = flag.TYPE_BOOL, flag.LABEL_OPTIONAL
+    file.message_type.add(name=DEVICE)
     made = descriptor_pool.DescriptorPool()
     made.Add(file)  # pyright: ignore[reportUnknownMemberType]
     return made

@@ -135,6 +135,7 @@ class CelDevice:
     def variables(self) -> dict[str, Any]:
         """The values of an expression's variables."""
         return {
+            declarations.PRESENT: True,
             "device.driver": self.driver,
             "device.allowMultipleAllocations": self.allow_multiple_allocations,
             "device.attributes": self.attributes,

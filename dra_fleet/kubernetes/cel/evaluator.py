@@ -27,6 +27,10 @@ _INCLUDES = "includes"
 _WORD = re.compile(r"\w+")
 _TYPE = re.compile(r"(?P<parameter>~)?(?P<name>[\w.]+)(?:<(?P<inside>.*)>)?")
 _MISSING = re.compile(r"<input>:(?P<line>\d+):(?P<column>\d+): undeclared reference to 'exists_one'")
+_HAS_FIELD = re.compile(
+    r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|\bhas\(\s*device\s*\.\s*(?P<field>\w+)\s*\)"""
+)
+"""`has()` of a field of the device. Texts are matched too, so that nothing in them is."""
 _ANY = (*equality.PLAIN, "message")
 _KINDS = {
     "null_type": cel.Type.NULL,
@@ -79,6 +83,7 @@ def checked(expression: str, minor: int) -> bytes:
 @lru_cache(maxsize=4096)
 def _checked(expression: str, minor: int) -> bytes:
     checker = _checker(minor, _named(expression), sorts="sortBy" in expression)
+    expression = _with_presence(expression, minor)
     try:
         return checker.compile(expression).serialize()
     except RuntimeError as problem:
@@ -86,6 +91,22 @@ def _checked(expression: str, minor: int) -> bytes:
         if renamed == expression:
             raise
     return checker.compile(renamed).serialize()
+
+
+def _with_presence(expression: str, minor: int) -> str:
+    """Return the expression with a constant for `has()` of the device's fields, which are all set.
+
+    The evaluator would read such a `has()` as the field's value.
+    """
+    if "has" not in expression:
+        return expression
+
+    def constant(found: re.Match[str]) -> str:
+        # As long as before, so that all else stays at its place.
+        is_field = f"device.{found['field']}" in fields(minor)
+        return declarations.PRESENT.ljust(len(found[0])) if is_field else found[0]
+
+    return _HAS_FIELD.sub(constant, expression)
 
 
 def _renamed(expression: str, problem: str) -> str:
@@ -141,7 +162,7 @@ def _checker(minor: int, named: frozenset[str], *, sorts: bool) -> cel.Env:
             stdlib={"exclude_functions": [{"name": name} for name in declarations.REPLACED]},
             functions=[{"name": name, "overloads": found} for name, found in overloads.items()],
         ),
-        variables=_variables(minor),
+        variables=_variables(minor) | {"device": cel.Type(f"kubernetes.{declarations.DEVICE}")},
     )
 
 
@@ -191,15 +212,20 @@ def runner(minor: int) -> cel.Env:
 
 
 def _variables(minor: int) -> dict[str, cel.Type]:
+    return {**fields(minor), declarations.PRESENT: cel.Type.BOOL}
+
+
+def fields(minor: int) -> dict[str, cel.Type]:
+    """Return the variables that are fields of the device, with their types."""
     attribute = "dyn" if minor >= minors.LISTS_ON_SINCE else "any"
-    variables = {
+    found = {
         "device.driver": cel.Type.STRING,
         "device.attributes": cel.Type(f"map<string,map<string,{attribute}>>"),
         "device.capacity": cel.Type("map<string,map<string,kubernetes.Quantity>>"),
     }
     if minor >= minors.MULTIPLE_ALLOCATIONS_SINCE:
-        variables["device.allowMultipleAllocations"] = cel.Type.BOOL
-    return variables
+        found["device.allowMultipleAllocations"] = cel.Type.BOOL
+    return found
 
 
 def _expanded(kinds: str) -> list[list[cel.Type]]:

@@ -123,7 +123,12 @@ _TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
 _UNTOLD_TYPE = re.compile(r"\bT%\d+\b")
 """The checker's name of a type that it leaves open, such as the element type of `[]`."""
 
-_WHOLE_DEVICE = re.compile(r"undeclared reference to 'device'")
+_DEVICE: Final = f"kubernetes.{declarations.DEVICE}"
+
+_FIELD_OF_WHOLE = re.compile(rf"undefined field '(\w+)' not found in struct '{re.escape(_DEVICE)}'")
+"""A field of something that is a device; `device.driver` itself is a variable."""
+
+_WHOLE_DEVICE: Final = "`device` is used as a whole; only its fields can be evaluated here"
 
 
 class Program:
@@ -242,6 +247,8 @@ class DeviceCel:
         if "sortBy" in expression:
             _refuse_open_types(checked)
         check(expression, checked, self.number)
+        if any(type_text(kind) == _DEVICE for kind in checked.types.values()):
+            raise CelUnsupported(_WHOLE_DEVICE)
         _refuse_unsupported(checked)
         highest_cost = cost.highest(checked)
         if highest_cost > cost.LIMIT:
@@ -271,7 +278,7 @@ class DeviceCel:
             checked = evaluator.checked(expression, self.number)
         except RuntimeError as problem:
             message = str(problem)
-            _refuse_beyond_evaluator(expression, message)
+            _refuse_beyond_evaluator(message, self.number)
             raise CelInvalid(compile_error(message)) from None
         return syntax.parse(checked)
 
@@ -298,13 +305,13 @@ def _encoded(expression: str) -> bytes:
         raise CelInvalid(f"not valid UTF-8: {problem.reason} at character {problem.start}") from None
 
 
-def _refuse_beyond_evaluator(expression: str, message: str) -> None:
+def _refuse_beyond_evaluator(message: str, minor: int) -> None:
     if _TOO_DEEP.search(message):
         raise CelUnsupported("the expression is nested deeper than 32 levels; a server allows 250")
     if _UNTOLD_TYPE.search(message):
         raise CelUnsupported("the type of what an empty list holds is unknown here")
-    if _WHOLE_DEVICE.search(message) and re.search(r"\bdevice\b", expression):
-        raise CelUnsupported("`device` is used as a whole; only its fields can be evaluated here")
+    if any(f"device.{name}" in evaluator.fields(minor) for name in _FIELD_OF_WHOLE.findall(message)):
+        raise CelUnsupported(_WHOLE_DEVICE)
 
 
 @cache

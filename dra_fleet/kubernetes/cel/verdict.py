@@ -6,14 +6,18 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-_STATUS = re.compile(r"^[A-Z_]+: (?=ERROR:)| \[[A-Z_]+\]$")
-
-_UNKNOWN_FIELD = re.compile(
-    r"(?P<column>\d+): undeclared reference to 'device\.(?P<field>\w+)(?P<rest>(?:\.\w+)*)'"
-    r" \(in container ''\)(?P<source>\n \| .*\n \| )?(?P<dots>\.*)"
+_WORDS = (
+    (re.compile(r"^[A-Z_]+: (?=ERROR:)| \[[A-Z_]+\]$"), ""),
+    (re.compile(r"\nERROR: <input>:\d+:\d+: (?:expression of )?type '\*error\*'.*(?:\n \|.*)*"), ""),
+    (re.compile(r" not found in struct 'kubernetes\.DRADevice'"), ""),
+    (
+        re.compile(r"expression of (type '[^']*') cannot be the operand of a select operation"),
+        r"\1 does not support field selection",
+    ),
+    (re.compile(r"has\(\) argument must be a field selection"), "invalid argument to has() macro"),
+    (re.compile(r"cannot be the range of"), "cannot be range of"),
 )
-
-_NO_FIELDS = re.compile(r"expression of (type '[^']*') cannot be the operand of a select operation")
+"""A server's words for those of the evaluator, which also reports what follows from its first error."""
 
 _MISSING_KEY = re.compile(r"Key not found in map : (.*)$", re.DOTALL)
 
@@ -68,18 +72,9 @@ class CelUnsupported(Exception):  # noqa: N818 - the expression may be right
 
 def compile_error(text: str) -> str:
     """Return the message of a rejected expression, with position and source line."""
-    words = _NO_FIELDS.sub(r"\1 does not support field selection", _STATUS.sub("", text))
-    return f"compilation failed: {_UNKNOWN_FIELD.sub(_undefined, words)}"
-
-
-def _undefined(found: re.Match[str]) -> str:
-    """Return the server's message: it names the first unknown field, the evaluator the last."""
-    back = len(f".{found['field']}{found['rest']}".rpartition(".")[0])
-    column = int(found["column"]) - back
-    source, dots = found["source"] or "", found["dots"]
-    return (
-        f"{column}: undefined field '{found['field']}'{source}{dots[: len(dots) - back] if source else dots}"
-    )
+    for pattern, words in _WORDS:
+        text = pattern.sub(words, text)
+    return f"compilation failed: {text}"
 
 
 def runtime_error(text: str) -> str:
