@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.check.resources import GROUP, at, has_marks, mapping, sequence
 from dra_fleet.core.findings.errors import mistyped, nearest
@@ -224,6 +224,10 @@ def _old_requests(value: dict[str, Any], kind: str) -> Iterator[tuple[Path, dict
             yield (*base, index), fields
 
 
+_OF_DEVICES: Final = ("requests", "constraints", "config")
+"""The fields of a claim's `devices`."""
+
+
 def _report(resource: FileObject, problem: Problem) -> None:
     what = problem.what.replace(_UNKNOWN_FIELD, "unknown field; a server refuses it or drops it silently")
     what = (
@@ -233,7 +237,15 @@ def _report(resource: FileObject, problem: Problem) -> None:
     )
     request, exactly, rest = problem.path.partition(".exactly.")
     dotted = f"{request}.{rest}" if exactly and not _has(resource, f"{request}.exactly") else problem.path
-    resource.subject.error(*resource.subject.path(dotted), rule="object-refused", what=what, fix=problem.fix)
+    fix = problem.fix or (_moved(resource, dotted) if problem.what == _UNKNOWN_FIELD else "")
+    resource.subject.error(*resource.subject.path(dotted), rule="object-refused", what=what, fix=fix)
+
+
+def _moved(resource: FileObject, dotted: str) -> str:
+    """Return where a field of a claim's devices belongs that stands elsewhere; empty for any other."""
+    place = _DEVICES.get(resource.kind, ())
+    name = dotted.rpartition(".")[2]
+    return f"move {name} to {'.'.join(map(str, place))}" if place and name in _OF_DEVICES else ""
 
 
 def _has(resource: FileObject, dotted: str) -> bool:

@@ -29,7 +29,7 @@ from dra_fleet.check.selectors import (
     why_none,
 )
 from dra_fleet.drivers.divided_devices import names_partitions
-from dra_fleet.kubernetes.cel import asked, environment
+from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked, environment
 from dra_fleet.kubernetes.devices.names import dns_subdomain
 
 if TYPE_CHECKING:
@@ -294,12 +294,16 @@ class ClassSelection:
     def most_of(self, name: str) -> dict[str, int]:
         """Per pool, the devices of one node that a class holds or may hold."""
         found: Programs = {}
+        unknown: list[str] = []
         for cluster in self.clusters:
             texts = self._class_expressions(name, cluster)
             if texts is not None and name not in self.broken:
-                cel = environment(cluster.plan.kubernetes)
-                found[cluster.plan.name] = [cel.compile(text) for text in texts]
-        most = dict.fromkeys(self._doubts(found), sys.maxsize)
+                programs = _programs(texts, cluster)
+                if programs is None:
+                    unknown.extend(pool.plan.name for pool in cluster.pools)
+                else:
+                    found[cluster.plan.name] = programs
+        most = dict.fromkeys([*unknown, *self._doubts(found)], sys.maxsize)
         return _per_pool(self._checked(found)) | most
 
     @cached_property
@@ -370,9 +374,8 @@ class ClassSelection:
 
     def _matches_elsewhere(self, texts: Sequence[str]) -> bool:
         for cluster in self.others:
-            cel = environment(cluster.plan.kubernetes)
-            programs = [cel.compile(text) for text in texts]
-            if any(
+            programs = _programs(texts, cluster)
+            if programs is None or any(
                 item.verdict.outcome in ("true", "unknown") for item in check(programs, devices([cluster]))
             ):
                 return True
@@ -394,7 +397,7 @@ class ClassSelection:
         return f"{what}: {reason}" if miss.what else what, fix
 
     def _compiled(self, resource: FileObject, path: Path, prefix: str = "") -> Programs | None:
-        """Compile the selectors for each cluster, a class's first; return None if one is wrong."""
+        """Compile the selectors for each cluster, a class's first; return None if one cannot be used."""
         own = list(expressions(resource, path))
         found: Programs = {}
         sound = True
@@ -404,8 +407,10 @@ class ClassSelection:
             selectors = [compiled(text, place, resource.subject, cel) for place, text in own]
             sound = sound and all(selectors)
             if texts is not None and prefix not in self.broken:
+                of_class = _programs(texts, cluster)
+                sound = sound and of_class is not None
                 programs = [selector.program for selector in selectors if selector is not None]
-                found[cluster.plan.name] = [*(cel.compile(text) for text in texts), *programs]
+                found[cluster.plan.name] = [*(of_class or ()), *programs]
         return found if sound else None
 
     def _class_expressions(self, name: str, cluster: ClusterInventory) -> tuple[str, ...] | None:
@@ -448,6 +453,15 @@ class ClassSelection:
             missing = [one.name for one in asked_for if one is not None and one not in installed]
             fix = f"add {missing[0]} to the cluster's drivers" if missing else fix
             subject.error(*path, rule="no-device-matches", what=what, fix=fix)
+
+
+def _programs(texts: Iterable[str], cluster: ClusterInventory) -> list[Program] | None:
+    """Compile the selectors of a class; return None if one is wrong or cannot be evaluated here."""
+    cel = environment(cluster.plan.kubernetes)
+    try:
+        return [cel.compile(text) for text in texts]
+    except (CelInvalid, CelUnsupported):
+        return None
 
 
 def _per_pool(checked: Iterable[Checked]) -> dict[str, int]:

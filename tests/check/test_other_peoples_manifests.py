@@ -538,3 +538,12 @@ def test_a_release_may_create_the_template_of_its_name() -> None:
 def test_a_release_without_claims_is_skipped() -> None:
     result = check(plan_on(lab=H100), [ManifestFile(name="f", data=release("", plex=IDLE).encode())])
     assert (result.checked, dict(result.passed)) == (0, {"kind HelmRelease not known": 1})
+
+
+@pytest.mark.parametrize("field", ["constraints: [{matchAttribute: gpu.nvidia.com/uuid}]", "config: []"])
+def test_a_field_of_devices_that_stands_elsewhere_is_moved(field: str) -> None:
+    text = template("one", exactly("gpu", "gpu.nvidia.com")).replace(
+        "spec: {devices", f"spec: {{{field}, devices", 1
+    )
+    [output] = on(text + pod("one"), lab=H100)
+    assert f"fix: move {field.partition(':')[0]} to spec.spec.devices [object-refused]" in output

@@ -41,6 +41,13 @@ def found(expression: str, name: str = "big", stack: str = "tests/data/stacks/la
             DRIVER + ATTRIBUTES + ".architecture == 'Hopper'",
         ),
         (
+            DRIVER + "device['attributes']['gpu.nvidia.com'].type == 'gpu'",
+            "error",
+            "compilation failed: ERROR: <input>:1:44: found no matching overload for '_[_]' applied to "
+            "'(kubernetes.DRADevice, string)'",
+            DRIVER + ATTRIBUTES + ".type == 'gpu'",
+        ),
+        (
             DRIVER + CAPACITY + ".memory >= '40Gi'",
             "error",
             "compilation failed: ERROR: <input>:1:79: found no matching overload for '_>=_' applied to "
@@ -94,6 +101,24 @@ def test_a_mistake_has_a_fix_that_passes(expression: str, severity: str, what: s
 def test_reports_impossible_objects_as_errors(expression: str, what: str) -> None:
     [finding] = found(expression)
     assert (finding.severity, finding.what, finding.line) == ("error", what, 7)
+
+
+@pytest.mark.parametrize(
+    "expression", ["dyn(device).driver == 'gpu.nvidia.com'", "device.?driver.hasValue()"]
+)
+def test_claims_of_a_class_that_cannot_be_evaluated_are_not_checked(expression: str) -> None:
+    claim = (
+        "\n---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
+        "spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: big}}]}}\n"
+    )
+    [finding] = found(expression + claim)
+    assert (finding.severity, finding.line) == ("warning", 7)
+    assert finding.what.startswith("cannot be checked here")
+
+
+@pytest.mark.parametrize("field", ["driver", "attributes", "capacity"])
+def test_a_device_has_all_its_fields(field: str) -> None:
+    assert found(DRIVER + f"has(device.{field})") == []
 
 
 def test_a_class_named_for_mig_must_not_hold_whole_gpus() -> None:
