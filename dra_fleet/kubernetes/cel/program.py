@@ -111,7 +111,7 @@ LONGEST = 10 * 1024
 _COMPILED = 4096
 
 _LOSSY = re.compile(r"\b(?:uint|google\.protobuf\.\w+)\b")
-"""Types whose values in a map do not survive the way into an implementation and back."""
+"""Types whose values in a map or list do not survive the way into an implementation and back."""
 
 _CHANGES = {**equality.CHANGES, **lookups.CHANGES, **libraries.CHANGES}
 """Changes to a checked tree, so that the evaluator runs it as a server would."""
@@ -322,9 +322,10 @@ def _not_evaluated() -> frozenset[str]:
 def _refuse_unsupported(checked: syntax.CheckedTree) -> None:
     _refuse_lossy_maps(checked)
     for overloads in checked.overloads.values():
-        for overload in overloads:
-            if overload in _not_evaluated():
-                raise CelUnsupported(f"the function {overload} {BEYOND}")
+        beyond = [overload for overload in overloads if overload in _not_evaluated()]
+        # Beside others, an overload of a type that no expression here has a value of does not apply.
+        if beyond and (beyond == overloads or any(map(_LOSSY.search, beyond))):
+            raise CelUnsupported(f"the function {beyond[0]} {BEYOND}")
 
 
 def _refuse_lossy_maps(checked: syntax.CheckedTree) -> None:
