@@ -1,5 +1,6 @@
 import importlib.metadata
 import platform
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from dra_fleet.fleet.plan import make_plan
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.session import resolve
 from dra_fleet.rehearsal.tools import ToolsError, ensure, recipes, releases, toolset
+from dra_fleet.rehearsal.tools.recipes import Recipe
 from tests.rehearsal.tools.tool_workshop import Workshop
 
 
@@ -69,6 +71,30 @@ def test_karpenter_is_unpacked_at_the_versions_that_its_go_mod_replaces() -> Non
         name, _, version = item.module.partition("@")
         assert f"{name} => ./{item.directory}\n" in go_mod
         assert f"{name} {version} h1:" in go_sum
+
+
+FOUR_PACKAGES = {
+    "k8s.io/apiextensions-apiserver",
+    "k8s.io/csi-translation-lib",
+    "sigs.k8s.io/controller-runtime",
+}
+"""Modules of which both compile four packages, all together."""
+
+
+@pytest.mark.parametrize("tool", [recipes.KARPENTER, recipes.reference("1.37")], ids=lambda tool: tool.title)
+def test_modules_have_the_versions_of_the_control_plane_so_that_they_are_compiled_once(tool: Recipe) -> None:
+    own, built = _required(tool.module), _required(recipes.CONTROL_PLANE.module)
+    differing = {name for name in own.keys() & built.keys() if own[name] != built[name]}
+    assert differing <= FOUR_PACKAGES
+
+
+def _required(module: Path) -> dict[str, str]:
+    text = (module / "go.mod").read_text("utf-8")
+    return dict(
+        re.findall(
+            r"^(?:require |\t)(\S+) (v\S+)(?: // indirect)?$", text.partition("\nreplace")[0], re.MULTILINE
+        )
+    )
 
 
 def test_a_version_that_go_mod_does_not_pin_is_named() -> None:
