@@ -154,9 +154,11 @@ _ALIKE: Final = 0.85
 _OWNER: Final = ("apiVersion", "kind", "name", "uid")
 _TAINT_RULE: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("spec",): ("deviceSelector", "taint"),
-    ("spec", "deviceSelector"): ("driver", "pool", "device", "deviceClassName", "selectors"),
+    ("spec", "deviceSelector"): ("driver", "pool", "device"),
     ("spec", "taint"): ("key", "value", "effect", "timeAdded"),
 }
+_FIRST_TAINT_RULE: Final = f"{GROUP}/v1alpha3", ("deviceClassName", "selectors")
+"""The version of DeviceTaintRule that also selects by class and CEL, in Kubernetes 1.33 and 1.34."""
 _EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
 
 
@@ -232,8 +234,10 @@ def _check_metadata(item: FileObject) -> None:
 
 
 def _check_taint_rule(item: FileObject) -> None:
+    first, others = _FIRST_TAINT_RULE
     for path, allowed in _TAINT_RULE.items():
-        for unknown in sorted({*mapping(at(item.value, path))} - {*allowed}):
+        passed = others if item.api_version == first else ()
+        for unknown in sorted({*mapping(at(item.value, path))} - {*allowed, *passed}):
             item.subject.error(
                 *path,
                 unknown,
@@ -241,7 +245,7 @@ def _check_taint_rule(item: FileObject) -> None:
                 what="unknown field; a server refuses it or drops it silently",
                 got=unknown,
                 allowed=", ".join(allowed),
-                fix=mistyped(unknown, allowed),
+                fix="" if unknown in others else mistyped(unknown, allowed),
             )
     taint = mapping(at(item.value, ("spec", "taint")))
     if not taint.get("key"):

@@ -237,9 +237,9 @@ _SERVED = {
     ),
 }
 _WITHOUT = {
-    "Workload": "group pods with Kueue, or use a cluster whose minor serves it",
-    "PodGroup": "group pods with Kueue, or use a cluster whose minor serves it",
-    "DeviceTaintRule": "taint devices where the minor serves it, or cordon the node",
+    "Workload": "group pods with Kueue",
+    "PodGroup": "group pods with Kueue",
+    "DeviceTaintRule": "cordon the node, or use Kubernetes 1.37 or later",
 }
 
 
@@ -351,13 +351,14 @@ def _check_served(item: FileObject, cluster: ClusterPlan) -> None:
             fix=_version_fix(item, served, cluster),
         )
     elif not _is_on(item, found, cluster):
+        default = next((version for version in served if version.is_default), None)
         item.subject.warning(
             "apiVersion",
             rule="api-version",
             what=f"is served by Kubernetes {minor} only where the API and its feature gate were turned on, "
             "which managed clusters do not",
             got=item.api_version,
-            fix=_WITHOUT[item.kind],
+            fix=f"apiVersion: {default.version}" if default is not None else _WITHOUT[item.kind],
         )
 
 
