@@ -81,8 +81,8 @@ def validated(resource: FileObject, minor: str) -> Validated:
     checked = replace(resource, subject=replace(resource.subject, found={}))
     as_v1 = replace(checked, value=_as_v1(checked))
     _check_version(checked)
-    is_structured = resource.api_version.partition("/")[2] not in _CLASSIC
-    problems = _without_mistyped(validate_object(as_v1.kind, as_v1.value, minor)) if is_structured else []
+    has_shape = not _is_classic(resource)
+    problems = _without_mistyped(validate_object(as_v1.kind, as_v1.value, minor)) if has_shape else []
     # Where a field is dropped, its holder then lacks a field; a missing name is reported with the head.
     caused = {item.path.rpartition(".")[0] for item in problems if not item.server}
     if not mapping(resource.value.get("metadata")):
@@ -164,20 +164,13 @@ def _check_version(resource: FileObject) -> None:
     version = resource.api_version.partition("/")[2]
     if resource.api_version != API_VERSION:
         removed = _REMOVED.get(version, "no longer served")
-        shape = (
-            "and write the devices under requests instead of resourceClassName and parametersRef"
-            if version in _CLASSIC
-            else "and write deviceClassName, selectors and count of a request under exactly"
-        )
-        old_shape = version not in ("v1beta2", "v1")
         resource.subject.error(
             "apiVersion",
             rule="api-version",
             what=f"{GROUP}/{version} is {removed}",
             got=resource.api_version,
             allowed=API_VERSION,
-            fix=f"apiVersion: {API_VERSION}"
-            + (f", {shape}" if old_shape and resource.kind in _DEVICES else ""),
+            fix=f"apiVersion: {API_VERSION}{_other_shape(resource)}",
         )
         return
     for path, request in _old_requests(resource.value, resource.kind):
@@ -200,6 +193,22 @@ def _check_version(resource: FileObject) -> None:
                 fix="write the fields of basic directly under the device",
             )
             return
+
+
+def _other_shape(resource: FileObject) -> str:
+    """Return what v1 requires of a claim besides the version; empty if the claim already has its shape."""
+    if next(_old_requests(resource.value, resource.kind), None) is not None:
+        return ", and write deviceClassName, selectors and count of a request under exactly"
+    if resource.kind in _DEVICES and _is_classic(resource):
+        return ", and write the devices under requests instead of resourceClassName and parametersRef"
+    return ""
+
+
+def _is_classic(resource: FileObject) -> bool:
+    """Return whether an object has the fields from before structured parameters, not only such a version."""
+    path = _DEVICES.get(resource.kind)
+    has_fields = resource.kind == "ResourceSlice" if path is None else not at(resource.value, path)
+    return resource.api_version.partition("/")[2] in _CLASSIC and has_fields
 
 
 def _as_v1(resource: FileObject) -> dict[str, Any]:
