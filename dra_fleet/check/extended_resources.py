@@ -68,8 +68,12 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/"
 
 _GATE = "DRAExtendedResource"
 
-_UNSERVED = re.compile(r"(gpu\.)?(amd|intel)\.com/.+|aws\.amazon\.com/neuron.*")
-"""Extended resources of vendors' device plugins without a DRA driver here."""
+_UNSERVED = re.compile(r"amd\.com/(gpu|[a-z]px_nps\d+)|(gpu\.)?intel\.com/.+|aws\.amazon\.com/neuron.*")
+"""Extended resources of vendors' device plugins without a DRA driver here.
+
+AMD's network cards (amd.com/nic, amd.com/vnic) have another plugin, which a stack does not describe.
+Source: https://github.com/ROCm/k8s-device-plugin/blob/master/docs/user-guide/configuration.md.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,14 +156,17 @@ class ExtendedResources:
             requested = sum(_number(item.count) for item in items)
             here = frozenset(pool for pool, number in most.items() if number >= requested)
             if not here:
+                largest = max(most.values(), default=0)
                 pod.resource.subject.error(
                     *items[0].path,
                     rule="not-enough-devices",
                     what=f"requests {requested} devices "
                     f"{'of class' if items[0].class_name else 'by'} {name} on "
-                    f"one node, where at most {max(most.values(), default=0)} match",
+                    f"one node, where at most {largest} match",
                     got=str(items[0].count),
-                    fix="ask for fewer, or for a pool with larger machines",
+                    fix="ask for fewer, or for a pool with larger machines"
+                    if largest
+                    else "add a pool that has such devices",
                 )
             served = here if served is None else served & here
         return served

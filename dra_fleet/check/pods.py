@@ -346,8 +346,10 @@ def _not_taken(pod: Pod, name: str, references: References) -> tuple[str, str]:
     claim = references.of(pod.keys[name])
     is_known = claim is not None and claim.drivers is not None and all(map(drivers.publishing, claim.drivers))
     doubt = "" if is_known else "unless its driver serves whole pods, "
+    is_privileged = any(at(item, ("securityContext", "privileged")) is True for _, item in containers(pod))
+    unseen = "only privileged containers see them" if is_privileged else "no container sees them"
     return (
-        f"no container takes claim {name}: {doubt}its devices are allocated and no container sees them",
+        f"no container takes claim {name}: {doubt}its devices are allocated and {unseen}",
         f"resources: {{claims: [{{name: {name}}}]}} in a container",
     )
 

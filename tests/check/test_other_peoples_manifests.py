@@ -540,10 +540,26 @@ def test_a_release_without_claims_is_skipped() -> None:
     assert (result.checked, dict(result.passed)) == (0, {"kind HelmRelease not known": 1})
 
 
-@pytest.mark.parametrize("field", ["constraints: [{matchAttribute: gpu.nvidia.com/uuid}]", "config: []"])
-def test_a_field_of_devices_that_stands_elsewhere_is_moved(field: str) -> None:
-    text = template("one", exactly("gpu", "gpu.nvidia.com")).replace(
-        "spec: {devices", f"spec: {{{field}, devices", 1
+MI300X = cluster("oam-mi300x-8", drivers={"amd": {"version": "v1.0.1"}})
+
+
+def test_network_cards_of_a_gpu_vendor_have_another_plugin() -> None:
+    assert on(limits("amd.com/nic: 1"), lab=MI300X) == []
+    for name in ("amd.com/gpu", "amd.com/cpx_nps4"):
+        [output] = on(limits(f"{name}: 1"), lab=MI300X)
+        assert f"error: Pod p spec.containers[0].resources.limits.{name}: asks a device plugin" in output
+
+
+def test_a_privileged_container_sees_devices_without_their_claim() -> None:
+    text = template("g", exactly("gpu", "gpu.nvidia.com")) + pod("g").replace(
+        "resources: {claims: [{name: own}]}", "securityContext: {privileged: true}"
     )
-    [output] = on(text + pod("one"), lab=H100)
-    assert f"fix: move {field.partition(':')[0]} to spec.spec.devices [object-refused]" in output
+    [output] = on(text, lab=H100)
+    assert (
+        "no container takes claim own: its devices are allocated and only privileged containers see" in output
+    )
+
+
+def test_nodes_without_devices_need_a_pool_with_devices() -> None:
+    [output] = on(limits("nvidia.com/gpu: 1"), lab=cluster("cpu-16", drivers={}))
+    assert "where at most 0 match; got: 1; fix: add a pool that has such devices" in output
