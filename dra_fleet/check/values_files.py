@@ -28,7 +28,7 @@ from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, 
 from dra_fleet.kubernetes.scheduling.taints import Toleration, sequence, toleration_text, untolerated_taints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dra_fleet.check.checking import ValuesFile
     from dra_fleet.check.inventory import ClusterInventory
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 
 _STRATEGY = "mig.strategy"
+_OF_EVERY_NODE = ("kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os")
+"""Labels that each kubelet sets: https://kubernetes.io/docs/reference/labels-annotations-taints/."""
 
 
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
@@ -101,7 +103,7 @@ def find_chart(name: str, version: str) -> Chart:
             f"chart {name!r} is not the chart of a known driver; allowed: {choices(name, names)}"
             + (f"; fix: {fix}" if (fix := mistyped(name, names)) else "")
         )
-    entry = version_of((chart.version for chart in named), version.removeprefix("v"))
+    entry = _entry([chart.version for chart in named], version)
     if entry is None:
         versions = [chart.version.version for chart in named]
         raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
@@ -129,7 +131,7 @@ def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluste
 def _check_on(
     subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues, wrong: set[str]
 ) -> None:
-    pools = [pool for pool in cluster.plan.pools if pool.machine.gpus and pool.by_dra]
+    pools = [pool for pool in chart.driver.served(cluster.plan.pools) if pool.by_dra]
     if not cluster.plan.settings.drivers:
         subject.warning(
             rule="second-driver",
@@ -251,15 +253,17 @@ def _check_plugin_nodes(
             continue
         reached.append(pool)
         if answer == "unknown" and pool.gpu_driver == "host":
-            _warn_labels(subject, chart.driver, pool, pods, key)
+            _warn_labels(subject, chart.driver, pool, pods)
     return reached
 
 
-def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginPods, at: str) -> None:
+def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginPods) -> None:
     operator = driver.resources.operator
     reported = operator.labels if operator is not None else ()
     untold = sorted(
-        key for key in pods.affinity.keys if key not in pool.labels and not key.startswith(reported)
+        key
+        for key in pods.affinity.keys
+        if key not in pool.labels and key not in _OF_EVERY_NODE and not key.startswith(reported)
     )
     if not untold:
         return
@@ -268,7 +272,7 @@ def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginP
     nodes = (" or " if pods.affinity.needs_one_label else ", ").join(untold)
     carried = "any of them" if pods.affinity.needs_one_label else "all of them"
     subject.warning(
-        *_path(at),
+        *_path(driver.plugin_key("affinity" if pods.affinity.terms else "nodeSelector")),
         rule="plugin-placement",
         what=f"the plugin runs only on nodes with {nodes}, "
         f"and pool {pool.name} is not known to carry {carried if len(untold) > 1 else 'it'}",
@@ -302,6 +306,8 @@ def _check_root(
 ) -> None:
     key = driver.resources.root
     for pool in pools if key else ():
+        if pool.gpu_driver == "host" and not clouds.named(cluster.plan.cloud).makes_nodes:
+            continue  # the stack does not know the folder: Talos, for example, uses /usr/local
         root, requested = root_in(driver, values), root_of(driver.resources, pool)
         if looks_elsewhere(root, [requested]):
             subject.error(
@@ -366,11 +372,17 @@ def operator_version(chart: str, version: str) -> tuple[Operator, ChartVersion] 
     """Return an operator by its chart's name, and the chart's version, with or without its v."""
     for operator in operators():
         if operator.chart == chart:
-            known = {entry.version.removeprefix("v"): entry for entry in operator.versions()}
-            bare = version.removeprefix("v")
-            entry = known.get(bare) or version_of(operator.versions(), bare)
+            entry = _entry(operator.versions(), version)
             return None if entry is None else (operator, entry)
     return None
+
+
+def _entry(versions: Sequence[ChartVersion], version: str) -> ChartVersion | None:
+    """Return the entry of a chart's version, with or without its v, or the one before it, if any."""
+    bare = version.removeprefix("v")
+    return next((entry for entry in versions if entry.version.removeprefix("v") == bare), None) or version_of(
+        versions, bare
+    )
 
 
 def report_refusals(subject: Subject, version: ChartVersion, refusals: Iterable[Refusal]) -> None:

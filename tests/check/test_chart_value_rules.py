@@ -1,6 +1,7 @@
 import pytest
 
-from tests.check.check_helpers import RECIPES, value_findings
+from dra_fleet.check import ValuesFile
+from tests.check.check_helpers import RECIPES, check, cluster, plan_on, value_findings
 
 STACK = RECIPES / "s2" / "corrected-stack.yaml"
 GOOD = (RECIPES / "s2" / "corrected-values.yaml").read_text()
@@ -77,3 +78,29 @@ def test_a_value_in_a_list_is_reported_where_it_stands() -> None:
     text = "logVerbosity: '4'\nimagePullSecrets:\n- {name: regcred}\n- other\n"
     (output,) = [line for line in value_findings(text) if "imagePullSecrets" in line]
     assert output.startswith("4:3: error: values of dra-driver-nvidia-gpu 0.5.0 imagePullSecrets[1]: ")
+
+
+@pytest.mark.parametrize("version", ["v1.0.1", "1.0.1"])
+def test_a_chart_version_is_known_with_and_without_its_v(version: str) -> None:
+    found = value_findings("containers: {plugin: {}}\n", chart=f"k8s-gpu-dra-driver@{version}")
+    assert [line for line in found if "has no known version" in line] == []
+    [output] = [line for line in found if "[values-refused]" in line]
+    assert f"1:1: error: values of k8s-gpu-dra-driver {version} containers: is not a value of chart" in output
+
+
+def test_the_hosts_of_an_existing_cluster_have_their_gpu_driver_in_any_folder() -> None:
+    text = b"gpuResourcesEnabledOverride: true\nnvidiaDriverRoot: /usr/local\n"
+    values = ValuesFile(chart="dra-driver-nvidia-gpu", version="0.5.0", name="v", data=text)
+    found = check(plan_on(lab=cluster("hgx-h100-8")), [], [values])
+    assert [item.rule for item in found] == ["plugin-placement"]
+
+
+def test_the_plugin_of_each_driver_is_checked_on_the_pools_with_its_devices() -> None:
+    text = b"kubeletPlugin: {nodeSelector: {kubernetes.io/hostname: gpu-1, example.com/amd: 'true'}}\n"
+    values = ValuesFile(chart="k8s-gpu-dra-driver", version="v1.0.1", name="v", data=text)
+    plan = plan_on(lab=cluster("oam-mi300x-8", drivers={"amd": {"version": "v1.0.1"}}))
+    [output] = [str(item) for item in check(plan, [], [values])]
+    assert (
+        "v1.0.1 kubeletPlugin.nodeSelector: the plugin runs only on nodes with example.com/amd, and pool "
+        "gpus is not known to carry it; got: example.com/pool=gpus" in output
+    )
