@@ -236,7 +236,7 @@ def _check_metadata(item: FileObject) -> None:
 def _check_taint_rule(item: FileObject) -> None:
     first, others = _FIRST_TAINT_RULE
     for path, allowed in _TAINT_RULE.items():
-        passed = others if item.api_version == first else ()
+        passed = others if item.api_version == first and path[-1] == "deviceSelector" else ()
         for unknown in sorted({*mapping(at(item.value, path))} - {*allowed, *passed}):
             item.subject.error(
                 *path,
