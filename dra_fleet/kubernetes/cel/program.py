@@ -247,7 +247,7 @@ class DeviceCel:
         if "sortBy" in expression:
             _refuse_open_types(checked)
         check(expression, checked, self.number)
-        if any(type_text(kind) == _DEVICE for kind in checked.types.values()):
+        if any(kind.message_type == _DEVICE for kind in checked.types.values()):
             raise CelUnsupported(_WHOLE_DEVICE)
         _refuse_unsupported(checked)
         highest_cost = cost.highest(checked)
