@@ -30,7 +30,7 @@ RULES: Final[Mapping[str, str]] = {
     "cel-never-true": "A selector can never be true.",
     "cel-without-driver": "A selector fails on the devices of other drivers.",
     "cel-without-presence": "A selector fails on devices without an optional attribute.",
-    "chart-version": "A chart version is unknown and is checked like the version before it.",
+    "chart-version": "A chart version is unknown: it is checked like the version before it, or not at all.",
     "chips-apart": "A claim requests some of the chips that the driver prepares together.",
     "claim-entry": "The API server rejects or drops an entry of a pod's resourceClaims.",
     "claim-not-taken": "No container uses a claim of the pod.",

@@ -9,11 +9,12 @@ from dra_fleet import clouds, drivers
 from dra_fleet.check.contents import documents_of, unreadable
 from dra_fleet.check.resources import mapping
 from dra_fleet.check.scheduling import carried_without_stack
+from dra_fleet.core.facts import is_chart_version
 from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.core.findings.finding import Found, Subject
 from dra_fleet.core.yaml_text import Unreadable
 from dra_fleet.drivers.base import Release
-from dra_fleet.drivers.common.facts import version_of
+from dra_fleet.drivers.common.facts import version_of, version_order
 from dra_fleet.drivers.common.placement import (
     PluginPods,
     install_dir_refusals,
@@ -47,7 +48,14 @@ _OF_EVERY_NODE = ("kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io
 
 
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
-    """Unknown chart or version; the message lists the known ones."""
+    """Unknown chart or version; the message lists the known ones.
+
+    `oldest`: the oldest known version, where the version is one that is older.
+    """
+
+    def __init__(self, message: str, *, oldest: str = "") -> None:
+        super().__init__(message)
+        self.oldest = oldest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +83,15 @@ def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
     try:
         chart = find_chart(file.chart, file.version)
     except ChartUnknown as unknown:
-        return {unreadable(file.name, Unreadable(str(unknown))): None}
+        if not unknown.oldest:
+            return {unreadable(file.name, Unreadable(str(unknown))): None}
+        for document in documents_of(file.name, file.data, found):
+            Subject(document=document, name=name, found=found).warning(
+                rule="chart-version",
+                what=f"cannot be checked: the version is older than all known ones, from {unknown.oldest} on",
+                fix="upgrade the chart",
+            )
+        return found
     for document in documents_of(file.name, file.data, found):
         check_chart_values(Subject(document=document, name=name, found=found), chart, (cluster,))
     return found
@@ -92,10 +108,7 @@ def find_chart(name: str, version: str) -> Chart:
     ]
     for operator in operators():
         if name == operator.chart:
-            versions = [entry.version for entry in operator.versions()]
-            raise ChartUnknown(
-                f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}"
-            )
+            raise _unknown_version(name, version, operator.versions())
     named = [chart for chart in charts if chart_name(chart) == name]
     if not named:
         names = {*(chart_name(chart) for chart in charts), *(operator.chart for operator in operators())}
@@ -103,11 +116,19 @@ def find_chart(name: str, version: str) -> Chart:
             f"chart {name!r} is not the chart of a known driver; allowed: {choices(name, names)}"
             + (f"; fix: {fix}" if (fix := mistyped(name, names)) else "")
         )
-    entry = _entry([chart.version for chart in named], version)
+    versions = [chart.version for chart in named]
+    entry = _entry(versions, version)
     if entry is None:
-        versions = [chart.version.version for chart in named]
-        raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
+        raise _unknown_version(name, version, versions)
     return Chart(driver=named[0].driver, version=entry)
+
+
+def _unknown_version(name: str, version: str, known: Sequence[ChartVersion]) -> ChartUnknown:
+    is_older = is_chart_version(version) and version_order(version) < version_order(known[0].version)
+    return ChartUnknown(
+        f"chart {name} has no known version {version!r}; allowed: {', '.join(one.version for one in known)}",
+        oldest=known[0].version if is_older else "",
+    )
 
 
 def chart_name(chart: Chart) -> str:

@@ -65,6 +65,21 @@ def test_an_unknown_chart_or_version_is_reported() -> None:
     assert "has no known version '25'; allowed: 25.3.2, 25.8.1, 25.12.0" in line
 
 
+@pytest.mark.parametrize(
+    ("chart", "oldest"),
+    [
+        ("gpu-operator@v24.9.0", "v25.10.0"),
+        ("nvidia-dra-driver-gpu@25.3.1", "25.3.2"),
+        ("intel-gpu-resource-driver-chart@0.8.0", "0.9.1"),
+    ],
+)
+def test_values_of_a_version_older_than_all_known_ones_are_not_checked(chart: str, oldest: str) -> None:
+    [output] = value_findings("noSuchKey: 1\n", STACK, chart)
+    assert ": warning: " in output
+    assert f"cannot be checked: the version is older than all known ones, from {oldest} on" in output
+    assert output.endswith("[chart-version]")
+
+
 def test_values_of_a_version_between_known_ones_are_checked_by_the_one_before_it_and_stop_nothing() -> None:
     found = value_findings("noSuchKey: 1\n", STACK, "nvidia-dra-driver-gpu@25.9.0")
     (output,) = [line for line in found if "[chart-version]" in line]
