@@ -111,7 +111,8 @@ NamedT = TypeVar("NamedT", bound=Named)
 def read(package: str, name: str) -> dict[str, Any]:
     """Read a data file, a mapping, with the additions of the custom catalogue.
 
-    A version that is `like` another one has the other's facts, except its own.
+    A version that is `like` another one has the other's facts, except its own; one that `extends` another
+    has the other's values too, beside its own.
 
     Args:
         package: the package whose folder holds it, such as `dra_fleet.clouds.aks`.
@@ -122,7 +123,7 @@ def read(package: str, name: str) -> dict[str, Any]:
         CatalogueInvalid: One's own catalogue contradicts it.
     """
     message = read_mapping(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
-    if any("like" in entry for entry in message.get("versions", ())):
+    if any(key in entry for entry in message.get("versions", ()) for key in ("like", "extends")):
         message["versions"] = _joined((), message["versions"], f"{package} {name}")
     return completed(package, name, message)
 
@@ -236,15 +237,19 @@ def _joined(mine: Sequence[OwnEntry], own: Sequence[OwnEntry], at: str) -> list[
             place = names.index(name)
             found[place] = _filled(found[place], entry, f"{at}: {name}")
             continue
-        like = entry.get("like")
+        key = "extends" if "extends" in entry else "like"
+        like = entry.get(key)
         if like is not None and like not in names:
             known = choices(str(like), names)
-            raise _invalid(f"{at}: {name}: like is not an entry\n  got: {like}\n  allowed: {known}")
+            raise _invalid(f"{at}: {name}: {key} is not an entry\n  got: {like}\n  allowed: {known}")
         base = dict(found[names.index(like)]) if like is not None else {}
-        base.pop("price", None)
+        for ours in ("price", "like"):
+            base.pop(ours, None)
         # Of versions the order is their age; one that is like another is right after it, and says so.
         is_version = "version" in entry
         new = {**base, **{key: value for key, value in entry.items() if key != "like" or is_version}}
+        if new.pop("extends", None) is not None:
+            new["values"] = {**base["values"], **entry.get("values", {})}
         found.insert(names.index(like) + 1 if like is not None else len(found), new)
     return found
 

@@ -106,6 +106,20 @@ def test_a_chart_version_of_one_s_own_is_checked_as_it_is_reported(catalogue: Ca
     assert nvidia.facts.is_older("0.5.0", "0.6.0")
 
 
+def test_a_version_that_extends_another_has_its_values_too(catalogue: Callable[[str], Path]) -> None:
+    catalogue(
+        "drivers: {intel: {versions: [{version: 0.12.0, extends: 0.11.1, "
+        f"values: {{brandNew: boolean}}, {SOURCE}}}]}}}}"
+    )
+    intel = drivers.named("intel")
+    assert intel is not None
+    before, after = (intel.facts.version(version) for version in ("0.11.1", "0.12.0"))
+    assert before is not None
+    assert after is not None
+    assert dict(after.values) == {**before.values, "brandNew": "boolean"}
+    assert (after.classes, after.like) == (before.classes, "")
+
+
 def test_unknown_machines_can_be_described(catalogue: Callable[[str], Path]) -> None:
     assert nvidia_facts.gpus()["L20"].memory_mib is None
     nvidia_facts.gpus.cache_clear()

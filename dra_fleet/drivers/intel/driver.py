@@ -50,16 +50,17 @@ class Intel(Driver):
     @override
     def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:
         """Reject a selector that the chart ignores when rules of node features choose the nodes."""
-        given = value_at(final, "kubeletPlugin.nodeSelector")
-        if not given or not value_at(final, "nodeFeatureRules.enabled", default=False):
+        if not value_at(final, "kubeletPlugin.nodeSelector"):
             return ()
-        return (
+        return [
             Refusal(
                 path="kubeletPlugin.nodeSelector",
-                what="is omitted by the chart where nodeFeatureRules.enabled is true",
+                what=f"is omitted by the chart where {demand.key} is true",
                 fix="remove one of them",
-            ),
-        )
+            )
+            for demand in release.version.plugin_demands
+            if value_at(final, demand.key, default=False)
+        ]
 
     @override
     def conflicts(self, release: Release) -> Sequence[Refusal]:

@@ -365,7 +365,10 @@ def _check_known(
         findings.error(*at, "driver", what=what, got=item.driver, fix=f"add {driver.name} to its drivers")
         return
     facts = driver.facts
-    types = {one.name: one.type for one in facts.attributes}
+    settings = cluster.drivers.get(driver.name)
+    version = facts.checked_version(settings.version) if settings is not None else None
+    published = facts.attributes_in((version or facts.versions[-1]).version)
+    types = {one.name: one.type for one in facts.attributes if one.name in published}
     own = f"{item.driver}/"
     for key, value in item.attributes.items():
         name = key.removeprefix(own)
