@@ -249,7 +249,7 @@ def _joined(mine: Sequence[OwnEntry], own: Sequence[OwnEntry], at: str) -> list[
         is_version = "version" in entry
         new = {**base, **{key: value for key, value in entry.items() if key != "like" or is_version}}
         if new.pop("extends", None) is not None:
-            new["values"] = {**base["values"], **entry.get("values", {})}
+            new["values"] = dict(sorted({**base["values"], **entry.get("values", {})}.items()))
         found.insert(names.index(like) + 1 if like is not None else len(found), new)
     return found
 
