@@ -389,10 +389,11 @@ class ClassSelection:
         )
         what = f"matches 0 of {len(checked)} devices of the fleet's nodes"
         reason = f"{f'class {class_name}: ' if of_class else ''}{miss.what}"
+        remedies = (item.facts.class_remedies.get(class_name) for item in self._installed)
         fix = (
             f"ask for what the fleet's devices have: {miss.found}"
             if miss.found and not of_class
-            else "add a pool that has such devices"
+            else next(filter(None, remedies), "add a pool that has such devices")
         )
         return f"{what}: {reason}" if miss.what else what, fix
 

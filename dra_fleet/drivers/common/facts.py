@@ -214,6 +214,8 @@ class DriverFacts(Entry):
     capacities: tuple[PublishedCapacity, ...]
     class_selectors: Mapping[str, str] = Field(default_factory=dict)
     """CEL of the DeviceClasses that the charts install, by name."""
+    class_remedies: Mapping[str, str] = Field(default_factory=dict)
+    """What makes the driver publish devices of such a class, where it needs more than a machine."""
     plugin_labels: Mapping[str, str] = Field(default_factory=dict)
     parameters: tuple[ParameterKind, ...] | None = None
     versions: tuple[ChartVersion, ...]
