@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import Json, examples
+from dra_fleet.cli.command import STACK_HELP, Json, examples, stacks
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
@@ -78,14 +78,13 @@ def machines(
 
 
 def drivers(
-    outdated: Annotated[
-        str,
-        typer.Option(
-            "--outdated",
-            metavar="STACK",
-            help="List instead what this stack uses of an older version or fact.",
-        ),
+    stack: Annotated[
+        str, typer.Argument(metavar="STACK", help=f"{STACK_HELP} With --outdated.", autocompletion=stacks)
     ] = "",
+    outdated: Annotated[
+        bool,
+        typer.Option("--outdated", help="List instead what STACK uses of an older version or fact."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """List the DRA drivers with their driver names, chart versions and ways of sharing.
@@ -95,8 +94,10 @@ def drivers(
     """
     from dra_fleet.drivers import known
 
+    if outdated != bool(stack):
+        raise typer.BadParameter("--outdated and STACK need each other: dra-fleet drivers --outdated STACK")
     if outdated:
-        _show_ages(outdated, json=json)
+        _show_ages(stack, json=json)
         return
     found = [_driver(driver) for driver in known()]
     if json:

@@ -220,6 +220,16 @@ def test_command_lists_what_is_behind_and_exits_1() -> None:
     ).items()
 
 
+@pytest.mark.parametrize("arguments", [["--outdated", "-s"], ["-s"], ["--outdated"], []])
+def test_outdated_takes_the_stack_as_other_commands_do_and_needs_one(arguments: list[str]) -> None:
+    stack = [] if arguments == ["--outdated"] else [str(EXAMPLES / "aks-mig.yaml")]
+    shown = CliRunner().invoke(app, ["drivers", *arguments, *stack])
+    if arguments == ["--outdated", "-s"]:
+        assert (shown.exit_code, "Outdated" in shown.stdout) == (1, True)
+    else:
+        assert (shown.exit_code, "--outdated and STACK need each other" in shown.output) == (2, True)
+
+
 def test_command_exits_0_if_nothing_is_behind(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.new.yaml"
     (nvidia,) = (driver for driver in known() if driver.name == "nvidia")
