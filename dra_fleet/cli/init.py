@@ -13,7 +13,7 @@ import typer
 
 from dra_fleet.cli.command import Json, examples
 from dra_fleet.cli.output import print_json
-from dra_fleet.core.findings.errors import ExpectedError
+from dra_fleet.core.findings.errors import ExpectedError, mistyped
 from dra_fleet.core.places import PACKAGE, PROJECT_FILE, ROOT, top_folder
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _INSTALLED: Final = PACKAGE / "programs"
 PROGRAMS: Final = _INSTALLED if _INSTALLED.is_dir() else ROOT / "examples" / "programs"
 """Example programs by cloud; a project with a program starts as one of them."""
 Cloud = Literal["existing", "aks", "eks", "gke", "ack"]
-CLOUDS: Final = get_args(Cloud)
+CLOUDS: Final[tuple[Cloud, ...]] = get_args(Cloud)
 DESCRIPTION: Final = "GPUs with Dynamic Resource Allocation"
 _MAIN: Final = "__main__.py"
 _REQUIREMENTS: Final = "requirements.txt"
@@ -41,6 +41,17 @@ _CLUSTERS: Final = "    clusters:\n"
 _NEXT: Final = ("dra-fleet prove dev", "dra-fleet rehearse up dev")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 """https://github.com/pulumi/pulumi/blob/v3.259.0/sdk/go/common/tokens/project.go"""
+
+
+def _cloud(given: str) -> Cloud:
+    found = next((cloud for cloud in CLOUDS if cloud == given), None)
+    if found is None:
+        from dra_fleet.clouds import of_vendor
+
+        proposal = mistyped(of_vendor(given), CLOUDS)
+        fix = f"; fix: {proposal}" if proposal else ""
+        raise typer.BadParameter(f"unknown cloud; got: {given}; allowed: {', '.join(CLOUDS)}{fix}")
+    return found
 
 
 class CannotStartError(ExpectedError):
@@ -58,7 +69,13 @@ def init(  # noqa: PLR0917 - Typer names them
         str | None, typer.Option(metavar="TEXT", help="Project description, one line.")
     ] = None,
     cloud: Annotated[
-        Cloud, typer.Option("--cloud", help="Cloud of the cluster. Default: a cluster that exists.")
+        Cloud,
+        typer.Option(
+            "--cloud",
+            metavar="|".join(CLOUDS),
+            parser=_cloud,
+            help="Cloud of the cluster. Default: a cluster that exists.",
+        ),
     ] = "existing",
     program: Annotated[
         bool, typer.Option("--program", help="Create a Python program with the components, and its test.")

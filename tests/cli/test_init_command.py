@@ -175,6 +175,17 @@ def test_a_new_project_installs_a_version_that_is_this_one() -> None:
     assert requested.specifier.contains(run("--version").stdout.split()[1])
 
 
+@pytest.mark.parametrize(
+    ("vendor", "cloud"), [("aws", "eks"), ("azure", "aks"), ("gcp", "gke"), ("Alibaba", "ack")]
+)
+def test_a_vendor_instead_of_its_cloud_gets_the_cloud_proposed(vendor: str, cloud: str) -> None:
+    result = run("init", "fleet", "--cloud", vendor)
+    assert result.exit_code == 2
+    assert (
+        f"got: {vendor}; allowed: existing, aks, eks, gke, ack; fix: did you mean {cloud}?" in result.output
+    )
+
+
 def test_every_cloud_has_a_project_and_a_program() -> None:
     assert sorted(init.CLOUDS) == sorted(clouds.BUILT_IN)
     assert {path.stem for path in (init.TEMPLATES / "cloud" / "clusters").iterdir()} == {*init.CLOUDS} - {
