@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.check.resources import GROUP, at, has_marks, mapping, sequence
-from dra_fleet.core.findings.errors import mistyped, nearest
+from dra_fleet.core.findings.errors import MISSING_FIELD, UNKNOWN_FIELD, mistyped, nearest
 from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
 
@@ -34,8 +33,6 @@ _REQUEST_FIELDS = (
     "tolerations",
     "capacity",
 )
-_UNKNOWN_FIELD = "Extra inputs are not permitted"
-_MISSING_FIELD = "Field required"
 _DEVICES: dict[str, Path] = {
     "ResourceClaim": ("spec", "devices"),
     "ResourceClaimTemplate": ("spec", "spec", "devices"),
@@ -98,17 +95,17 @@ def validated(resource: FileObject, minor: str) -> Validated:
 
 def _without_mistyped(problems: list[Problem]) -> list[Problem]:
     """Return the problems with one for a required field under a similar name, instead of two."""
-    missing = {item.path for item in problems if item.what == _MISSING_FIELD}
+    missing = {item.path for item in problems if item.what == MISSING_FIELD}
     found: dict[str, Problem] = {}
     for item in problems if missing else ():
         holder, _, name = item.path.rpartition(".")
         names = [path.rpartition(".")[2] for path in missing if path.rpartition(".")[0] == holder]
-        fix = mistyped(name, names) if item.what == _UNKNOWN_FIELD else ""
+        fix = mistyped(name, names) if item.what == UNKNOWN_FIELD else ""
         if fix:
             found[item.path] = replace(item, fix=fix)
             missing.discard(f"{holder}.{nearest(name, names)[0]}")
     return [
-        found.get(item.path, item) for item in problems if item.what != _MISSING_FIELD or item.path in missing
+        found.get(item.path, item) for item in problems if item.what != MISSING_FIELD or item.path in missing
     ]
 
 
@@ -238,15 +235,10 @@ _OF_DEVICES: Final = ("requests", "constraints", "config")
 
 
 def _report(resource: FileObject, problem: Problem) -> None:
-    what = problem.what.replace(_UNKNOWN_FIELD, "unknown field; a server refuses it or drops it silently")
-    what = (
-        what[:1].lower() + what[1:]
-        if re.match(r"(Input|Value|String|List|Field|Tuple|Object) ", what)
-        else what
-    )
+    what = problem.what.replace(UNKNOWN_FIELD, f"{UNKNOWN_FIELD}; a server refuses it or drops it silently")
     request, exactly, rest = problem.path.partition(".exactly.")
     dotted = f"{request}.{rest}" if exactly and not _has(resource, f"{request}.exactly") else problem.path
-    fix = problem.fix or (_moved(resource, dotted) if problem.what == _UNKNOWN_FIELD else "")
+    fix = problem.fix or (_moved(resource, dotted) if problem.what == UNKNOWN_FIELD else "")
     resource.subject.error(*resource.subject.path(dotted), rule="object-refused", what=what, fix=fix)
 
 

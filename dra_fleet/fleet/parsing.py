@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from dra_fleet import clouds
 from dra_fleet.core.findings.errors import (
     KEY,
+    TYPE_NAMES,
     SettingsError,
     SettingsInvalid,
     mistyped,
@@ -83,19 +84,7 @@ def sections() -> Mapping[str, Section]:
     return {name: _section(name, models[name], models) for name in _in_order(models)}
 
 
-_TYPES = {
-    "string_type": "a string",
-    "int_type": "a whole number",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "mapping_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "float_type": "a number",
-}
-
-_MAPPINGS: Final = {kind for kind, name in _TYPES.items() if name == "a mapping"}
+_MAPPINGS: Final = {kind for kind, name in TYPE_NAMES.items() if name == "a mapping"}
 
 _BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": lambda context: f"must be at least {context['ge']:g}",
@@ -319,14 +308,14 @@ def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> S
 
 def _standard(detail: ErrorDetails, location: Location, settings: Mapping[str, Any]) -> dict[str, str]:
     kind, message, got, context = detail["type"], detail["msg"], detail["input"], detail.get("ctx", {})
-    if kind in _TYPES:
+    if kind in TYPE_NAMES:
         meaning = described(location, settings)
         known = _keys_of(location, settings) if kind in _MAPPINGS else ""
         is_required = bool(location) and location[-1] in required(location[:-1], settings)
         fix = _other_type(kind, got, meaning)
         if got is None:
             fix = "give it a value" if is_required else "give it a value, or remove the key"
-        return {"what": f"must be {_TYPES[kind]}", "allowed": known or meaning, "fix": fix}
+        return {"what": f"must be {TYPE_NAMES[kind]}", "allowed": known or meaning, "fix": fix}
     if kind in _BOUNDS:
         return {"what": _BOUNDS[kind](context)}
     if kind == "literal_error":

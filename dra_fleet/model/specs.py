@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.kubernetes.devices.base import DeviceModel
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def spec_or_none(
             findings.error(
                 *at,
                 *rename(location),
-                what=str(detail["msg"]),
+                what=message_of(detail),
                 allowed=str(context.get("allowed", "")),
                 fix=str(context.get("fix", "")),
             )

@@ -157,7 +157,7 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         ),
         (
             f"clouds: {{existing: {{machines: [{{name: box, gpus: 1, {SOURCE}}}]}}}}",
-            "clouds.existing: Machine gpu: Field required; got: ",
+            "clouds.existing: Machine gpu: is required; got: ",
         ),
         (
             "clouds: {existing: {machines: [{name: box, like: hgx-h100-9}]}}",
@@ -170,27 +170,27 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         ),
         (
             f"prices: {{hgx-h100-8: {{perHour: dear, currency: USD, region: x, {SOURCE}}}}}",
-            ("prices.hgx-h100-8: Price perHour: Input should be a valid number; got: dear"),
+            ("prices.hgx-h100-8: Price perHour: must be a number; got: dear"),
         ),
         (
             f"prices: {{hgx-h100-8: {{perHour: -1, currency: USD, region: x, {SOURCE}}}}}",
-            "prices.hgx-h100-8: Price perHour: Input should be greater than or equal to 0; got: -1",
+            "prices.hgx-h100-8: Price perHour: must be greater than or equal to 0; got: -1",
         ),
         (
             f"prices: {{hgx-h100-8: {{perHour: true, currency: USD, region: x, {SOURCE}}}}}",
-            "prices.hgx-h100-8: Price perHour: Input should be a valid number; got: True",
+            "prices.hgx-h100-8: Price perHour: must be a number; got: True",
         ),
         (
             f"prices: {{hgx-h100-8: {{perHour: 2, currency: EUR, region: x, {SOURCE}}}}}",
-            "prices.hgx-h100-8: Price currency: Input should be 'USD'; got: EUR",
+            "prices.hgx-h100-8: Price currency: must be 'USD'; got: EUR",
         ),
         (
             f"clouds: {{existing: {{machines: [{{name: box, like: hgx-h100-8, cpus: -4, {SOURCE}}}]}}}}",
-            "clouds.existing: Machine cpus: Input should be greater than or equal to 0; got: -4",
+            "clouds.existing: Machine cpus: must be greater than or equal to 0; got: -4",
         ),
         (
             f"drivers: {{nvidia: {{gpus: [{{name: X, like: H100-SXM5-80GB, memoryMib: -1, {SOURCE}}}]}}}}",
-            "memoryMib: Input should be greater than or equal to 0; got: -1",
+            "memoryMib: must be greater than or equal to 0; got: -1",
         ),
         (
             "clouds: {existing: {machines: [{name: a, like: cpu-16}, {name: a, like: cpu-16}]}}",

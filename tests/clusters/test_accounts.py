@@ -102,7 +102,7 @@ def test_a_login_that_may_not_ask_is_one_sentence(tool: str, said: str, commands
     [
         ("echo 503 >&2; exit 1", "503", "run it yourself: aws sts get-caller-identity --region us-east-1"),
         ("exit 1", "it failed without a message", "run it yourself: aws sts get-caller-identity"),
-        ("echo '[]'", "the answer: Input should be an object", "update aws"),
+        ("echo '[]'", "the answer: must be a mapping", "update aws"),
         ("printf ''", "its answer is not JSON (nothing)", "run it yourself: aws sts get-caller-identity"),
         ("echo '<html> 503'", "its answer is not JSON (<html> 503)", "run it yourself: aws sts get-caller"),
         (
@@ -110,7 +110,7 @@ def test_a_login_that_may_not_ask_is_one_sentence(tool: str, said: str, commands
             f"its answer is not JSON ([31m\N{REPLACEMENT CHARACTER}{'x' * 294})",
             "run it yourself: aws sts get-caller-identity",
         ),
-        ("echo '{}'", "Account: Field required", "update aws"),
+        ("echo '{}'", "Account: is required", "update aws"),
         (
             "echo 'Quotas API is not used or it is disabled. Enable it by visiting' >&2; exit 1",
             "its API is not enabled (Quotas API is not used or it is disabled. Enable it by visiting)",

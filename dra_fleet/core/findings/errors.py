@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,9 +23,29 @@ class ExpectedError(Exception):
     """Its text is meant for the user: what is wrong and what to do. Commands print it without a traceback."""
 
 
+MISSING_FIELD: Final = "is required"
+UNKNOWN_FIELD: Final = "unknown field"
+_PYDANTICS: Final = {"missing": MISSING_FIELD, "extra_forbidden": UNKNOWN_FIELD}
+TYPE_NAMES: Final = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "float_type": "a number",
+}
+"""Words for the types of values, by pydantic's kind of error."""
+_SHOULD: Final = re.compile(r"[A-Z]\w+ should (?=be|have|match|end|start)")
+
+
 def message_of(error: ErrorDetails) -> str:
-    """Return pydantic's message, without the prefix of errors that validators raise."""
-    return error["msg"].removeprefix("Value error, ")
+    """Return one of pydantic's messages as the end of a sentence about the value."""
+    text = error["msg"].removeprefix("Value error, ")
+    name = TYPE_NAMES.get(error["type"])
+    return f"must be {name}" if name else _PYDANTICS.get(error["type"]) or _SHOULD.sub("must ", text)
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

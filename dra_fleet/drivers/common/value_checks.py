@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import ValidationError
 
-from dra_fleet.core.findings.errors import Refusal, choices, mistyped, shown
+from dra_fleet.core.findings.errors import Refusal, choices, message_of, mistyped, shown
 from dra_fleet.drivers.common.values import CPU_SET_WORDS, is_cpu_set, value_at
 from dra_fleet.kubernetes.devices.names import (
     dns_label,
@@ -143,7 +143,7 @@ def _read(model: type[NodeSelector | NodeSelectorTerm], place: str, written: obj
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         below = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])
-        reported = str(problem["msg"]).removeprefix("Input should be ").removeprefix("must ")
+        reported = message_of(problem).removeprefix("must be ").removeprefix("must ")
         yield f"{place}{below}", problem["input"], _WORDS.get(problem["type"], reported)
 
 

@@ -346,7 +346,7 @@ def checked_domain(spec: Mapping[str, Any], installed: Sequence[Installed]) -> l
     wrong = [
         Refusal(
             path=f"spec.{problem.path}".removesuffix("."),
-            what="unknown field" if problem.what.startswith("Extra inputs") else problem.what,
+            what=problem.what,
             fix=problem.fix,
         )
         for problem in validate_spec(ComputeDomainSpec, spec)

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from dra_fleet.core.findings.errors import message_of
 from dra_fleet.kubernetes.devices.base import DeviceModel, Problem, camel, refuse, without_nulls
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
@@ -217,7 +218,7 @@ def _problem(detail: ErrorDetails, *, server: bool) -> Problem:
             path += f"[{part}]" if is_item else f".{part}"
         before = "" if before in _MAPS else str(part)
     return Problem(
-        path=path.removeprefix("."), what=str(detail["msg"]), fix=str(context.get("fix", "")), server=server
+        path=path.removeprefix("."), what=message_of(detail), fix=str(context.get("fix", "")), server=server
     )
 
 

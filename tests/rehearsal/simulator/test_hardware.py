@@ -75,9 +75,9 @@ def test_missing_machines_are_listed_below_their_cloud_and_checked_with_the_rest
         Hardware.parse({"clusters": [], "aks": {"quotas": {"f": -1}}, "moon": {}, "existing": {}}, "t.yaml")
     assert str(refused.value).splitlines() == [
         "t.yaml describes no hardware:",
-        "  clusters: Input should be a valid dictionary (got [])",
-        "  moon: Extra inputs are not permitted (got {})",
-        "  aks.quotas.f: Input should be greater than or equal to 0 (got -1)",
+        "  clusters: must be a mapping (got [])",
+        "  moon: unknown field (got {})",
+        "  aks.quotas.f: must be greater than or equal to 0 (got -1)",
         "  existing: cloud existing has no simulation: write Existing.simulation",
     ]
 
