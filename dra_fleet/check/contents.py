@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.check.extended_resources import is_asked
@@ -13,14 +14,15 @@ from dra_fleet.check.references import is_companion
 from dra_fleet.check.resources import DEVICE_KINDS, GROUP, RENDER, TEMPLATE, at, mapping, resources, sequence
 from dra_fleet.core.findings.errors import choices, mistyped, nearest
 from dra_fleet.core.findings.finding import FileFinding
-from dra_fleet.core.yaml_text import read_each
+from dra_fleet.core.yaml_text import Document, read_each
+from dra_fleet.drivers.common.values import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from dra_fleet.check.resources import FileObject
     from dra_fleet.core.findings.finding import Found
-    from dra_fleet.core.yaml_text import Document, Torn, Unreadable
+    from dra_fleet.core.yaml_text import Torn, Unreadable
 
 
 _OWN_GROUP: Final = re.compile(r"[a-z0-9]+|[a-z0-9]+/\w+|([a-z0-9]+\.)*[a-z0-9]+\.k8s\.io/\w+")
@@ -76,12 +78,20 @@ def contents_of(name: str, data: bytes, *, is_named: bool) -> Contents:
 
 
 def documents_of(name: str, data: bytes, found: Found) -> list[Document]:
-    """Return the documents of a values file, and report unreadable ones."""
+    """Return the documents of a values file, merged into one as Helm does, and report unreadable ones.
+
+    Source: https://github.com/helm/helm/blob/v4.0.0/pkg/chart/v2/loader/load.go, LoadValues.
+    """
     documents, torn = read_each(name, data)
     found |= dict.fromkeys(_torn(name, item) for item in torn)
     for document in documents:
         found |= _repeated(name, document)
-    return documents
+    values = [document.value for document in documents if isinstance(document.value, dict)]
+    if len(values) < 2:  # noqa: PLR2004
+        return documents
+    places = {path: place for document in documents for path, place in document.places.items()}
+    places[()] = documents[0].place(())
+    return [Document(file=name, value=reduce(merged, values), places=places)]
 
 
 def unreadable(name: str, problem: Unreadable) -> FileFinding:

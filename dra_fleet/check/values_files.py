@@ -39,12 +39,15 @@ if TYPE_CHECKING:
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.resources import Operator
+    from dra_fleet.kubernetes.scheduling.node_affinity import Requirement
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 
 _STRATEGY = "mig.strategy"
 _OF_EVERY_NODE = ("kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os")
 """Labels that each kubelet sets: https://kubernetes.io/docs/reference/labels-annotations-taints/."""
+_MET_WITHOUT_LABEL = ("NotIn", "DoesNotExist")
+"""Operators that a node without the label meets."""
 
 
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
@@ -192,12 +195,16 @@ def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory,
         return
     managed = clouds.named(cluster.plan.cloud).makes_nodes
     report = subject.error if managed else subject.warning
-    where = "a managed cluster has none" if managed else "a managed cluster has none that pods may use"
     report(
         *_path("controller.affinity"),
         rule="controller-placement",
         what=f"chart {chart.version.version} lets its controller run only on nodes labelled "
-        f"node-role.kubernetes.io/control-plane, and {where}: it would stay Pending",
+        "node-role.kubernetes.io/control-plane"
+        + (
+            ", and a managed cluster has none: it would stay Pending"
+            if managed
+            else ": it would stay Pending on a managed cluster, which has none"
+        ),
         fix=f"controller: {{affinity: null}}, or {flow(chart.driver.controller_switch, 'false')}",
     )
 
@@ -279,26 +286,46 @@ def _check_plugin_nodes(
 
 
 def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginPods) -> None:
-    operator = driver.resources.operator
+    """Report labels that the plugin's pods require and that the pool may lack."""
+    operator, usual = driver.resources.operator, driver.facts.plugin_labels
     reported = operator.labels if operator is not None else ()
-    untold = sorted(
-        key
-        for key in pods.affinity.keys
-        if key not in pool.labels and key not in _OF_EVERY_NODE and not key.startswith(reported)
-    )
-    if not untold:
+
+    def missing(requirements: Iterable[Requirement]) -> dict[str, str]:
+        return {
+            one.key: f'"{value}"' if value else "…"
+            for one in requirements
+            if one.operator not in _MET_WITHOUT_LABEL
+            and one.key not in pool.labels
+            and one.key not in _OF_EVERY_NODE
+            and not one.key.startswith(reported)
+            for value in [one.values[0] if len(one.values) == 1 else usual.get(one.key, "")]
+        }
+
+    required = missing(pods.affinity.selector)
+    section = "nodeSelector" if required else "affinity"
+    options = [missing(term.labels) for term in pods.affinity.terms or ()]
+    if len(options) == 1:
+        required |= options.pop()
+    if {} in options:
+        options = []
+    if not required and not options:
         return
-    usual = next((label for label in driver.facts.plugin_labels.items() if label[0] in untold), None)
-    requested = f'{usual[0]}: "{usual[1]}"' if usual is not None else f"{untold[0]}: …"
-    nodes = (" or " if pods.affinity.needs_one_label else ", ").join(untold)
-    carried = "any of them" if pods.affinity.needs_one_label else "all of them"
+    chosen = next((option for name in usual for option in options if name in option), (*options, {})[0])
+    labels = {**required, **chosen}
+    texts = (
+        ", ".join(sorted(required)),
+        " or ".join(sorted(" and ".join(sorted(option)) for option in options)),
+    )
+    count = "all of them" if not options else "them" if required else "any of them"
     subject.warning(
-        *_path(driver.plugin_key("affinity" if pods.affinity.terms else "nodeSelector")),
+        *_path(driver.plugin_key(section)),
         rule="plugin-placement",
-        what=f"the plugin runs only on nodes with {nodes}, "
-        f"and pool {pool.name} is not known to carry {carried if len(untold) > 1 else 'it'}",
+        what=f"the plugin runs only on nodes with {', and with '.join(filter(None, texts))}, and pool "
+        f"{pool.name} is not known to carry {count if options or len(required) > 1 else 'it'}",
         got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
-        fix=f"make {requested} a label of the pool; one set on nodes by hand is lost on a new node",
+        fix=f"make {', '.join(f'{name}: {value}' for name, value in sorted(labels.items()))} "
+        f"{'a label' if len(labels) == 1 else 'labels'} of the pool; one set on nodes by hand is lost on a "
+        "new node",
     )
 
 
@@ -399,11 +426,21 @@ def operator_version(chart: str, version: str) -> tuple[Operator, ChartVersion] 
 
 
 def _entry(versions: Sequence[ChartVersion], version: str) -> ChartVersion | None:
-    """Return the entry of a chart's version, with or without its v, or the one before it, if any."""
+    """Return the entry of a chart's version, with or without its v, or the one before it, if any.
+
+    An unknown version also has the keys of the next known one, because either may have added them.
+    """
     bare = version.removeprefix("v")
-    return next((entry for entry in versions if entry.version.removeprefix("v") == bare), None) or version_of(
-        versions, bare
-    )
+    known = next((entry for entry in versions if entry.version.removeprefix("v") == bare), None)
+    entry = known or version_of(versions, bare)
+    if entry is None or not entry.checked_by:
+        return entry
+    later = [item for item in versions if version_order(item.version) > version_order(bare)]
+    if not later:
+        return entry
+    next_one = min(later, key=lambda item: version_order(item.version))
+    gates = {**dict.fromkeys(next_one.feature_gates, False), **entry.feature_gates}
+    return entry.model_copy(update={"values": {**next_one.values, **entry.values}, "feature_gates": gates})
 
 
 def report_refusals(subject: Subject, version: ChartVersion, refusals: Iterable[Refusal]) -> None:

@@ -94,7 +94,7 @@ class Operator:
         root: the value with the installation path.
         default_root: the default installation path.
         discovers: installs the feature discovery.
-        labels: prefix of the labels that it, or a pool for it, puts on nodes.
+        labels: prefixes of the labels that it puts on nodes.
         finds: pattern of the label keys that its feature discovery writes.
     """
 

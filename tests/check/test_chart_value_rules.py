@@ -119,3 +119,56 @@ def test_the_plugin_of_each_driver_is_checked_on_the_pools_with_its_devices() ->
         "v1.0.1 kubeletPlugin.nodeSelector: the plugin runs only on nodes with example.com/amd, and pool "
         "gpus is not known to carry it; got: example.com/pool=gpus" in output
     )
+
+
+def refused(text: str, chart: str = "dra-driver-nvidia-gpu@0.5.0") -> list[str]:
+    return [line for line in value_findings(text, chart=chart) if "[values-refused]" in line]
+
+
+@pytest.mark.parametrize(
+    ("chart", "text"),
+    [
+        ("dra-driver-nvidia-gpu@0.5.0", "consumableShares: 5"),
+        ("dra-driver-nvidia-gpu@0.5.0", "logVerbosity: 6"),
+        ("gpu-operator@v26.7.0", "driver: {usePrecompiled: true, version: 590}"),
+        ("gpu-operator@v25.10.0", "driver: {version: 580.95, manager: {version: 1}}"),
+    ],
+)
+def test_a_value_that_the_chart_puts_in_quotes_may_be_a_number(chart: str, text: str) -> None:
+    gates = "{gpuResourcesEnabledOverride: true, featureGates: {ConsumableShares: true}, "
+    assert refused(text if "operator" in chart else f"{gates}{text}}}", chart) == []
+
+
+def test_a_value_in_quotes_is_neither_a_switch_nor_a_list() -> None:
+    for value in ("true", "[590]"):
+        [output] = {
+            line.partition(": error: ")[2]
+            for line in refused(f"driver: {{version: {value}}}\n", "gpu-operator@v26.7.0")
+        }
+        assert output.startswith(
+            "values of gpu-operator v26.7.0 driver.version: must be a string or a number; got: "
+        )
+
+
+def test_an_unknown_version_may_have_the_values_of_the_known_ones_around_it() -> None:
+    later = "dcgmExporter: {hostPID: false, service: {internalTrafficPolicy: Cluster}, kubernetes: {}}\n"
+    for chart, unknown in (
+        ("gpu-operator@v25.10.0", ["hostPID", "kubernetes", "service"]),
+        ("gpu-operator@v26.3.3", ["kubernetes"]),
+        ("gpu-operator@v26.7.0", ["kubernetes"]),
+    ):
+        keys = {line.partition(" is not a value of chart")[0].split()[-1] for line in refused(later, chart)}
+        assert keys == {f"dcgmExporter.{key}:" for key in unknown}
+    gates = "gpuResourcesEnabledOverride: true\nfeatureGates: {TimeSlicingSettings: true, Nope: true}\n"
+    found = [line for line in refused(gates, "nvidia-dra-driver-gpu@25.8.0") if "feature gate" in line]
+    assert {line.partition(" is not ")[0].split()[-1] for line in found} == {"featureGates.Nope:"}
+    assert all(" warning: " in line for line in found)
+
+
+def test_the_documents_of_a_values_file_are_merged_as_helm_does() -> None:
+    text = "resources: {gpus: {enabled: true}}\n---\nresources: {computeDomains: {enabled: false}}\n"
+    assert refused(text + "gpuResourcesEnabledOverride: true\n") == []
+    assert {line.partition(": values")[0] for line in refused(text + "nope: 1\n")} == {
+        "1:1: error",
+        "4:1: error",
+    }

@@ -13,6 +13,7 @@ from dra_fleet.drivers.common.parameters import ParameterKind
 
 ValueType = Literal[
     "string",
+    "quoted",
     "integer",
     "boolean",
     "list",
@@ -43,7 +44,8 @@ ValueType = Literal[
     "tolerations",
     "cpuSet",
 ]
-"""The type of a chart value; `booleans` is a map of names to booleans. `map` and `list` are free inside; what
+"""The type of a chart value; `booleans` is a map of names to booleans. `quoted` is text that the chart itself
+puts in quotes, so that it may be a number. `map` and `list` are free inside; what
 the types named for what they hold take, `value_types` says. `updateStrategy` is a DaemonSet's."""
 AttributeType = Literal["string", "int", "bool", "version"]
 

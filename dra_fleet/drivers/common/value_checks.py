@@ -295,7 +295,7 @@ def _port(value: object) -> Iterator[Wrong]:
 
 def _verbosity(value: object) -> Iterator[Wrong]:
     if not _NUMBER.fullmatch(str(value)):
-        yield "", value, "a whole number, as text"
+        yield "", value, "a whole number"
 
 
 def _probe_port(value: object) -> Iterator[Wrong]:
@@ -328,7 +328,7 @@ class Kind:
         wrong: check of a value of the type.
     """
 
-    types: type
+    types: type | tuple[type, ...]
     words: str
     wrong: Callable[[object], Iterator[Wrong]] = _nothing
 
@@ -343,6 +343,7 @@ def _one_of(*words: str) -> Kind:
 
 KINDS: Mapping[ValueType, Kind] = {
     "string": Kind(types=str, words="a string"),
+    "quoted": Kind(types=(str, int, float), words="a string or a number"),
     "integer": Kind(types=int, words="a whole number"),
     "boolean": Kind(types=bool, words="true or false"),
     "list": Kind(types=list, words="a list"),
@@ -350,7 +351,7 @@ KINDS: Mapping[ValueType, Kind] = {
     "booleans": Kind(types=Mapping, words="a mapping of names to true or false"),
     "count": Kind(types=int, words="a whole number", wrong=_count),
     "port": Kind(types=int, words="a whole number", wrong=_port),
-    "verbosity": Kind(types=str, words="a string", wrong=_verbosity),
+    "verbosity": Kind(types=(str, int), words="a string or a whole number", wrong=_verbosity),
     "pullPolicy": _one_of("Always", "IfNotPresent", "Never"),
     "migStrategy": _one_of("none", "single", "mixed"),
     "updateWay": _one_of("RollingUpdate", "OnDelete"),
@@ -431,7 +432,7 @@ def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]
     types, words = KINDS[reported].types, KINDS[reported].words
     if value is None:
         return []
-    if not isinstance(value, types) or (types is int and isinstance(value, bool)):
+    if not isinstance(value, types) or (types is not bool and isinstance(value, bool)):
         return [Refusal(path=key, what=f"must be {words}", got=shown(value), allowed=words)]
     if reported != "booleans":
         return [

@@ -11,7 +11,6 @@ from dra_fleet.drivers.common.predicting import KnownDevice, one_of
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
 from dra_fleet.drivers.nvidia.facts import (
-    EVICTION,
     INSTALL_DIR,
     KEY,
     MIG_CONFIG,
@@ -230,7 +229,7 @@ RESOURCES = DriverResources(
         root=INSTALL_DIR,
         default_root=OF_OPERATOR,
         discovers=Switch(key="nfd.enabled", default=True),
-        labels=(MIG_STATE, "nvidia.com/gpu.deploy.", EVICTION),
+        labels=(MIG_STATE, "nvidia.com/gpu.deploy."),
         # https://github.com/NVIDIA/k8s-device-plugin/tree/main/docs/gpu-feature-discovery#generated-labels
         finds=re.compile(
             r"^(feature\.node\.kubernetes\.io/|nvidia\.com/(cuda\.|gfd\.|vgpu\.|mig-|mps\.capable$"

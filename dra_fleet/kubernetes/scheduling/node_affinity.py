@@ -186,11 +186,6 @@ class RequiredNodeAffinity:
         asked = (*self.selector, *(one for term in self.terms or () for one in term.labels))
         return frozenset(one.key for one in asked)
 
-    @property
-    def needs_one_label(self) -> bool:
-        """True if one of several labels is enough: each term requests one."""
-        return not self.selector and all(len(term.labels) == 1 for term in self.terms or ())
-
     def matches(self, labels: Labels, name: LabelValue = MissingLabel.UNKNOWN) -> Answer:
         """Return whether a node with these labels and this name matches."""
         on_selector = _all(one.holds(labels(one.key)) for one in self.selector)

@@ -249,8 +249,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "known; fix: did you mean serviceCidr?",
     ),
     "value of a chart in camelCase": case(
-        lambda: dra.NvidiaDriver("nvidia", cluster=lab(), version="0.5.0", values={"logVerbosity": 6}),
-        "NvidiaDriver nvidia: values.logVerbosity must be a string; got: 6; allowed: a string",
+        lambda: dra.NvidiaDriver("nvidia", cluster=lab(), version="0.5.0", values={"nvidiaDriverRoot": 6}),
+        "NvidiaDriver nvidia: values.nvidiaDriverRoot must be a string; got: 6; allowed: a string",
     ),
     "driver that is installed": case(
         lambda: dra.NvidiaDriver(
