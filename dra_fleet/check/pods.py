@@ -300,7 +300,7 @@ def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: 
             continue
         problem = references.problem(kind, name, pod.namespace)
         if problem is not None:
-            known = references.names(kind) if problem.is_certain else []
+            known = references.names(kind, pod.namespace) if problem.is_certain else []
             subject = pod.resource.subject
             (subject.error if problem.is_certain else subject.warning)(
                 *path,

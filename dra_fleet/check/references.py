@@ -56,9 +56,17 @@ class References:
     claims: list[KnownClaim] = field(default_factory=list[KnownClaim])
     makers: Sequence[FileObject] = ()
 
-    def names(self, kind: str) -> list[str]:
-        """Return the names of one kind that a pod may write."""
-        return sorted({claim.name for claim in self.claims if claim.kind == kind and not claim.generated})
+    def names(self, kind: str, namespace: str) -> list[str]:
+        """Return the names of one kind that a pod in a namespace may write; an empty namespace may be any."""
+        return sorted(
+            {
+                claim.name
+                for claim in self.claims
+                if claim.kind == kind
+                and not claim.generated
+                and (not namespace or claim.namespace in ("", namespace))
+            }
+        )
 
     def of(self, key: Key) -> KnownClaim | None:
         """Return the claim or template that a pod refers to; None if unknown."""

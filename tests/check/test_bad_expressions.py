@@ -36,8 +36,12 @@ def loops(depth: int) -> str:
         (f"[{', '.join(['1'] * 1_000)}].all(a, [{', '.join(['1'] * 1_000)}].all(b, a == b))", "cost limit"),
         ("'" + "a" * 9_000, "compilation failed: "),
         ("device.driver == 1", "found no matching overload for '_==_' applied to '(string, int)'"),
+        (
+            "device.attributes['a.com']['n'].int() == 0",
+            "1:36: found no matching overload for 'int', which is not a method; write int(VALUE)",
+        ),
     ],
-    ids=["long", "loops", "doubled", "pairs", "open", "types"],
+    ids=["long", "loops", "doubled", "pairs", "open", "types", "method"],
 )
 def test_reports_objects_that_a_server_rejects_at_their_place(expression: str, output: str) -> None:
     found = findings(selecting(expression))

@@ -395,6 +395,58 @@ def test_an_affinity_of_one_term_needs_all_its_labels() -> None:
         assert "is not known to carry all of them" in output
 
 
+def test_a_node_without_a_label_meets_a_requirement_to_lack_its_value() -> None:
+    for operator in ("operator: NotIn, values: [vm-passthrough]", "operator: DoesNotExist"):
+        without = f"{{key: nvidia.com/gpu.workload.config, {operator}}}"
+        outputs = value_findings(affinity(f"{PRESENT}, {without}"))
+        assert len(outputs) == 2
+        for output in outputs:
+            assert "the plugin runs only on nodes with nvidia.com/gpu.present, and pool" in output
+            assert "is not known to carry it" in output
+        assert value_findings(affinity(without)) == []
+
+
+def test_a_node_selector_and_an_affinity_with_alternatives_need_two_labels() -> None:
+    text = affinity(PCI, f"{PRESENT}, {{key: example.com/b, operator: In, values: [x, z]}}")
+    outputs = value_findings(
+        text.replace("kubeletPlugin: {", "kubeletPlugin: {nodeSelector: {example.com/a: 'on'}, ")
+    )
+    assert len(outputs) == 2
+    for output in outputs:
+        assert (
+            "kubeletPlugin.nodeSelector: the plugin runs only on nodes with example.com/a, and with example.com/b and nvidia.com/gpu.present or feature.node.kubernetes.io/pci-10de.present, and pool"
+            in output
+        )
+        assert "is not known to carry them; got: " in output
+        assert (
+            'fix: make example.com/a: "on", example.com/b: …, nvidia.com/gpu.present: "true" labels of the pool'
+            in output
+        )
+
+
+def test_the_label_by_which_an_operator_evicts_the_plugin_is_missing_without_its_driver() -> None:
+    label = "nvidia.com/dra-kubelet-plugin"
+    selected = f"kubeletPlugin: {{affinity: null, nodeSelector: {{{label}: 'true'}}}}\n"
+    outputs = value_findings("gpuResourcesEnabledOverride: true\n" + selected)
+    assert len(outputs) == 2
+    for output in outputs:
+        assert f"the plugin runs only on nodes with {label}, and pool" in output
+        assert f'fix: make {label}: "true" a label of the pool' in output
+
+
+def test_a_template_of_another_namespace_is_not_among_the_allowed_ones() -> None:
+    there = template("one", exactly("gpu", "gpu.nvidia.com")).replace(
+        "{name: one", "{namespace: a, name: one"
+    )
+    here = template("two", exactly("gpu", "gpu.nvidia.com")).replace("{name: two", "{namespace: b, name: two")
+    waiting = pod("one").replace("{name: p", "{namespace: b, name: p")
+    [output] = on(there + here + waiting, lab=H100)
+    assert (
+        "resourceClaimTemplateName: is in namespace a; a pod in b cannot use it; got: one; allowed: two; fix: namespace: a [claim-unknown]"
+        in output
+    )
+
+
 def test_a_class_that_selects_nothing_asks_for_its_driver_only_if_the_driver_is_not_installed() -> None:
     text = class_(
         "ada",

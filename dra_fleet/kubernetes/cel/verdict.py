@@ -16,6 +16,10 @@ _WORDS = (
     ),
     (re.compile(r"has\(\) argument must be a field selection"), "invalid argument to has() macro"),
     (re.compile(r"cannot be the range of"), "cannot be range of"),
+    (
+        re.compile(r"undeclared reference to '(bool|bytes|double|dyn|int|string|uint)' \(in container ''\)"),
+        r"found no matching overload for '\1', which is not a method; write \1(VALUE)",
+    ),
 )
 """A server's words for those of the evaluator, which also reports what follows from its first error."""
 
