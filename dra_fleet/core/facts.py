@@ -243,8 +243,8 @@ def _joined(mine: Sequence[OwnEntry], own: Sequence[OwnEntry], at: str) -> list[
             known = choices(str(like), names)
             raise _invalid(f"{at}: {name}: {key} is not an entry\n  got: {like}\n  allowed: {known}")
         base = dict(found[names.index(like)]) if like is not None else {}
-        for ours in ("price", "like"):
-            base.pop(ours, None)
+        base.pop("price", None)
+        base.pop("like", None)
         # Of versions the order is their age; one that is like another is right after it, and says so.
         is_version = "version" in entry
         new = {**base, **{key: value for key, value in entry.items() if key != "like" or is_version}}
