@@ -86,7 +86,7 @@ def documents_of(name: str, data: bytes, found: Found) -> list[Document]:
     found |= dict.fromkeys(_torn(name, item) for item in torn)
     for document in documents:
         found |= _repeated(name, document)
-    values = [document.value for document in documents if isinstance(document.value, dict)]
+    values = [mapping(document.value) for document in documents if mapping(document.value)]
     if len(values) < 2:  # noqa: PLR2004
         return documents
     places = {path: place for document in documents for path, place in document.places.items()}

@@ -32,7 +32,7 @@ _INSTALLED: Final = PACKAGE / "programs"
 PROGRAMS: Final = _INSTALLED if _INSTALLED.is_dir() else ROOT / "examples" / "programs"
 """Example programs by cloud; a project with a program starts as one of them."""
 Cloud = Literal["existing", "aks", "eks", "gke", "ack"]
-CLOUDS: Final[tuple[Cloud, ...]] = get_args(Cloud)
+CLOUDS: Final = get_args(Cloud)
 DESCRIPTION: Final = "GPUs with Dynamic Resource Allocation"
 _MAIN: Final = "__main__.py"
 _REQUIREMENTS: Final = "requirements.txt"
@@ -43,15 +43,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 """https://github.com/pulumi/pulumi/blob/v3.259.0/sdk/go/common/tokens/project.go"""
 
 
-def _cloud(given: str) -> Cloud:
-    found = next((cloud for cloud in CLOUDS if cloud == given), None)
-    if found is None:
+def _cloud(given: str) -> str:
+    if given not in CLOUDS:
         from dra_fleet.clouds import of_vendor
 
         proposal = mistyped(of_vendor(given), CLOUDS)
         fix = f"; fix: {proposal}" if proposal else ""
         raise typer.BadParameter(f"unknown cloud; got: {given}; allowed: {', '.join(CLOUDS)}{fix}")
-    return found
+    return given
 
 
 class CannotStartError(ExpectedError):

@@ -217,7 +217,7 @@ class DriverFacts(Entry):
     class_selectors: Mapping[str, str] = Field(default_factory=dict)
     """CEL of the DeviceClasses that the charts install, by name."""
     class_remedies: Mapping[str, str] = Field(default_factory=dict)
-    """What makes the driver publish devices of such a class, where it needs more than a machine."""
+    """Steps after which the driver publishes devices of a class, if a machine is not enough."""
     plugin_labels: Mapping[str, str] = Field(default_factory=dict)
     parameters: tuple[ParameterKind, ...] | None = None
     versions: tuple[ChartVersion, ...]
