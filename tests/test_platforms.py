@@ -65,7 +65,7 @@ def test_linux_only_features_are_used_only_behind_a_test() -> None:
 
 
 @pytest.mark.checks
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_module_calls_what_python_lacks_on_macos() -> None:
     asking = [path for path, text in modules() if SYSTEM.search(text)]
     assert "dra_fleet/rehearsal/simulator/processes.py" in asking

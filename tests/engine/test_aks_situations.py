@@ -67,9 +67,10 @@ def kill_simulator(rehearsed: Rehearsed) -> None:
 @pytest.mark.parametrize(
     ("limits", "output"),
     [
-        (
+        pytest.param(
             {"quotas": {"standardNVADSA10v5Family": 6}},
             "Insufficient vcpu quota requested 12, remaining 6 for family standardNVADSA10v5Family",
+            marks=pytest.mark.full,
         ),
         (
             {"stockOuts": ["Standard_NV6ads_A10_v5"]},

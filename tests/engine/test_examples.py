@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 ALLOCATED = {
-    "aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
-    "eks-karpenter": ("train", "v1.35.2-eks-f69f56f", {"infer": 6, "train": 2}),
     "eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
     "gke-fallback": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
     "gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
@@ -35,6 +33,8 @@ ALLOCATED = {
 }
 """By example: its cluster, what the cluster's /version says, and the copies of each workload."""
 CHECKED_AT_LENGTH = {
+    "aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
+    "eks-karpenter": ("train", "v1.35.2-eks-f69f56f", {"infer": 6, "train": 2}),
     "aks-sharing": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),
     "eks-ultraserver": ("ultra", "v1.35.2-eks-f69f56f", {"pretrain": 2}),
     "ack-whole-gpus": ("asia", "v1.36.2-aliyun.1", {"pod1": 2}),

@@ -124,6 +124,7 @@ def previewed(rehearsed: Rehearsed, file: Path) -> dict[str, Any]:
     return {step["urn"].rsplit("::", 1)[-1]: step for step in steps if step["op"] != "same"}
 
 
+@pytest.mark.full
 def test_a_raised_minimum_is_applied_and_a_pool_that_grew_keeps_its_nodes(own_rehearsed: Rehearsed) -> None:
     rehearsed = own_rehearsed
     rehearsed.up(stack_file(rehearsed.files, least=2))

@@ -492,7 +492,6 @@ QUICK: Final = (
     "Kubernetes provider killed",
     "program killed",
     "API server stops for 3 s",
-    "Helm release pending",
     "credentials expired",
     "API server answers 500",
     "etcd out of space",
@@ -501,4 +500,4 @@ QUICK: Final = (
     "devices tainted",
     "disk full",
 )
-"""Faults that `make test` injects at an update."""
+"""Faults that `make test` injects at an update. "Helm release pending" waits for minutes."""

@@ -115,6 +115,7 @@ def test_axe_finds_nothing_serious_with_everything_open(opened: Opened) -> None:
     assert [rule for rule, _ in grave(page)] == ["color-contrast"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("opened", [at("large")], indirect=True)
 def test_axe_finds_nothing_serious_in_any_part_of_500_pools(opened: Opened) -> None:
     page = opened.page
