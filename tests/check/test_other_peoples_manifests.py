@@ -2,8 +2,7 @@
 
 import pytest
 
-from dra_fleet.check import ManifestFile, check
-from tests.check.check_helpers import cluster, nvidia, on, plan_on, value_findings
+from tests.check.check_helpers import cluster, nvidia, on, value_findings
 from tests.check.test_published_systems import DOMAIN, class_, exactly, pod, template
 
 H100 = cluster("hgx-h100-8")
@@ -550,46 +549,6 @@ def test_a_version_of_a_group_that_is_served_on_request_only_is_no_full_fix() ->
 def test_an_unknown_field_of_a_device_has_the_server_s_message(expression: str, message: str) -> None:
     [output] = on(class_("fields", expression), lab=H100)
     assert f"compilation failed: ERROR: {message}" in output
-
-
-def release(default: str, **controllers: str) -> str:
-    """A HelmRelease of Flux whose chart uses bjw-s' common library."""
-    pods = ", ".join(f"{name}: {{{values}}}" for name, values in controllers.items())
-    return f"---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: plex}}\nspec: {{values: {{route: {{host: 'plex.${{DOMAIN}}'}}, controllers: {{{pods}}}, defaultPodOptions: {{{default}}}}}}}\n"
-
-
-OWN = "resourceClaims: [{name: gpu, resourceClaimTemplateName: plex-gpu}]"
-TAKEN = "containers: {app: {resources: {claims: [{name: gpu}]}}}"
-IDLE = "containers: {app: {image: {tag: v1}}}"
-
-
-def test_a_release_of_app_template_takes_its_claims() -> None:
-    assert on(release(OWN, plex=TAKEN, redis=IDLE), lab=H100) == []
-    assert on(release("", plex=f"pod: {{{OWN}}}, {TAKEN}"), lab=H100) == []
-    assert on(release("", plex=f"pod: {{{OWN}}}, initContainers: {TAKEN[12:]}, {IDLE}"), lab=H100) == []
-    assert on(release(OWN.replace("plex-gpu", "plex-nic"), plex=IDLE), lab=H100) == []
-    [output] = on(release(OWN, plex=IDLE), lab=H100)
-    assert (
-        "warning: HelmRelease plex spec.values.defaultPodOptions.resourceClaims[0]: no container takes claim gpu: unless its driver serves whole pods, its devices are allocated and no container sees them; fix: resources: {claims: [{name: gpu}]} in a container [claim-not-taken]"
-        in output
-    )
-    [output] = on(release(OWN, plex=TAKEN, ml=f"pod: {{{OWN}}}, {IDLE}"), lab=H100)
-    assert "spec.values.controllers.ml.pod.resourceClaims[0]: no container takes claim gpu" in output
-    [output, _] = on(release(OWN, plex=TAKEN.replace("gpu", "gpus")), lab=H100)
-    assert (
-        "error: HelmRelease plex spec.values.controllers.plex.containers.app.resources.claims[0].name: must be one of the names in pod.spec.resourceClaims; got: gpus; allowed: gpu; fix: did you mean gpu? [container-claim]"
-        in output
-    )
-
-
-def test_a_release_may_create_the_template_of_its_name() -> None:
-    [output] = on(release(OWN, plex=TAKEN) + pod("plex"), lab=H100)
-    assert "cannot be checked: HelmRelease plex of the files may create this" in output
-
-
-def test_a_release_without_claims_is_skipped() -> None:
-    result = check(plan_on(lab=H100), [ManifestFile(name="f", data=release("", plex=IDLE).encode())])
-    assert (result.checked, dict(result.passed)) == (0, {"kind HelmRelease not known": 1})
 
 
 MI300X = cluster("oam-mi300x-8", drivers={"amd": {"version": "v1.0.1"}})
