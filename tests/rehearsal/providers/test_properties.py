@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dra_fleet.rehearsal.providers import cloud_plugin, install, install_kubernetes
@@ -34,6 +34,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.too_slow])  # measures the machine
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
 def test_encoded_values_decode_to_the_same(properties: dict[str, Any]) -> None:
     assert decode(encode(properties)) == properties
