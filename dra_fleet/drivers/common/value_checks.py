@@ -24,7 +24,7 @@ from dra_fleet.kubernetes.devices.resource_slice import NodeSelector, NodeSelect
 from dra_fleet.kubernetes.scheduling.taints import mapping, sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from dra_fleet.drivers.base import Release
     from dra_fleet.drivers.common.facts import ChartVersion, ValueType
@@ -387,7 +387,10 @@ KINDS: Mapping[ValueType, Kind] = {
 
 
 def check_values(version: ChartVersion, values: ChartValues) -> list[Refusal]:
-    """Every key the chart version lacks and every value of a wrong type; null is allowed everywhere."""
+    """Return the keys that the chart version lacks, and the values of a wrong type.
+
+    Null is allowed everywhere. Templates skip an empty list or mapping, so that one may stand for the other.
+    """
     return _check(version, values, "")
 
 
@@ -415,7 +418,7 @@ def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refu
         elif any(known.startswith(f"{key}.") for known in version.values):
             refusals += _check_section(version, key, value)
         else:
-            refusals.append(_unknown(version, key))
+            refusals.append(_unknown(version, key, {f"{prefix}{other}" for other in values}))
     return refusals
 
 
@@ -430,7 +433,7 @@ def _check_section(version: ChartVersion, key: str, value: object) -> list[Refus
 def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]:
     reported = version.values[key]
     types, words = KINDS[reported].types, KINDS[reported].words
-    if value is None:
+    if value is None or (types in (list, Mapping) and value in ([], {})):
         return []
     if not isinstance(value, types) or (types is not bool and isinstance(value, bool)):
         return [Refusal(path=key, what=f"must be {words}", got=shown(value), allowed=words)]
@@ -467,7 +470,7 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
     return []
 
 
-def _unknown(version: ChartVersion, key: str) -> Refusal:
+def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal:
     sections = {known.rpartition(".")[0] for known in version.values} - {""}
     names = [*version.values, *sections]
     return Refusal(
@@ -475,7 +478,7 @@ def _unknown(version: ChartVersion, key: str) -> Refusal:
         what=f"is not a value of chart {version.version}; Helm would ignore it silently",
         got=key,
         allowed=choices(key, names),
-        fix=mistyped(key.replace("-", "."), names) or "remove it",
+        fix=mistyped(key.replace("-", "."), [name for name in names if name not in given]) or "remove it",
     )
 
 

@@ -73,6 +73,13 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
     assert refusal.what.startswith("is not a value of chart 25.8.1")
 
 
+def test_a_key_that_is_set_already_is_not_proposed_for_a_mistyped_one() -> None:
+    [refusal] = check_values(release().version, {"image": {"tagg": "v2"}})
+    assert refusal.fix == "did you mean image.tag?"
+    [refusal] = check_values(release().version, {"image": {"tag": "v1", "tagg": "v2"}})
+    assert refusal.fix != "did you mean image.tag?"
+
+
 @rows(__file__, "test_a_value_that_would_fail_is_refused", "values key what")
 def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, what: str) -> None:
     assert output(values) == {key: what}
@@ -86,6 +93,7 @@ def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, wh
         {"resources": {"computeDomains": {"enabled": False, "imex": {"mode": ""}}}},
         {"resources": {"computeDomains": {"enabled": True, "imex": {"isolation": ""}}}},
         {"webhook": {"enabled": False, "tls": None}},
+        {"kubeletPlugin": {"tolerations": {}, "nodeSelector": []}},
     ],
 )
 def test_accepts_values_that_the_chart_does_not_read(values: dict[str, Any]) -> None:
