@@ -459,7 +459,7 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
         return [
             Refusal(
                 path=key,
-                what=f"is not a feature gate of chart {version.version}; the driver would not start",
+                what=f"is not a feature gate of chart {_judged_by(version, 'the driver would not start')}",
                 got=gate,
                 allowed=choices(gate, version.feature_gates),
                 fix=mistyped(gate, version.feature_gates),
@@ -475,11 +475,18 @@ def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal
     names = [*version.values, *sections]
     return Refusal(
         path=key,
-        what=f"is not a value of chart {version.version}; Helm would ignore it silently",
+        what=f"is not a value of chart {_judged_by(version, 'Helm would ignore it silently')}",
         got=key,
         allowed=choices(key, names),
         fix=mistyped(key.replace("-", "."), [name for name in names if name not in given]) or "remove it",
     )
+
+
+def _judged_by(version: ChartVersion, effect: str) -> str:
+    """Return the version whose keys were read, with the effect if it is the one that is installed."""
+    if version.checked_by:
+        return f"{version.checked_by}, the newest known before {version.version}"
+    return f"{version.version}; {effect}"
 
 
 def wrong_places(kind: ValueType, value: object) -> Iterator[tuple[str, str, str]]:

@@ -71,6 +71,10 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
     assert "resources.computeDomains" in refusal.allowed
     [refusal] = check_values(release("25.8.1").version, {"resourceApiVersion": "resource.k8s.io/v1"})
     assert refusal.what.startswith("is not a value of chart 25.8.1")
+    unknown = NVIDIA.facts.checked_version("25.8.9")
+    assert unknown is not None
+    [refusal] = check_values(unknown, {"resourceApiVersion": "resource.k8s.io/v1"})
+    assert refusal.what == "is not a value of chart 25.8.1, the newest known before 25.8.9"
 
 
 def test_a_key_that_is_set_already_is_not_proposed_for_a_mistyped_one() -> None:
