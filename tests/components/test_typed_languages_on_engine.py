@@ -95,8 +95,8 @@ def program(
 @pytest.mark.parametrize(
     "program",
     [
-        "yaml",
-        pytest.param("typescript", marks=pytest.mark.network),
+        pytest.param("yaml", marks=pytest.mark.full),
+        pytest.param("typescript", marks=[pytest.mark.network, pytest.mark.full]),
         pytest.param("go", marks=[pytest.mark.network, pytest.mark.full]),
     ],
     indirect=True,

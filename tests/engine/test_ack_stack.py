@@ -77,6 +77,7 @@ def without_work(fleet: dict[str, Any]) -> None:
     fleet["clusters"]["asia"]["pools"]["a10"]["nodes"]["min"] = 1
 
 
+@pytest.mark.full
 def test_a_stack_adopts_another_s_cluster_by_its_id_and_leaves_it_as_it_was(own_rehearsed: Rehearsed) -> None:
     files = own_rehearsed.files
     owner = stack_file(files, "owner", without_work)
@@ -110,6 +111,7 @@ def test_a_stack_adopts_another_s_cluster_by_its_id_and_leaves_it_as_it_was(own_
     assert left["pools"]["a10"]["nodes"] == 1
 
 
+@pytest.mark.full
 def test_a_zone_without_the_machine_is_refused_in_the_cloud_s_words(own_rehearsed: Rehearsed) -> None:
     stack = own_rehearsed.files / "soldout.yaml"
     stack.write_text((PROJECT / "examples" / f"{NAME}.yaml").read_text())

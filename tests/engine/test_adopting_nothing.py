@@ -116,7 +116,11 @@ dra-fleet:fleet.clusters.render.project: names Google Cloud project ml-render, w
 
 
 @pytest.mark.parametrize(
-    ("cloud", "login", "output"), [("eks", "111122223333", OTHER_LOGIN), ("gke", "null-other", NO_PROJECT)]
+    ("cloud", "login", "output"),
+    [
+        ("eks", "111122223333", OTHER_LOGIN),
+        pytest.param("gke", "null-other", NO_PROJECT, marks=pytest.mark.full),
+    ],
 )
 def test_a_login_of_another_account_ends_the_program_before_its_first_resource_on_any_cloud(
     cloud: str, login: str, output: str, rehearsed: Rehearsed

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.engine.rehearsed import Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 NAME = "aks-variation"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
@@ -67,10 +67,9 @@ def kill_simulator(rehearsed: Rehearsed) -> None:
 @pytest.mark.parametrize(
     ("limits", "output"),
     [
-        pytest.param(
+        (
             {"quotas": {"standardNVADSA10v5Family": 6}},
             "Insufficient vcpu quota requested 12, remaining 6 for family standardNVADSA10v5Family",
-            marks=pytest.mark.full,
         ),
         (
             {"stockOuts": ["Standard_NV6ads_A10_v5"]},
@@ -86,7 +85,6 @@ def test_rejects_machines_that_the_hardware_file_excludes_with_azure_s_message(
     assert output in up.err
 
 
-@pytest.mark.full
 def test_a_killed_simulator_loses_nothing_and_the_state_holds_no_secret(own_rehearsed: Rehearsed) -> None:
     file = stack_file(own_rehearsed.files)
     first = own_rehearsed.run("rehearse", "up", str(file), "--json")
@@ -111,7 +109,6 @@ def aks_token(home: Path) -> str:
         return str(json.loads(store.execute(query).fetchone()[0])["token"])
 
 
-@pytest.mark.full
 def test_a_simulator_killed_while_a_cluster_is_made_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
     file = stack_file(own_rehearsed.files)
     started = own_rehearsed.start("rehearse", "up", str(file))

@@ -24,6 +24,7 @@ RELEASE = "dra-driver-nvidia-gpu"
 """A driver's release and its namespace."""
 
 
+@pytest.mark.full
 def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Rehearsed) -> None:
     rehearsed.up(rehearsed.stack_file(all_allocated))
     asyncio.run(add_copy(Home.at(rehearsed.home)))
@@ -38,6 +39,7 @@ def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Re
     asyncio.run(remove_copy(Home.at(rehearsed.home)))
 
 
+@pytest.mark.full
 def test_a_stack_with_one_copy_too_many_stops_before_it_changes_anything(rehearsed: Rehearsed) -> None:
     rehearsed.up(rehearsed.stack_file(all_allocated))
     before = declared(rehearsed)
@@ -243,6 +245,7 @@ def test_run_that_stops_during_a_helm_install_converges(own_rehearsed: Rehearsed
     assert own_rehearsed.run("rehearse", "up", stack, "--json").json["changes"] == 0
 
 
+@pytest.mark.full
 def test_down_ends_what_a_killed_engine_left_behind(own_rehearsed: Rehearsed) -> None:
     stack = str(own_rehearsed.stack_file())
     started = own_rehearsed.start("rehearse", "up", stack)

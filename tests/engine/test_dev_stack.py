@@ -95,6 +95,7 @@ def test_the_same_stack_a_second_time_changes_nothing(rehearsed: Rehearsed) -> N
     )
 
 
+@pytest.mark.full
 def test_a_preview_typed_by_hand_shows_no_change_and_leaves_the_checkout_alone(rehearsed: Rehearsed) -> None:
     rehearsed.up()
     before = git_status()
@@ -130,6 +131,7 @@ def test_the_state_says_where_each_resource_is_declared_and_little_of_how_it_cam
     assert max(len(item["stackTrace"]) for item in declared) < CALLS
 
 
+@pytest.mark.full
 def test_a_credential_that_the_caller_exported_is_nowhere(rehearsed: Rehearsed) -> None:
     rehearsed.up()
 

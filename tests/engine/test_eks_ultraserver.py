@@ -12,7 +12,7 @@ from tests.engine.test_removal import destroy
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 NAME = "eks-ultraserver"
 SECRETS = ("k8s-aws-v1.", "PRIVATE KEY", "certificate-authority-data", "get-token")

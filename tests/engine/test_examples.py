@@ -20,19 +20,19 @@ pytestmark = pytest.mark.engine
 
 ALLOCATED = {
     "eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
-    "gke-fallback": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
     "gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
     "existing-cluster": ("edge", "v1.36.3", {"render": 4}),
-    "all-sharing": (
-        "claimed",
-        "v1.36.3",
-        {"exclusive": 1, "partitioned": 1, "sliced": 2, "mps": 2, "vgpu": 1},
-    ),
     "amd-gpus": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }
 """By example: its cluster, what the cluster's /version says, and the copies of each workload."""
 CHECKED_AT_LENGTH = {
+    "gke-fallback": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
+    "all-sharing": (
+        "claimed",
+        "v1.36.3",
+        {"exclusive": 1, "partitioned": 1, "sliced": 2, "mps": 2, "vgpu": 1},
+    ),
     "aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
     "eks-karpenter": ("train", "v1.35.2-eks-f69f56f", {"infer": 6, "train": 2}),
     "aks-sharing": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.engine.rehearsed import Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 
 def cluster(machine: str, **more: Any) -> dict[str, Any]:

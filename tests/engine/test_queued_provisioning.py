@@ -15,7 +15,7 @@ from tests.engine.test_gke_situations import cluster, stack_file
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 SECONDS: Final = 90.0
 POOL: Final = {

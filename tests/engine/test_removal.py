@@ -121,6 +121,7 @@ def test_pods_are_deleted_before_claims_and_claims_before_drivers(own_rehearsed:
     assert resources(own_rehearsed, STACK) == []
 
 
+@pytest.mark.full
 def test_a_driver_stays_while_another_pod_has_its_device(own_rehearsed: Rehearsed) -> None:
     own_rehearsed.up(own_rehearsed.stack_file(small))
     asyncio.run(run_pod(Home.at(own_rehearsed.home)))
@@ -140,6 +141,7 @@ def test_a_driver_stays_while_another_pod_has_its_device(own_rehearsed: Rehearse
     assert resources(own_rehearsed, STACK) == []
 
 
+@pytest.mark.full
 def test_a_wrong_stack_file_blocks_no_destroy(own_rehearsed: Rehearsed) -> None:
     own_rehearsed.up(own_rehearsed.stack_file(small))
     plain = destroy(own_rehearsed, STACK, options="")

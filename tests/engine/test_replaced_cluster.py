@@ -11,7 +11,7 @@ from tests.engine.rehearsed import PROJECT
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 EXAMPLES = PROJECT / "examples"
 
@@ -20,9 +20,9 @@ EXAMPLES = PROJECT / "examples"
     ("example", "old", "new"),
     [
         ("gke-fallback", "project: ml-render", "project: ml-render-two"),
-        pytest.param("aks-vgpu", "region: eastus", "region: westus2", marks=pytest.mark.full),
-        pytest.param("eks-mig", "us-east-1", "us-west-2", marks=pytest.mark.full),
-        pytest.param("ack-whole-gpus", "ap-southeast-1", "cn-hangzhou", marks=pytest.mark.full),
+        ("aks-vgpu", "region: eastus", "region: westus2"),
+        ("eks-mig", "us-east-1", "us-west-2"),
+        ("ack-whole-gpus", "ap-southeast-1", "cn-hangzhou"),
     ],
 )
 def test_objects_of_a_cluster_are_deleted_before_it_and_created_again_in_its_replacement(

@@ -491,6 +491,7 @@ QUICK: Final = (
     "engine killed",
     "Kubernetes provider killed",
     "program killed",
+    "language host killed",
     "API server stops for 3 s",
     "credentials expired",
     "API server answers 500",

@@ -7,9 +7,13 @@ from collections.abc import Iterable
 from functools import cache
 from typing import IO, Any
 
+import pytest
+
 from dra_fleet.rehearsal import tools
 
 MINORS = (34, 35, 36, 37)
+ENDS = [*(pytest.param(minor, marks=pytest.mark.full) for minor in MINORS[1:-1]), MINORS[0], MINORS[-1]]
+"""The minors for long comparisons, of which `make test` runs the first and the last."""
 
 
 class _Reference:

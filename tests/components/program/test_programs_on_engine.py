@@ -28,9 +28,8 @@ FULL = pytest.mark.full
 EXAMPLES = [
     "existing",
     "aks",
-    "azure-native",
     "pulumi-eks",
-    *(pytest.param(cloud, marks=FULL) for cloud in ("ack", "eks", "gke")),
+    *(pytest.param(cloud, marks=FULL) for cloud in ("ack", "azure-native", "eks", "gke")),
 ]
 
 

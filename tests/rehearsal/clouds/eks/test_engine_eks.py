@@ -32,6 +32,7 @@ async def seen_by(kubeconfig: Path) -> dict[str, Any]:
     return {"version": version["gitVersion"], "nodes": {item["metadata"]["name"]: item for item in nodes}}
 
 
+@pytest.mark.full
 def test_a_cluster_with_a_gpu_group_lives_scales_and_ends(
     tmp_path: Path, tools: Toolset, rehearsal_simulator: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
