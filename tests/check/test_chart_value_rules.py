@@ -151,9 +151,9 @@ def test_a_value_in_quotes_is_neither_a_switch_nor_a_list() -> None:
 
 
 def test_an_unknown_version_may_have_the_values_of_the_known_ones_around_it() -> None:
-    later = "dcgmExporter: {hostPID: false, service: {internalTrafficPolicy: Cluster}, kubernetes: {}}\n"
+    later = "dcgmExporter: {hostNetwork: false, annotations: {}, kubernetes: {}}\n"
     for chart, unknown in (
-        ("gpu-operator@v25.10.0", ["hostPID", "kubernetes", "service"]),
+        ("gpu-operator@v25.10.0", ["annotations", "hostNetwork", "kubernetes"]),
         ("gpu-operator@v26.3.3", ["kubernetes"]),
         ("gpu-operator@v26.7.0", ["kubernetes"]),
     ):

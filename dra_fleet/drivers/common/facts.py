@@ -81,7 +81,8 @@ class ChartVersion(Entry):
     that is not known. `partition_names`: whether a MIG partition's device is named by its profile,
     gpu-0-mig-1g5gb-19-0, or by its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is
     published beside its partitions. `checked_by`: the version whose facts these are, where nothing is known
-    of this one. `like`: the version whose facts these are too.
+    of this one. `like`: the version whose facts these are too. `refused_values`: values of older charts with
+    which this one refuses to install, each with what to do instead.
     """
 
     version: Annotated[str, AfterValidator(_whole)]
@@ -89,6 +90,7 @@ class ChartVersion(Entry):
     repository: str
     verified: bool
     values: Mapping[str, ValueType]
+    refused_values: Mapping[str, str] = Field(default_factory=dict)
     feature_gates: Mapping[str, bool]
     classes: tuple[str, ...]
     plugin_tolerations: tuple[Mapping[str, str], ...] = ()

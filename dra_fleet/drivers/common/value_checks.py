@@ -417,9 +417,18 @@ def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refu
             refusals += _check_type(version, key, value)
         elif any(known.startswith(f"{key}.") for known in version.values):
             refusals += _check_section(version, key, value)
+        elif key in version.refused_values:
+            refusals += _check_refused(version, key, value)
         else:
             refusals.append(_unknown(version, key, {f"{prefix}{other}" for other in values}))
     return refusals
+
+
+def _check_refused(version: ChartVersion, key: str, value: object) -> list[Refusal]:
+    if not value:
+        return []
+    what = f"is refused by chart {_judged_by(version, 'it would not install')}"
+    return [Refusal(path=key, what=what, got=shown(value), fix=version.refused_values[key])]
 
 
 def _check_section(version: ChartVersion, key: str, value: object) -> list[Refusal]:

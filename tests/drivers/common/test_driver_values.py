@@ -98,6 +98,7 @@ def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, wh
         {"resources": {"computeDomains": {"enabled": True, "imex": {"isolation": ""}}}},
         {"webhook": {"enabled": False, "tls": None}},
         {"kubeletPlugin": {"tolerations": {}, "nodeSelector": []}},
+        {"namespace": "", "nvidiaCtkPath": None},
     ],
 )
 def test_accepts_values_that_the_chart_does_not_read(values: dict[str, Any]) -> None:

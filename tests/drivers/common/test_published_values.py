@@ -52,8 +52,8 @@ LATER: dict[str, Any] = {
     "sandboxWorkloads": {"mode": "kubevirt"},
     "cdi": {"nriPluginEnabled": True},
     "hostPaths": {"kubeletRootDir": "/var/lib/kubelet"},
-    "operator": {"metrics": {"serviceMonitor": {"interval": "30s"}}},
-    "dcgmExporter": {"hostPID": True, "service": {"internalTrafficPolicy": "Local"}},
+    "operator": {"metrics": {"serviceMonitor": {"interval": "30s"}}, "env": [{"name": "A", "value": "1"}]},
+    "dcgmExporter": {"hostNetwork": True},
 }
 
 
@@ -72,8 +72,14 @@ def test_every_operand_s_image_can_come_from_a_private_registry(version: str, op
 @pytest.mark.parametrize("version", ["v25.10.0", "v26.7.0"])
 def test_the_operator_can_be_placed_and_its_managers_mirrored(version: str) -> None:
     values: dict[str, Any] = {
-        "operator": {**MIRROR, "nodeSelector": {"pool": "system"}, "initContainer": MIRROR},
-        "driver": {"manager": MIRROR, "livenessProbe": {"periodSeconds": 30}},
+        "operator": {
+            **MIRROR,
+            "nodeSelector": {"pool": "system"},
+            "labels": {"a": "b"},
+            "initContainer": MIRROR,
+        },
+        "dcgmExporter": {"hostPID": True, "service": {"internalTrafficPolicy": "Local"}},
+        "driver": {"manager": MIRROR, "livenessProbe": {"periodSeconds": 30}, "secretEnv": "proxy"},
         "vfioManager": {"driverManager": MIRROR},
         "node-feature-discovery": {"image": {"pullSecrets": [{"name": "mirror"}]}},
     }
