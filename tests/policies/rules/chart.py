@@ -187,8 +187,8 @@ FORBID_UNKNOWN_VALUES = (
             False,
             (
                 "is not a value of chart v25.10.0; Helm would ignore it silently",
-                "driver.enabled, driver.rdma.enabled, driver.env; 281 are known",
-                "did you mean driver.enabled?",
+                "driver.enabled, driver.rdma.enabled, driver.env; 285 are known",
+                "remove it",
             ),
             known=False,
         ),
