@@ -38,7 +38,9 @@ def test_the_placement_of_its_plugin_is_a_value_of_every_version(driver: Driver)
 def test_a_chart_value_that_no_version_has_is_refused_once_with_those_that_there_are(driver: Driver) -> None:
     for version in driver.facts.versions:
         [output] = check_values(version, {"plugin-tolerations": []})
-        assert output.what == f"is not a value of chart {version.version}; Helm would ignore it silently"
+        is_closed = "" in version.closed_sections
+        effect = "refuse it by the chart's schema" if is_closed else "ignore it silently"
+        assert output.what == f"is not a value of chart {version.version}; Helm would {effect}"
         assert output.got == "plugin-tolerations"
         assert output.allowed
         assert output.fix

@@ -266,6 +266,8 @@ Source: https://helm.sh/docs/chart_template_guide/subcharts_and_globals/.
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,8})")
+
 _PORTS = range(1, 65536)
 
 _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
@@ -389,7 +391,8 @@ KINDS: Mapping[ValueType, Kind] = {
 def check_values(version: ChartVersion, values: ChartValues) -> list[Refusal]:
     """Return the keys that the chart version lacks, and the values of a wrong type.
 
-    Null is allowed everywhere. Templates skip an empty list or mapping, so that one may stand for the other.
+    Null is allowed everywhere. Without a schema, templates skip an empty list or mapping, so that one may
+    stand for the other, and write numbers without quotes, so that a number may be a string.
     """
     return _check(version, values, "")
 
@@ -442,8 +445,13 @@ def _check_section(version: ChartVersion, key: str, value: object) -> list[Refus
 def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]:
     reported = version.values[key]
     types, words = KINDS[reported].types, KINDS[reported].words
-    if value is None or (types in (list, Mapping) and value in ([], {})):
+    if value is None:
         return []
+    if not version.closed_sections:
+        if types in (list, Mapping) and value in ([], {}):
+            return []
+        if types is int and isinstance(value, str) and _WHOLE.fullmatch(value):
+            value = int(value)
     if not isinstance(value, types) or (types is not bool and isinstance(value, bool)):
         return [Refusal(path=key, what=f"must be {words}", got=shown(value), allowed=words)]
     if reported != "booleans":
@@ -482,9 +490,11 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
 def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal:
     sections = {known.rpartition(".")[0] for known in version.values} - {""}
     names = [*version.values, *sections]
+    is_closed = key.rpartition(".")[0] in version.closed_sections
+    effect = "Helm would refuse it by the chart's schema" if is_closed else "Helm would ignore it silently"
     return Refusal(
         path=key,
-        what=f"is not a value of chart {_judged_by(version, 'Helm would ignore it silently')}",
+        what=f"is not a value of chart {_judged_by(version, effect)}",
         got=key,
         allowed=choices(key, names),
         fix=mistyped(key.replace("-", "."), [name for name in names if name not in given]) or "remove it",

@@ -7,6 +7,8 @@ from dra_fleet.drivers import Driver
 from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.dracpu.driver import DRIVER as DRACPU
+from dra_fleet.drivers.dranet.driver import DRIVER as DRANET
 from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.model.settings import ExclusiveSharing
@@ -84,6 +86,44 @@ def test_a_key_that_is_set_already_is_not_proposed_for_a_mistyped_one() -> None:
     assert refusal.fix != "did you mean image.tag?"
 
 
+# values.schema.json of chart 1.4.0 of dranet and chart 0.2.0 of the CPU driver
+@pytest.mark.parametrize(
+    ("driver", "version", "values", "path", "what"),
+    [
+        (
+            DRANET,
+            "1.4.0",
+            {"hostNetwork": True},
+            "hostNetwork",
+            "is not a value of chart 1.4.0; Helm would refuse it by the chart's schema",
+        ),
+        (DRANET, "1.4.0", {"metricsPort": "9177"}, "metricsPort", "must be a whole number"),
+        (DRANET, "1.4.0", {"tolerations": {}}, "tolerations", "must be a list"),
+        (
+            DRACPU,
+            "0.2.0",
+            {"resources": {"limits": {"cpu": "1"}}},
+            "resources.limits",
+            "is not a value of chart 0.2.0; Helm would refuse it by the chart's schema",
+        ),
+        (
+            DRACPU,
+            "0.2.0",
+            {"hostNetwork": True},
+            "hostNetwork",
+            "is not a value of chart 0.2.0; Helm would ignore it silently",
+        ),
+    ],
+)
+def test_a_chart_with_a_schema_accepts_its_own_keys_and_types_alone(
+    driver: Driver, version: str, values: dict[str, Any], path: str, what: str
+) -> None:
+    entry = driver.facts.version(version)
+    assert entry is not None
+    [refusal] = check_values(entry, values)
+    assert (refusal.path, refusal.what) == (path, what)
+
+
 @rows(__file__, "test_a_value_that_would_fail_is_refused", "values key what")
 def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, what: str) -> None:
     assert output(values) == {key: what}
@@ -99,6 +139,7 @@ def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, wh
         {"webhook": {"enabled": False, "tls": None}},
         {"kubeletPlugin": {"tolerations": {}, "nodeSelector": []}},
         {"namespace": "", "nvidiaCtkPath": None},
+        {"controller": {"replicas": "2"}},
     ],
 )
 def test_accepts_values_that_the_chart_does_not_read(values: dict[str, Any]) -> None:

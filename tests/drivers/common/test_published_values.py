@@ -79,6 +79,7 @@ def test_the_operator_can_be_placed_and_its_managers_mirrored(version: str) -> N
             "initContainer": MIRROR,
         },
         "dcgmExporter": {"hostPID": True, "service": {"internalTrafficPolicy": "Local"}},
+        "daemonsets": {"rollingUpdate": {"maxUnavailable": 1}},
         "driver": {"manager": MIRROR, "livenessProbe": {"periodSeconds": 30}, "secretEnv": "proxy"},
         "vfioManager": {"driverManager": MIRROR},
         "node-feature-discovery": {"image": {"pullSecrets": [{"name": "mirror"}]}},
