@@ -140,6 +140,7 @@ def test_a_yaml_program_s_fleet_is_created_and_deleted(
     assert program.run("destroy", "--yes", "--skip-preview").returncode == 0
 
 
+@pytest.mark.full
 def test_a_cluster_with_its_pools_and_a_wrong_input(program: YamlProgram) -> None:
     settings = fleet("none")["properties"]
     cluster: dict[str, Any] = {

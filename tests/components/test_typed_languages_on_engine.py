@@ -134,6 +134,7 @@ WRONG = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", ["yaml"], indirect=True)
 def test_wrong_program_stops_its_preview_with_one_sentence(program: Program) -> None:
     file = program.folder / "Pulumi.yaml"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.engine.rehearsed import Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 NAME = "ack-whole-gpus"
 SECRETS = ("k8s-ack-v2.", "PRIVATE KEY", "client-key-data", "certificate-authority-data")
@@ -77,7 +77,6 @@ def without_work(fleet: dict[str, Any]) -> None:
     fleet["clusters"]["asia"]["pools"]["a10"]["nodes"]["min"] = 1
 
 
-@pytest.mark.full
 def test_a_stack_adopts_another_s_cluster_by_its_id_and_leaves_it_as_it_was(own_rehearsed: Rehearsed) -> None:
     files = own_rehearsed.files
     owner = stack_file(files, "owner", without_work)
@@ -111,7 +110,6 @@ def test_a_stack_adopts_another_s_cluster_by_its_id_and_leaves_it_as_it_was(own_
     assert left["pools"]["a10"]["nodes"] == 1
 
 
-@pytest.mark.full
 def test_a_zone_without_the_machine_is_refused_in_the_cloud_s_words(own_rehearsed: Rehearsed) -> None:
     stack = own_rehearsed.files / "soldout.yaml"
     stack.write_text((PROJECT / "examples" / f"{NAME}.yaml").read_text())

@@ -72,17 +72,17 @@ def unwrapped(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("cloud", "fleet", "adopt", "output"),
     [
         ("aks", vgpu(), {"resourceGroup": "theirs", "name": "old"}, AZURE),
-        pytest.param("gke", l4(), {"name": "old"}, GOOGLE, marks=pytest.mark.full),
-        pytest.param(
+        ("gke", l4(), {"name": "old"}, GOOGLE),
+        (
             "eks",
             h100(),
             {"name": "old", "subnets": {"us-east-1a": "subnet-0000000a", "us-east-1b": "subnet-0000000b"}},
             AWS,
-            marks=pytest.mark.full,
         ),
     ],
 )

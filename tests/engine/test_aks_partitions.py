@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.engine.rehearsed import Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 NAME = "partitions"
 STATE = "nvidia.com/mig.config.state"

@@ -112,6 +112,7 @@ def test_a_changed_template_previews_as_replacement_and_applies(rehearsed: Rehea
     assert up.json["all_allocated"] is True
 
 
+@pytest.mark.full
 def test_a_wrong_stack_file_shows_every_error_and_changes_nothing(rehearsed: Rehearsed) -> None:
     rehearsed.up(rehearsed.stack_file())
     before = rehearsed.state("variation")

@@ -141,6 +141,7 @@ def test_a_credential_that_the_caller_exported_is_nowhere(rehearsed: Rehearsed) 
     assert [item for item in rehearsed.started() if CANARY in item.environ().values()] == []
 
 
+@pytest.mark.full
 def test_down_leaves_no_process_and_up_continues_from_there(rehearsed: Rehearsed) -> None:
     rehearsed.up()
     assert rehearsed.processes()

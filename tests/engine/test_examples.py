@@ -21,12 +21,12 @@ pytestmark = pytest.mark.engine
 ALLOCATED = {
     "eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
     "gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
-    "existing-cluster": ("edge", "v1.36.3", {"render": 4}),
     "amd-gpus": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
-    "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }
 """By example: its cluster, what the cluster's /version says, and the copies of each workload."""
 CHECKED_AT_LENGTH = {
+    "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
+    "existing-cluster": ("edge", "v1.36.3", {"render": 4}),
     "gke-fallback": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
     "all-sharing": (
         "claimed",

@@ -40,6 +40,7 @@ def stack_file(rehearsed: Rehearsed, fleet: dict[str, Any], quota: int = 1000) -
     return file
 
 
+@pytest.mark.full
 @pytest.mark.engine
 def test_the_status_names_the_quota_that_prevents_growth_and_a_larger_quota_lets_the_pool_grow(
     own_rehearsed: Rehearsed,

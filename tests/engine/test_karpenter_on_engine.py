@@ -65,6 +65,7 @@ def test_karpenter_makes_nodes_for_guaranteed_pods_of_all_other_mixes(home: Home
     print(asyncio.run(agree(home, "dots", mix_of(seed), f"mix-{seed}", keep_one=seed % 3 == 0)))  # noqa: T201
 
 
+@pytest.mark.full
 @pytest.mark.engine
 def test_the_status_names_the_quota_and_the_shortage_that_prevent_nodes(own_rehearsed: Rehearsed) -> None:
     workloads = {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.engine.rehearsed import Finished, Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 OTHER_SALT = "v1:AAAAAAAAAAA=:v1:AAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
 OTHER_SECRET = {"secure": "v1:AAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="}

@@ -71,6 +71,7 @@ def test_recover_removes_a_lock_imports_what_exists_and_forgets_what_does_not(
     assert {(item["urn"], item.get("id")) for item in latest(own_rehearsed)["resources"]} == before
 
 
+@pytest.mark.full
 def test_recover_imports_a_pool_that_the_cloud_has(own_rehearsed: Rehearsed) -> None:
     own_rehearsed.up(stack_file(own_rehearsed.files))
     pool = forget_pool(own_rehearsed)

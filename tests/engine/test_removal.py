@@ -162,6 +162,7 @@ def test_a_wrong_stack_file_blocks_no_destroy(own_rehearsed: Rehearsed) -> None:
     assert resources(own_rehearsed, STACK) == []
 
 
+@pytest.mark.full
 def test_nothing_in_a_protected_cluster_is_deleted(own_rehearsed: Rehearsed) -> None:
     def protected(fleet: Settings) -> None:
         small(fleet)
@@ -186,6 +187,7 @@ def test_nothing_in_a_protected_cluster_is_deleted(own_rehearsed: Rehearsed) -> 
     destroyed.check_order()
 
 
+@pytest.mark.full
 def test_a_stack_whose_cluster_is_gone_can_be_removed(own_rehearsed: Rehearsed) -> None:
     own_rehearsed.up(own_rehearsed.stack_file(small))
     delete_cluster(Home.at(own_rehearsed.home), "lab").raise_for_status()

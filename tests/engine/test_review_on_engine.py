@@ -64,6 +64,7 @@ def test_a_review_names_exactly_the_pods_that_the_rehearsal_then_takes_devices_f
     assert len(after) == len(before)
 
 
+@pytest.mark.full
 def test_a_plan_applies_what_was_reviewed_and_refuses_a_changed_stack(rehearsed: Rehearsed) -> None:
     stack = rehearsed.stack_file()
     rehearsed.up(stack)

@@ -26,10 +26,11 @@ FINDINGS: dict[str, list[str]] = {}
 
 FULL = pytest.mark.full
 EXAMPLES = [
-    "existing",
     "aks",
-    "pulumi-eks",
-    *(pytest.param(cloud, marks=FULL) for cloud in ("ack", "azure-native", "eks", "gke")),
+    *(
+        pytest.param(name, marks=FULL)
+        for name in ("ack", "azure-native", "eks", "existing", "gke", "pulumi-eks")
+    ),
 ]
 
 

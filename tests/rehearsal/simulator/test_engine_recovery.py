@@ -259,6 +259,7 @@ def _create_until_stopped(home: Home) -> None:
         client.create_cluster("lab", version=VERSION, hardware=HARDWARE)
 
 
+@pytest.mark.full
 def test_a_component_that_cannot_start_is_named_with_its_last_words(lab: Lab) -> None:
     with SimulatorClient(lab.home) as client:
         directory = lab.home.clusters / "broken"
