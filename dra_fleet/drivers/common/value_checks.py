@@ -430,7 +430,7 @@ def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refu
 def _check_refused(version: ChartVersion, key: str, value: object) -> list[Refusal]:
     if not value:
         return []
-    what = f"is refused by chart {_judged_by(version, 'it would not install')}"
+    what = f"is refused by chart {_read_by(version, 'it would not install')}"
     return [Refusal(path=key, what=what, got=shown(value), fix=version.refused_values[key])]
 
 
@@ -476,7 +476,7 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
         return [
             Refusal(
                 path=key,
-                what=f"is not a feature gate of chart {_judged_by(version, 'the driver would not start')}",
+                what=f"is not a feature gate of chart {_read_by(version, 'the driver would not start')}",
                 got=gate,
                 allowed=choices(gate, version.feature_gates),
                 fix=mistyped(gate, version.feature_gates),
@@ -494,14 +494,14 @@ def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal
     effect = "Helm would refuse it by the chart's schema" if is_closed else "Helm would ignore it silently"
     return Refusal(
         path=key,
-        what=f"is not a value of chart {_judged_by(version, effect)}",
+        what=f"is not a value of chart {_read_by(version, effect)}",
         got=key,
         allowed=choices(key, names),
         fix=mistyped(key.replace("-", "."), [name for name in names if name not in given]) or "remove it",
     )
 
 
-def _judged_by(version: ChartVersion, effect: str) -> str:
+def _read_by(version: ChartVersion, effect: str) -> str:
     """Return the version whose keys were read, with the effect if it is the one that is installed."""
     if version.checked_by:
         return f"{version.checked_by}, the newest known before {version.version}"
