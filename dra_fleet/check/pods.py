@@ -317,6 +317,12 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
     used: set[str] = set()
     seen: set[tuple[Path, str, str]] = set()
     subject = pod.resource.subject
+    is_in_container = any("resourceClaims" in container for _, container in containers(pod))
+    unlisted = (
+        "move resourceClaims from the container to the pod's spec"
+        if is_in_container
+        else "list the claim under resourceClaims of the pod"
+    )
     for item in taken(pod):
         where, name, request = item.path, item.claim, item.request
         used.add(name)
@@ -328,7 +334,7 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
                 what="must be one of the names in pod.spec.resourceClaims",
                 got=name,
                 allowed=choices(name, names),
-                fix=mistyped(name, names) or "list the claim under resourceClaims of the pod",
+                fix=mistyped(name, names) or unlisted,
             )
         holder = where[:-1]
         if (holder, name, request) in seen or (holder, name, "") in seen:

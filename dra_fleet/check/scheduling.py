@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.check.inventory import ClusterInventory
     from dra_fleet.check.pods import Pod
+    from dra_fleet.clouds import Cloud
     from dra_fleet.model.plan import PoolPlan
 
 
@@ -69,14 +70,33 @@ def check_scheduling(
 def admitted(pod: Pod, cluster: ClusterInventory) -> list[Toleration]:
     """Return the tolerations that the cloud's admission adds to a pod."""
     cloud = clouds.named(cluster.plan.cloud)
-    selector = mapping(pod.spec.get("nodeSelector"))
-    names = {key for key in cloud.tolerated_selectors if key in selector}
-    if cloud.tolerates_resources:
-        for _, container in containers(pod):
-            resources = mapping(container.get("resources"))
-            asked = {*mapping(resources.get("limits")), *mapping(resources.get("requests"))}
-            names |= {name for name in asked if "/" in name}
-    return [Toleration(key=name, operator="Exists") for name in sorted(names)]
+    added = admitted_by_labels(
+        cloud, RequiredNodeAffinity.of(pod.spec.get("nodeSelector"), pod.spec.get("affinity"))
+    )
+    if not cloud.tolerates_resources:
+        return added
+    names: set[str] = set()
+    for _, container in containers(pod):
+        resources = mapping(container.get("resources"))
+        asked = {*mapping(resources.get("limits")), *mapping(resources.get("requests"))}
+        names |= {name for name in asked if "/" in name}
+    return [*added, *(Toleration(key=name, operator="Exists") for name in sorted(names))]
+
+
+def admitted_by_labels(cloud: Cloud, required: RequiredNodeAffinity) -> list[Toleration]:
+    """Return the tolerations that a cloud's admission adds to pods that require node labels."""
+    in_terms = [one for term in required.terms or () for one in term.labels]
+    values = {
+        (one.key, value)
+        for one in (*required.selector, *in_terms)
+        if one.operator == "In" and one.key in cloud.tolerated_values
+        for value in one.values
+    }
+    keys = {one.key for one in required.selector if one.key in cloud.tolerated_selectors}
+    return [
+        *(Toleration(key=key, operator="Exists") for key in sorted(keys)),
+        *(Toleration(key=key, value=value) for key, value in sorted(values)),
+    ]
 
 
 def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) -> list[PoolPlan]:

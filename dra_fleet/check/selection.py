@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from dra_fleet import drivers
 from dra_fleet.check.device_objects import class_name, expressions, requests
@@ -47,6 +47,10 @@ if TYPE_CHECKING:
         def __call__(
             self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
         ) -> None: ...
+
+
+_HELM_RELEASE: Final = "meta.helm.sh/release-name"
+"""Helm writes this annotation: https://github.com/helm/helm/blob/v3.19.0/pkg/action/validate.go."""
 
 
 def _unformatted(expression: str) -> str:
@@ -235,7 +239,9 @@ class ClassSelection:
 
     def _is_of_chart(self, resource: FileObject) -> bool:
         owner = next((item for item in self._installed if resource.name in item.facts.owned_classes), None)
-        if owner is not None and not self._is_of_own_driver(resource, owner):
+        if owner is not None and not (
+            self._is_of_own_driver(resource, owner) or _is_written_by_helm(resource)
+        ):
             resource.subject.error(
                 *("metadata", "name"),
                 rule="class-of-chart",
@@ -478,6 +484,11 @@ def _common(sets: Iterable[frozenset[str]]) -> frozenset[str]:
 
 def _named(programs: Sequence[Program]) -> set[str]:
     return {name for program in programs for name in asked(program.expression).drivers}
+
+
+def _is_written_by_helm(resource: FileObject) -> bool:
+    """Return True if an object was read from a cluster where a release of Helm owns it."""
+    return _HELM_RELEASE in mapping(at(resource.value, ("metadata", "annotations")))
 
 
 def _errors(subject: Subject) -> int:

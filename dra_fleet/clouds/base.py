@@ -79,6 +79,8 @@ class Cloud(ABC, Generic[SettingsT_co]):
         tolerates_resources: True if its admission adds to a pod a toleration of the taint with the name of an
             extended resource that the pod requests.
         tolerated_selectors: Node labels whose taint its admission tolerates for pods that select by them.
+        tolerated_values: Node labels of which its admission tolerates a taint with the same value, for pods
+            that require the label by their selector or affinity.
         makes_nodes: True if the stack creates the nodes of its pools; otherwise pools select existing nodes.
         autoscaler: Name of the autoscaler of its pools.
         tag_rule: Tags that it allows; None if its resources have none.
@@ -93,6 +95,7 @@ class Cloud(ABC, Generic[SettingsT_co]):
     guarded_priorities: ClassVar[tuple[str, ...]] = ()
     tolerates_resources: ClassVar[bool] = False
     tolerated_selectors: ClassVar[tuple[str, ...]] = ()
+    tolerated_values: ClassVar[tuple[str, ...]] = ()
     makes_nodes: ClassVar[bool] = True
     autoscaler: ClassVar[str] = "an autoscaler"
     first_node: ClassVar[str] = ""

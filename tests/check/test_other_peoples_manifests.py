@@ -574,3 +574,19 @@ def test_a_privileged_container_sees_devices_without_their_claim() -> None:
 def test_nodes_without_devices_need_a_pool_with_devices() -> None:
     [output] = on(limits("nvidia.com/gpu: 1"), lab=cluster("cpu-16", drivers={}))
     assert "where at most 0 match; got: 1; fix: add a pool that has such devices" in output
+
+
+def test_a_class_that_was_read_from_the_driver_s_release_is_that_of_its_chart() -> None:
+    own = class_("gpu.nvidia.com", "device.driver == 'gpu.nvidia.com'")
+    read = own.replace(".com}", ".com, annotations: {meta.helm.sh/release-name: d}}", 1)
+    assert on(read, lab=H100) == []
+    [output] = on(own, lab=H100)
+    assert output.endswith("[class-of-chart]")
+
+
+def test_claims_that_a_container_lists_belong_to_its_pod() -> None:
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c, image: i, %sresources: {claims: [{name: own}]}}]\n"
+    [output] = on(text % "resourceClaims: [{name: own, resourceClaimName: one}], ", lab=H100)
+    assert "; fix: move resourceClaims from the container to the pod's spec [container-claim]" in output
+    [output] = on(text % "", lab=H100)
+    assert "; fix: list the claim under resourceClaims of the pod [container-claim]" in output

@@ -10,6 +10,7 @@ from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
 from tests.check.check_helpers import RECIPES, ROOT, check, cluster, nvidia, on, plan_of
+from tests.check.test_published_systems import exactly, pod, template
 
 EXAMPLES = ROOT / "examples"
 GPUS = "resources: {gpus: {enabled: true}, computeDomains: {enabled: false}}\ngpuResourcesEnabledOverride: true\n"
@@ -136,6 +137,56 @@ def test_every_part_that_runs_is_looked_at(given: str, parts: list[str]) -> None
 
 def test_other_clouds_admit_critical_pods_everywhere() -> None:
     assert not any(QUOTA in line for line in values("aks-mig", GPUS))
+
+
+GB200: dict[str, Any] = {
+    "machine": "a4x-highgpu-4g",
+    "nodes": {"min": 2, "max": 16},
+    "zones": ["europe-west4-b"],
+    "reservation": {"consume": "SPECIFIC_RESERVATION", "names": ["gb200"]},
+}
+
+
+def gb200(drivers: dict[str, Any], **pool: str) -> dict[str, Any]:
+    """A cluster of GKE whose nodes have Arm CPUs and GB200 GPUs."""
+    return {
+        "cloud": "gke",
+        "project": "ml-train",
+        "location": "europe-west4",
+        "create": {"network": "default"},
+        "access": {"external": True},
+        "drivers": drivers,
+        "pools": {"gb200": {**GB200, **pool}},
+    }
+
+
+def on_gb200(spec: str) -> list[str]:
+    """Return the findings in a pod that tolerates the taint of GPUs, with further fields."""
+    gpu = pod("one") + f"  tolerations: [{{key: nvidia.com/gpu, operator: Exists}}]\n  {spec}\n"
+    return on(template("one", exactly("gpu", "gpu.nvidia.com")) + gpu, train=gb200(nvidia()))
+
+
+ARCH = "{key: kubernetes.io/arch, operator: %s, values: [%s]}"
+AFFINITY = (
+    "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+    f"{{nodeSelectorTerms: [{{matchExpressions: [{ARCH}]}}]}}}}}}"
+)
+
+
+def test_gke_tolerates_the_taint_of_arm_for_pods_that_require_such_nodes() -> None:
+    assert on_gb200("nodeSelector: {kubernetes.io/arch: arm64}") == []
+    assert on_gb200(AFFINITY % ("In", "arm64")) == []
+    for other in (AFFINITY % ("NotIn", "amd64"), "nodeSelector: {}"):
+        [output] = on_gb200(other)
+        assert "gb200 has kubernetes.io/arch=arm64:NoSchedule" in output
+        assert output.endswith("[taints-not-tolerated]")
+
+
+def test_gke_sets_labels_of_its_networks() -> None:
+    select = "nodeSelector: {kubernetes.io/arch: arm64, %s: auto}"
+    assert on_gb200(select % "gke.networks.io/accelerator-network-profile") == []
+    [output] = on_gb200(select % "networks.io/profile")
+    assert output.endswith("[label-unknown]")
 
 
 def test_s5_s_label_turns_the_device_plugin_off() -> None:

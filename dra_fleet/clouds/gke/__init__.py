@@ -57,6 +57,8 @@ class Gke(Cloud["GkeClusterSettings"]):
     tolerates_resources = True
     # https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes
     tolerated_selectors = (COMPUTE_CLASS,)
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/prepare-arm-workloads-for-deployment
+    tolerated_values = ("kubernetes.io/arch",)
     autoscaler = "GKE's autoscaler"
 
     tag_rule = TagRule(

@@ -312,7 +312,7 @@ RESOURCES = CloudResources(
         r"(c2d?|c3d?|c4[ad]?|custom|e2|f1|g1|h3|h4d|m[1-4]|n1|n2d?|n4[ad]?|t2[ad]|x4|z3)-"
     ),
     known_gpus=lambda pool: ("nvidia",) if _accelerators(pool) else None,
-    own_labels=re.compile(r"(^|[./])google\.com(/|$)"),
+    own_labels=re.compile(r"(^|[./])(google\.com|gke\.io)(/|$)|^gke\.networks\.io/"),
     labels_by_hand=frozenset({NO_PLUGIN, GPU_DRA, TPU_DRA}),
     labels_gpus=False,
     added_taints=_added_taints,
