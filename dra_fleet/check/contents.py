@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.check.extended_resources import is_asked
-from dra_fleet.check.pods import pods_of
+from dra_fleet.check.pods import pods_of, taken
 from dra_fleet.check.references import is_companion
 from dra_fleet.check.resources import DEVICE_KINDS, GROUP, RENDER, TEMPLATE, at, mapping, resources, sequence
 from dra_fleet.core.findings.errors import choices, mistyped, nearest
@@ -126,7 +126,7 @@ def _torn(name: str, item: Torn) -> FileFinding:
         path="",
         rule="not-rendered",
         what="is a template that was not rendered, and was not checked",
-        fix=RENDER[mark[0][0]],
+        fix=RENDER.get(mark[0][0], "put values in the places of the marks first"),
     )
 
 
@@ -139,7 +139,7 @@ def _why_passed(item: FileObject) -> str:
     if item.is_device_object or is_companion(item) or is_namespace or has_wrong_kind(item):
         return ""
     pods = pods_of(item)
-    if any("resourceClaims" in pod.spec or is_asked(pod) for pod in pods):
+    if any("resourceClaims" in pod.spec or is_asked(pod) or any(taken(pod)) for pod in pods):
         return ""
     return "ask for no devices" if pods or not is_foreign(item) else f"kind {item.kind} not known"
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dra_fleet.core.yaml_text import Document, Path
 
 
-TEMPLATE = re.compile(r"\{\{|\{%|\$\{")
-"""Marks of templates: Helm, jinja and envsubst."""
+TEMPLATE = re.compile(r"\{\{|\{%|\$\{|@[A-Z][A-Z0-9_]+@")
+"""Marks of templates: Helm, jinja, envsubst, and scripts that replace words."""
 
 RENDER = {
     "{": "render it first, for example: helm template … | dra-fleet check -",

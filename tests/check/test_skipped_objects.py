@@ -27,6 +27,25 @@ def test_objects_without_devices_are_skipped_with_why() -> None:
     assert checked.passed == {"ask for no devices": 1, "kind Graph not known": 1, "not rendered": 1}
 
 
+def test_a_file_with_marks_of_a_script_was_not_rendered() -> None:
+    marked = (CLAIM % ("gpu.nvidia.com", 1)).replace("name: c}", "name: @@NAME@@}")
+    checked = checking.check(plan_of(), [ManifestFile(name="f", data=marked.encode())])
+    assert checked.passed == {"not rendered": 1}
+    [finding] = checked.findings
+    assert (finding.severity, finding.rule) == ("warning", "not-rendered")
+    assert finding.fix == "put values in the places of the marks first"
+
+
+def test_a_pod_whose_container_alone_names_a_claim_is_checked() -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
+        "  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]\n"
+    )
+    checked = checking.check(plan_of(), [ManifestFile(name="f", data=pod.encode())])
+    assert (checked.checked, checked.passed) == (1, {})
+    assert [finding.rule for finding in checked.findings] == ["container-claim"]
+
+
 def test_steps_of_one_container_are_pods_that_are_not_known() -> None:
     workflow = (
         "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: train-}\nspec:\n"
