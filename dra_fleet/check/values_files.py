@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet import clouds, drivers
 from dra_fleet.check.contents import documents_of, unreadable
 from dra_fleet.check.resources import mapping
-from dra_fleet.check.scheduling import carried_without_stack
+from dra_fleet.check.scheduling import admitted_by_labels, carried_without_stack
 from dra_fleet.core.facts import is_chart_version
 from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.core.findings.finding import Found, Subject
@@ -178,8 +178,8 @@ def _check_on(
     _check_controller(subject, chart, cluster, values)
     _check_priority(subject, chart, clouds.named(cluster.plan.cloud), values)
     pods = PluginPods.of(chart.driver, chart.version, values)
-    reached = _check_plugin_nodes(subject, chart, pools, pods)
-    _check_tolerations(subject, chart, reached, pods)
+    reached = _check_plugin_nodes(subject, chart, cluster, pools, pods)
+    _check_tolerations(subject, chart, cluster, reached, pods)
     _check_root(subject, chart.driver, cluster, reached, values)
     _check_partitions(subject, chart.driver, reached, pods)
 
@@ -262,7 +262,7 @@ def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartV
 
 
 def _check_plugin_nodes(
-    subject: Subject, chart: Chart, pools: list[PoolPlan], pods: PluginPods
+    subject: Subject, chart: Chart, cluster: ClusterInventory, pools: list[PoolPlan], pods: PluginPods
 ) -> list[PoolPlan]:
     """Report the pools whose labels the plugin's pods do not match; return the others."""
     requested, key = pods.affinity, chart.driver.plugin_key("affinity")
@@ -281,12 +281,15 @@ def _check_plugin_nodes(
             continue
         reached.append(pool)
         if answer == "unknown" and pool.gpu_driver == "host":
-            _warn_labels(subject, chart.driver, pool, pods)
+            _warn_labels(subject, chart.driver, clouds.named(cluster.plan.cloud), pool, pods)
     return reached
 
 
-def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginPods) -> None:
-    """Report labels that the plugin's pods require and that the pool may lack."""
+def _warn_labels(subject: Subject, driver: Driver, cloud: Cloud, pool: PoolPlan, pods: PluginPods) -> None:
+    """Report labels that the plugin's pods require and that the pool may lack.
+
+    The cloud sets its own labels, and refuses most of them on a pool.
+    """
     operator, usual = driver.resources.operator, driver.facts.plugin_labels
     reported = operator.labels if operator is not None else ()
 
@@ -297,7 +300,9 @@ def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginP
             if one.operator not in _MET_WITHOUT_LABEL
             and one.key not in pool.labels
             and one.key not in _OF_EVERY_NODE
+            and one.key not in pods.labelled
             and not one.key.startswith(reported)
+            and (not cloud.resources.own_labels.search(one.key) or one.key in cloud.resources.labels_by_hand)
             for value in [one.values[0] if len(one.values) == 1 else usual.get(one.key, "")]
         }
 
@@ -329,10 +334,13 @@ def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginP
     )
 
 
-def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], pods: PluginPods) -> None:
+def _check_tolerations(
+    subject: Subject, chart: Chart, cluster: ClusterInventory, pools: list[PoolPlan], pods: PluginPods
+) -> None:
     key = chart.driver.plugin_key("tolerations")
+    added = admitted_by_labels(clouds.named(cluster.plan.cloud), pods.affinity)
     for pool in pools:
-        missing = pods.kept_off_by(pool)
+        missing = untolerated_taints(pods.kept_off_by(pool), added)
         if missing:
             needed = f"{{tolerations: [{', '.join(map(toleration_text, missing))}]}}"
             section = chart.driver.plugin_section

@@ -1,7 +1,7 @@
 import pytest
 
 from dra_fleet.check import ValuesFile
-from tests.check.check_helpers import RECIPES, check, cluster, plan_on, value_findings
+from tests.check.check_helpers import RECIPES, ROOT, check, cluster, plan_of, plan_on, value_findings
 
 STACK = RECIPES / "s2" / "corrected-stack.yaml"
 GOOD = (RECIPES / "s2" / "corrected-values.yaml").read_text()
@@ -172,3 +172,29 @@ def test_the_documents_of_a_values_file_are_merged_as_helm_does() -> None:
         "1:1: error",
         "4:1: error",
     }
+
+
+def test_a_key_at_a_wrong_place_is_not_called_another_key_of_that_place() -> None:
+    for key in ("dcgmExporter.tolerations", "dcgmExporter.toleration", "gfd.tolerations"):
+        section, _, name = key.partition(".")
+        [output] = refused(f"{section}: {{{name}: []}}\n", "gpu-operator@v26.7.2")
+        assert f" {key}: is not a value of chart v26.7.2; Helm would ignore it silently" in output
+        assert "; fix: remove it [values-refused]" in output
+    [output] = refused("daemonset: {tolerations: []}\n", "gpu-operator@v26.7.2")
+    assert "; fix: did you mean daemonsets? [values-refused]" in output
+
+
+def test_a_driver_that_publishes_no_gpus_may_run_beside_a_device_plugin() -> None:
+    plan = plan_on(lab=cluster("hgx-h100-8", advertise="device-plugin"))
+    for enabled, rules in (("false", []), ("true", ["device-plugin-beside-driver"])):
+        text = f"gpuResourcesEnabledOverride: true\nresources: {{gpus: {{enabled: {enabled}}}}}\n"
+        values = ValuesFile(chart="dra-driver-nvidia-gpu", version="0.5.0", name="v", data=text.encode())
+        assert [item.rule for item in check(plan, [], [values])] == rules
+
+
+@pytest.mark.parametrize("version", ["0.9.1", "0.10.1", "0.11.1"])
+def test_a_label_that_the_chart_s_own_rule_sets_is_not_asked_of_a_pool(version: str) -> None:
+    tolerations = "[{key: example.com/media, operator: Exists}]"
+    text = f"nodeFeatureRules: {{enabled: true}}\nkubeletPlugin: {{tolerations: {tolerations}}}\n".encode()
+    values = ValuesFile(chart="intel-gpu-resource-driver-chart", version=version, name="v", data=text)
+    assert check(plan_of(ROOT / "examples" / "intel-gpus.yaml"), [], [values]) == []

@@ -9,7 +9,7 @@ from dra_fleet.check import ManifestFile, ValuesFile
 from dra_fleet.fleet import SettingsInvalid, parse
 from dra_fleet.fleet.plan import make_plan
 from dra_fleet.fleet.stack_file import read_fleet
-from tests.check.check_helpers import RECIPES, ROOT, check, cluster, nvidia, on, plan_of
+from tests.check.check_helpers import RECIPES, ROOT, check, cluster, nvidia, on, plan_of, plan_on
 from tests.check.test_published_systems import exactly, pod, template
 
 EXAMPLES = ROOT / "examples"
@@ -139,6 +139,7 @@ def test_other_clouds_admit_critical_pods_everywhere() -> None:
     assert not any(QUOTA in line for line in values("aks-mig", GPUS))
 
 
+DOMAINS_ALONE = {"resources": {"computeDomains": {"enabled": True}, "gpus": {"enabled": False}}}
 GB200: dict[str, Any] = {
     "machine": "a4x-highgpu-4g",
     "nodes": {"min": 2, "max": 16},
@@ -187,6 +188,21 @@ def test_gke_sets_labels_of_its_networks() -> None:
     assert on_gb200(select % "gke.networks.io/accelerator-network-profile") == []
     [output] = on_gb200(select % "networks.io/profile")
     assert output.endswith("[label-unknown]")
+
+
+def test_a_label_that_the_cloud_sets_is_not_asked_of_a_pool() -> None:
+    plan = plan_on(train=gb200(nvidia(**DOMAINS_ALONE), advertise="compute-domain-only"))
+    for key, rules in (("cloud.google.com/gke-accelerator", []), ("example.com/gpus", ["plugin-placement"])):
+        selector = (
+            '{affinity: null, priorityClassName: "", '
+            f"nodeSelector: {{kubernetes.io/arch: arm64, {key}: nvidia-gb200}}}}"
+        )
+        text = (
+            f'resources: {{gpus: {{enabled: false}}}}\ncontroller: {{priorityClassName: ""}}\n{GKE_ROOT}'
+            f"kubeletPlugin: {selector}\n"
+        )
+        file = ValuesFile(chart="dra-driver-nvidia-gpu", version="0.5.0", name="v", data=text.encode())
+        assert [item.rule for item in check(plan, [], [file])] == rules
 
 
 def test_s5_s_label_turns_the_device_plugin_off() -> None:

@@ -54,13 +54,14 @@ class PluginDemand(Fact):
     """A label that a chart has its plugin demand of nodes by a value that is neither selector nor affinity.
 
     `key`: the value: a list of what the label may be, or a switch for `only`. `unless`: a value by which it
-    is another label.
+    is another label. `sets_label`: the value also installs a rule by which nodes with devices get the label.
     """
 
     key: str
     label: str
     only: str = ""
     unless: str = ""
+    sets_label: bool = False
 
 
 def _whole(version: str) -> str:

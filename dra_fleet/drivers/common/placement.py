@@ -26,7 +26,7 @@ from dra_fleet.kubernetes.scheduling.taints import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from dra_fleet.core.findings.errors import Findings
     from dra_fleet.drivers.base import Driver, Release
@@ -233,6 +233,7 @@ class PluginPods:
         affinity: required node labels.
         given: tolerations from the values, or by default from the chart.
         always: tolerations that the values cannot change.
+        labelled: required node labels that the chart itself has set on nodes with devices.
         is_default_affinity: True if the affinity is the chart's default.
         is_default_tolerations: True if the values do not set tolerations.
     """
@@ -240,6 +241,7 @@ class PluginPods:
     affinity: RequiredNodeAffinity
     given: tuple[Toleration, ...]
     always: tuple[Toleration, ...]
+    labelled: frozenset[str]
     is_default_affinity: bool
     is_default_tolerations: bool
 
@@ -260,11 +262,13 @@ class PluginPods:
         if affinity is _ABSENT:
             terms = [Term(labels=(carries(*label),)) for label in driver.facts.plugin_labels.items()]
             requested = RequiredNodeAffinity(selector=requested.selector, terms=tuple(terms) or None)
-        demanded = _demanded(version.plugin_demands if version else (), values)
+        demands = [item for item in version.plugin_demands if _applies(item, values)] if version else []
+        demanded = [_demanded(item, values) for item in demands]
         return cls(
             affinity=RequiredNodeAffinity(selector=(*requested.selector, *demanded), terms=requested.terms),
             given=tuple(tolerations(default if given is _ABSENT else given)),
             always=tuple(tolerations(always)),
+            labelled=frozenset(item.label for item in demands if item.sets_label),
             is_default_affinity=affinity is _ABSENT,
             is_default_tolerations=given is _ABSENT,
         )
@@ -287,13 +291,14 @@ class PluginPods:
         return untolerated_taints(pool.taints, (*self.given, *self.always))
 
 
-def _demanded(demands: Sequence[PluginDemand], values: ChartValues) -> Iterator[Requirement]:
-    for demand in demands:
-        given = value_at(values, demand.key)
-        if not given or (demand.unless and value_at(values, demand.unless) is not None):
-            continue
-        allowed = (demand.only,) if demand.only else tuple(map(text, sequence(given)))
-        yield Requirement(key=demand.label, operator="In", values=allowed)
+def _applies(demand: PluginDemand, values: ChartValues) -> bool:
+    replaced = demand.unless and value_at(values, demand.unless) is not None
+    return bool(value_at(values, demand.key)) and not replaced
+
+
+def _demanded(demand: PluginDemand, values: ChartValues) -> Requirement:
+    allowed = (demand.only,) if demand.only else tuple(map(text, sequence(value_at(values, demand.key))))
+    return Requirement(key=demand.label, operator="In", values=allowed)
 
 
 # A stack's own values must not keep a DRA driver's plugin from its pools, nor start it too early.

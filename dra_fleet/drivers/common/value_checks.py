@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import ValidationError
 
-from dra_fleet.core.findings.errors import Refusal, choices, message_of, mistyped, shown
+from dra_fleet.core.findings.errors import Refusal, choices, message_of, mistyped, nearest, shown
 from dra_fleet.drivers.common.values import CPU_SET_WORDS, is_cpu_set, value_at
 from dra_fleet.kubernetes.devices.names import (
     dns_label,
@@ -41,6 +41,8 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _AFFINITIES: Final = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 _WORDS: Final = {"too_short": "one or more", "extra_forbidden": "no such field", "missing": "a value"}
 _WEIGHTS: Final = range(1, 101)
+_ONE_WORD: Final = 0.8
+"""Words that are so alike are taken for one: a known word at a wrong place is not another of that place."""
 _AMOUNTS: Final = ("limits", "requests")
 _OPERATORS: Final = ("Equal", "Exists")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -430,7 +432,7 @@ def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refu
 def _check_refused(version: ChartVersion, key: str, value: object) -> list[Refusal]:
     if not value:
         return []
-    what = f"is refused by chart {_read_by(version, 'it would not install')}"
+    what = f"is refused by chart {_checked_by(version, 'it would not install')}"
     return [Refusal(path=key, what=what, got=shown(value), fix=version.refused_values[key])]
 
 
@@ -476,7 +478,7 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
         return [
             Refusal(
                 path=key,
-                what=f"is not a feature gate of chart {_read_by(version, 'the driver would not start')}",
+                what=f"is not a feature gate of chart {_checked_by(version, 'the driver would not start')}",
                 got=gate,
                 allowed=choices(gate, version.feature_gates),
                 fix=mistyped(gate, version.feature_gates),
@@ -492,16 +494,23 @@ def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal
     names = [*version.values, *sections]
     is_closed = key.rpartition(".")[0] in version.closed_sections
     effect = "Helm would refuse it by the chart's schema" if is_closed else "Helm would ignore it silently"
+    dotted = key.replace("-", ".")
+    last = nearest(_last(dotted), sorted({_last(name) for name in names}), _ONE_WORD)
+    meant = [name for name in names if name not in given and (not last or _last(name) in last)]
     return Refusal(
         path=key,
-        what=f"is not a value of chart {_read_by(version, effect)}",
+        what=f"is not a value of chart {_checked_by(version, effect)}",
         got=key,
         allowed=choices(key, names),
-        fix=mistyped(key.replace("-", "."), [name for name in names if name not in given]) or "remove it",
+        fix=mistyped(dotted, meant) or "remove it",
     )
 
 
-def _read_by(version: ChartVersion, effect: str) -> str:
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _checked_by(version: ChartVersion, effect: str) -> str:
     """Return the version whose keys were read, with the effect if it is the one that is installed."""
     if version.checked_by:
         return f"{version.checked_by}, the newest known before {version.version}"

@@ -166,7 +166,7 @@ def refusals(
         left: pools whose devices a device plugin advertises.
     """
     pods = PluginPods.of(driver, version, final)
-    key = driver.plugin_key("affinity")
+    key, publishes = driver.plugin_key("affinity"), driver.resources.publishes
     found = [
         Refusal(
             path=key,
@@ -175,10 +175,10 @@ def refusals(
             got=shown(value_at(final, key)),
             fix="remove it from values; the plan writes it",
         )
-        for pool in left
+        for pool in (left if publishes is None or is_on(publishes, final) else ())
         if not pods.kept_off_by(pool) and pods.affinity.matches(some_labels(pool.labels)) != "no"
     ]
-    alone, publishes = _domains_alone(driver, served), driver.resources.publishes
+    alone = _domains_alone(driver, served)
     if alone and len(alone) < len(_own(driver, served)):
         others = [pool.name for pool in _own(driver, served) if pool.name not in alone]
         found.append(
