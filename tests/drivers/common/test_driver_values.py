@@ -102,8 +102,8 @@ def test_a_key_that_is_set_already_is_not_proposed_for_a_mistyped_one() -> None:
         (
             DRACPU,
             "0.2.0",
-            {"resources": {"limits": {"cpu": "1"}}},
-            "resources.limits",
+            {"args": {"hostNetwork": True}},
+            "args.hostNetwork",
             "is not a value of chart 0.2.0; Helm would refuse it by the chart's schema",
         ),
         (
