@@ -176,10 +176,11 @@ def _check_on(
     for refusal in advertisers.refusals(chart.driver, chart.version, values, served, left):
         subject.refuse(refusal, rule="device-plugin-beside-driver")
     _check_controller(subject, chart, cluster, values)
-    _check_priority(subject, chart, clouds.named(cluster.plan.cloud), values)
+    cloud = clouds.named(cluster.plan.cloud)
+    _check_priority(subject, chart, cloud, values)
     pods = PluginPods.of(chart.driver, chart.version, values)
-    reached = _check_plugin_nodes(subject, chart, cluster, pools, pods)
-    _check_tolerations(subject, chart, cluster, reached, pods)
+    reached = _check_plugin_nodes(subject, chart, cloud, pools, pods)
+    _check_tolerations(subject, chart, cloud, reached, pods)
     _check_root(subject, chart.driver, cluster, reached, values)
     _check_partitions(subject, chart.driver, reached, pods)
 
@@ -262,7 +263,7 @@ def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartV
 
 
 def _check_plugin_nodes(
-    subject: Subject, chart: Chart, cluster: ClusterInventory, pools: list[PoolPlan], pods: PluginPods
+    subject: Subject, chart: Chart, cloud: Cloud, pools: list[PoolPlan], pods: PluginPods
 ) -> list[PoolPlan]:
     """Report the pools whose labels the plugin's pods do not match; return the others."""
     requested, key = pods.affinity, chart.driver.plugin_key("affinity")
@@ -281,7 +282,7 @@ def _check_plugin_nodes(
             continue
         reached.append(pool)
         if answer == "unknown" and pool.gpu_driver == "host":
-            _warn_labels(subject, chart.driver, clouds.named(cluster.plan.cloud), pool, pods)
+            _warn_labels(subject, chart.driver, cloud, pool, pods)
     return reached
 
 
@@ -302,7 +303,7 @@ def _warn_labels(subject: Subject, driver: Driver, cloud: Cloud, pool: PoolPlan,
             and one.key not in _OF_EVERY_NODE
             and one.key not in pods.labelled
             and not one.key.startswith(reported)
-            and (not cloud.resources.own_labels.search(one.key) or one.key in cloud.resources.labels_by_hand)
+            and not cloud.resources.sets_label(one.key)
             for value in [one.values[0] if len(one.values) == 1 else usual.get(one.key, "")]
         }
 
@@ -335,10 +336,10 @@ def _warn_labels(subject: Subject, driver: Driver, cloud: Cloud, pool: PoolPlan,
 
 
 def _check_tolerations(
-    subject: Subject, chart: Chart, cluster: ClusterInventory, pools: list[PoolPlan], pods: PluginPods
+    subject: Subject, chart: Chart, cloud: Cloud, pools: list[PoolPlan], pods: PluginPods
 ) -> None:
     key = chart.driver.plugin_key("tolerations")
-    added = admitted_by_labels(clouds.named(cluster.plan.cloud), pods.affinity)
+    added = admitted_by_labels(cloud, pods.affinity)
     for pool in pools:
         missing = untolerated_taints(pods.kept_off_by(pool), added)
         if missing:

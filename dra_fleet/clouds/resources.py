@@ -236,3 +236,7 @@ class CloudResources:
     unpredicted: Callable[[NodePool, bool], Iterable[tuple[str, str]]]
     wrong_images: Callable[[Stack, NodePool, Callable[[], bool]], Iterable[Fault]]
     dra_pools: DraPools | None
+
+    def sets_label(self, key: str) -> bool:
+        """Return whether the cloud, not the pool, sets a label on nodes."""
+        return self.own_labels.search(key) is not None and key not in self.labels_by_hand

@@ -166,7 +166,8 @@ def refusals(
         left: pools whose devices a device plugin advertises.
     """
     pods = PluginPods.of(driver, version, final)
-    key, publishes = driver.plugin_key("affinity"), driver.resources.publishes
+    key, switch = driver.plugin_key("affinity"), driver.resources.publishes
+    publishes = switch is None or is_on(switch, final)
     found = [
         Refusal(
             path=key,
@@ -175,7 +176,7 @@ def refusals(
             got=shown(value_at(final, key)),
             fix="remove it from values; the plan writes it",
         )
-        for pool in (left if publishes is None or is_on(publishes, final) else ())
+        for pool in (left if publishes else ())
         if not pods.kept_off_by(pool) and pods.affinity.matches(some_labels(pool.labels)) != "no"
     ]
     alone = _domains_alone(driver, served)
@@ -188,10 +189,10 @@ def refusals(
                 fix="set the same advertise on all of them, or device-plugin on some",
             )
         )
-    elif alone and publishes is not None and is_on(publishes, final):
+    elif alone and switch is not None and publishes:
         found.append(
             Refusal(
-                path=publishes.key,
+                path=switch.key,
                 what=f"publishes the devices of {', '.join(alone)}, which a device plugin advertises",
                 got="true",
                 allowed="false",

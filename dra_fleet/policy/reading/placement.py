@@ -81,9 +81,8 @@ def _label_value(pool: NodePool, key: str, *, discovered: bool) -> LabelValue:
         return MissingLabel.UNKNOWN if label.text is None else label.text
     if key.startswith(_DISCOVERED) or drivers.labels_nodes(key):
         return MissingLabel.UNKNOWN if discovered else MissingLabel.ABSENT
-    cloud = pool.cloud
-    by_platform = _OF_KUBERNETES.search(key) or cloud.own_labels.search(key)
-    return MissingLabel.UNKNOWN if by_platform and key not in cloud.labels_by_hand else MissingLabel.ABSENT
+    by_platform = _OF_KUBERNETES.search(key) or pool.cloud.sets_label(key)
+    return MissingLabel.UNKNOWN if by_platform else MissingLabel.ABSENT
 
 
 _UNTIL_READY: Final = re.compile(r"(not-?ready|uninitialized)$")
