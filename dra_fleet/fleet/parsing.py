@@ -253,9 +253,14 @@ def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsErro
 def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsError:
     unknown = str(location[-1])
     known = keys(location[:-1], settings)
-    near = nearest(unknown, known)
+    meant = _SYNONYMS.get(unknown, unknown)
+    near = nearest(meant, known)
     elsewhere = clouds_with(location[:-1], unknown, settings)
-    what, fix = "unknown key", mistyped(_SYNONYMS.get(unknown, unknown), known) or _REMOVE
+    here: object = settings
+    for part in location[:-1]:
+        here = below(here, part)
+    is_set = bool(near) and below(here, near[0]) is not None
+    what, fix = "unknown key", ("" if is_set else mistyped(meant, known)) or _REMOVE
     begun, _, rest = unknown.partition(":")
     if begun in known and rest:
         fix = f"write a space after the colon: {begun}: {rest}"
