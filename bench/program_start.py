@@ -1,13 +1,13 @@
-"""Measure the start of a one-cloud stack's program and of a bare one.
+"""Measure the start of a one-cloud stack's program and of a bare one, both in a preview.
 
-Measures, in turns and whole processes, for one stack of each cloud: the program from the start of the
-interpreter to its first resource (settings, plan and proof are made by then), and until all resources are
-declared (SDKs load most of their modules only when used). Beside it runs a bare program that imports the SDK
-modules which the program has imported by then, and declares as many resources of the same types, names and
-properties, but nothing of dra-fleet. A second bare
-program imports pydantic too; the remaining difference is dra-fleet's own code. They run
-without an engine, and find their modules compiled, as after the first run of a program; a shell that forbids
-them (PYTHONDONTWRITEBYTECODE) changes nothing here.
+A deployment reads beside the proof what an interrupted run left in the state and in the clusters, which a
+bare program does not. Measures, in turns and whole processes, for one stack of each cloud: the program from
+the start of the interpreter to its first resource (settings, plan and proof are made by then), and until all
+resources are declared (SDKs load most of their modules only when used). Beside it runs a bare program that
+imports the SDK modules which the program has imported by then, and declares as many resources of the same
+types, names and properties, but nothing of dra-fleet. A second bare program imports pydantic too; the
+remaining difference is dra-fleet's own code. They run without an engine, and find their modules compiled, as
+after the first run of a program; a shell that forbids them (PYTHONDONTWRITEBYTECODE) changes nothing here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def imported(package):
     ]
 
 async def declare():
-    mocks.set_mocks(Cloud(), project="dra-fleet", stack="bench")
+    mocks.set_mocks(Cloud(), project="dra-fleet", stack="bench", preview=True)
     pulumi.runtime.set_all_config({"dra-fleet:fleet": sys.argv[2]})
     program()
 
@@ -103,7 +103,7 @@ class Cloud(mocks.Mocks):
         return {}
 
 async def declare():
-    mocks.set_mocks(Cloud(), project="bare", stack="bench")
+    mocks.set_mocks(Cloud(), project="bare", stack="bench", preview=True)
     program(**json.loads(sys.argv[2]))
 
 def program(modules, resources):
