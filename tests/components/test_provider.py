@@ -177,8 +177,8 @@ def test_cluster_of_one_cloud_is_the_cluster_of_its_workloads(recorder: Recorder
 
 def test_unknown_input_of_a_cluster_is_one_sentence(recorder: Recorder) -> None:
     inputs = {key: INPUTS[key] for key in ("owner", "environment", "kubernetes")}
-    given: dict[str, Any] = {**inputs, "kubeconfig": "k", "drivers": {}, "pools": {"h100": POOL}, "pool": {}}
-    with pytest.raises(pulumi.InputPropertiesError, match="did you mean pools"):
+    given: dict[str, Any] = {**inputs, "kubeconfig": "k", "featureGate": {}, "pools": {"h100": POOL}}
+    with pytest.raises(pulumi.InputPropertiesError, match="did you mean featureGates"):
         recorder.run(lambda: made("lab", "dra-fleet:index:ExistingCluster", given))
 
 
