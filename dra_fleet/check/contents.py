@@ -154,12 +154,15 @@ def is_foreign(item: FileObject) -> bool:
 
 KINDS: Final = (*DEVICE_KINDS, "DeviceTaintRule", "ResourcePoolStatusRequest")
 _REMOVED: Final = {
-    "ResourceClass": "DeviceClass",
-    "PodSchedulingContext": "",
-    "ResourceClaimParameters": "",
-    "ResourceClassParameters": "",
+    "ResourceClass": ("1.31", "kind: DeviceClass, which selects by device.driver instead of driverName"),
+    "PodSchedulingContext": ("1.32", "remove it"),
+    "ResourceClaimParameters": ("1.31", "remove it"),
+    "ResourceClassParameters": ("1.31", "remove it"),
 }
-"""Kinds of resource.k8s.io/v1alpha2, which Kubernetes 1.31 and 1.32 removed, and what is in their place."""
+"""Kinds of the alpha versions, each with the Kubernetes version that removed it, and the fix.
+
+Source: https://github.com/kubernetes/kubernetes/tree/v1.31.0/staging/src/k8s.io/api/resource (v1alpha3).
+"""
 _ALIKE: Final = 0.85
 _OWNER: Final = ("apiVersion", "kind", "name", "uid")
 _TAINT_RULE: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
@@ -217,9 +220,8 @@ def _check_kind(item: FileObject) -> None:
         )
         return
     if item.kind in _REMOVED:
-        what = f"{GROUP} has no such kind since Kubernetes 1.32"
-        instead = _REMOVED[item.kind]
-        fix = f"kind: {instead}" if instead else "remove it"
+        since, fix = _REMOVED[item.kind]
+        what = f"{GROUP} has no such kind since Kubernetes {since}"
     else:
         what, fix = f"unknown kind of {GROUP}", mistyped(item.kind, KINDS)
     allowed = choices(item.kind, KINDS)

@@ -57,6 +57,11 @@ GATED_FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "ResourceSlice": tuple((f"spec.{path}", gate) for path, gate in _SLICE),
 }
 """Per kind, the path of each gated field and its gate; `[]` stands for each item of a list or map."""
+_REFUSED = ("DRAListTypeAttributes",)
+"""Gates of fields that the server drops first and then misses: an attribute needs exactly one value.
+
+Source: https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/resource/validation/validation.go
+"""
 _Step = tuple[str, bool]
 """A key, and whether what follows it in a path is meant of each item below it."""
 
@@ -72,23 +77,28 @@ class Dropped:
     def problem(self) -> Problem:
         """Return the dropped field as an error, with the gate and the minor that has it on."""
         gate = kubernetes_facts().gate(self.gate)
+        is_refused = self.gate in _REFUSED
+        part = "attribute" if is_refused else "field"
         if gate.stages.get(self.minor) == "absent":
             first = next(minor for minor, stage in gate.stages.items() if stage != "absent")
             return Problem(
                 path=self.path,
                 what=f"Kubernetes {self.minor} does not have this field; it exists from {first}",
-                fix="remove the field",
+                fix=f"remove the {part}",
                 server=False,
             )
         on_from = gate.on_from
         since = f"it is on from {on_from}" if on_from else "no known minor has it on by default"
+        effect = (
+            "refuses this attribute, whose only value is a list"
+            if is_refused
+            else "drops this field silently"
+        )
+        without = f"leave the {part} out"
         return Problem(
             path=self.path,
-            what=f"Kubernetes {self.minor} drops this field silently: feature gate {self.gate} is off "
-            f"there; {since}",
-            fix=f"run the cluster at {on_from} or later, or leave the field out"
-            if on_from
-            else "leave the field out",
+            what=f"Kubernetes {self.minor} {effect}: feature gate {self.gate} is off there; {since}",
+            fix=f"run the cluster at {on_from} or later, or {without}" if on_from else without,
             server=False,
         )
 

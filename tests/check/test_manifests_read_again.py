@@ -1,0 +1,41 @@
+# ruff: noqa: E501 - messages and YAML are written as they are reported
+"""Findings in public manifests that were wrong when all of them were read a second time."""
+
+from tests.check.check_helpers import cluster, on
+from tests.check.test_published_systems import exactly, template
+
+H100 = cluster("hgx-h100-8")
+
+
+def test_the_driver_itself_binds_the_gpus_of_virtual_machines_to_vfio() -> None:
+    [output] = on(template("vm", exactly("gpu", "vfio.gpu.nvidia.com")), lab=H100)
+    assert (
+        "; fix: set featureGates: {PassthroughSupport: true} of the driver's values; on nodes with an IOMMU, the driver then binds GPUs to vfio-pci itself [no-device-matches]"
+        in output
+    )
+
+
+def test_a_removed_kind_is_reported_with_the_version_that_removed_it() -> None:
+    text = "apiVersion: resource.k8s.io/v1alpha2\nkind: KIND\nmetadata: {name: one}\ndriverName: gpu.example.com\n"
+    [output] = on(text.replace("KIND", "ResourceClass"), lab=H100)
+    assert "resource.k8s.io has no such kind since Kubernetes 1.31; got: ResourceClass" in output
+    assert (
+        "; fix: kind: DeviceClass, which selects by device.driver instead of driverName [object-refused]"
+        in output
+    )
+    [output] = on(text.replace("KIND", "PodSchedulingContext"), lab=H100)
+    assert "resource.k8s.io has no such kind since Kubernetes 1.32; got: PodSchedulingContext" in output
+    assert "; fix: remove it [object-refused]" in output
+
+
+def test_a_list_without_its_gate_leaves_an_attribute_without_a_value() -> None:
+    text = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: d.example, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [{name: a, attributes: {roots: {strings: [x, y]}}}]}\n"
+    [output] = on(text, lab=H100)
+    assert (
+        "spec.devices[0].attributes.roots.strings: Kubernetes 1.36 refuses this attribute, whose only value is a list: feature gate DRAListTypeAttributes is off there; no known minor has it on by default; fix: leave the attribute out [object-refused]"
+        in output
+    )
+    [output] = on(text, lab=cluster("hgx-h100-8", kubernetes="1.35"))
+    assert (
+        "Kubernetes 1.35 does not have this field; it exists from 1.36; fix: remove the attribute" in output
+    )
