@@ -39,3 +39,26 @@ def test_a_list_without_its_gate_leaves_an_attribute_without_a_value() -> None:
     assert (
         "Kubernetes 1.35 does not have this field; it exists from 1.36; fix: remove the attribute" in output
     )
+
+
+def test_parameters_that_a_driver_does_not_read_with_its_values_are_not_checked() -> None:
+    config = "{opaque: {driver: dra.cpu, parameters: {apiVersion: v1alpha1, cpuConfig: {relocatable: true}}}}"
+    text = template("cpus", exactly("cpus", "dra.cpu"), f", config: [{config}]")
+
+    def found(**values: object) -> list[str]:
+        installed = {"dracpu": {"version": "0.2.0", "values": values}}
+        return [line for line in on(text, lab=cluster("cpu-16", drivers=installed)) if "parameters" in line]
+
+    [output] = found()
+    assert (
+        "warning: ResourceClaimTemplate cpus spec.spec.devices.config[0].opaque.parameters: is not read: driver dra.cpu reads parameters only if its chart's values have args.groupBy: machine; fix: remove the entry of config, or set args.groupBy: machine [parameters-refused]"
+        in output
+    )
+    guesses = [line for line in on(text, lab=cluster("cpu-16", drivers={})) if "parameters" in line]
+    assert [line.split(": ")[1] for line in guesses] == ["warning", "warning"]
+    required, unknown = found(args={"groupBy": "machine"})
+    assert "parameters.cpuConfig.cpuset: is required; fix: set cpuConfig.cpuset" in required
+    assert (
+        "parameters.cpuConfig.relocatable: is not a field of OpaqueConfig; the driver would ignore it"
+        in unknown
+    )

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from dra_fleet.core.facts import Entry, Fact
 from dra_fleet.core.findings.errors import Refusal, choices, mistyped, shown
-from dra_fleet.drivers.common.values import CPU_SET_WORDS, is_cpu_set
+from dra_fleet.drivers.common.values import CPU_SET_WORDS, is_cpu_set, value_at
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ParameterKind(Entry):
     `head`: which of `apiVersion` and `kind` its driver reads; without them, it has one kind. `is_strict`:
     whether it refuses fields that it does not know; else it ignores them.
     `device_types`: the devices that it can be asked for by name of their request. `since`: the first chart
-    version whose driver decodes it.
+    version whose driver decodes it. `only_with`: the chart values with which its driver reads it.
     """
 
     api_version: str = ""
@@ -81,6 +81,7 @@ class ParameterKind(Entry):
     is_strict: bool = True
     device_types: tuple[str, ...] = ()
     since: str | None = None
+    only_with: Mapping[str, str] = Field(default_factory=dict)
     fields: tuple[ParameterField, ...]
 
 
@@ -146,6 +147,29 @@ TYPES: Final[Mapping[ParameterType, FieldType]] = {
 _ITEM = re.compile(r"(.*)\[([0-9]+)\]")
 
 _DEVICE = re.compile(r"[+]?[0-9]+|[A-Z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+
+
+def unread_parameters(publisher: str, installed: Installed) -> Refusal | None:
+    """Return why a driver with its chart values ignores parameters of any kind; None if it reads some.
+
+    Args:
+        publisher: the driver's name, `opaque.driver`.
+        installed: the driver as it runs.
+    """
+    kinds = [
+        kind for kind in installed.facts.parameters_in(installed.version.version) if kind.driver == publisher
+    ]
+    unmet = [
+        {key: value for key, value in kind.only_with.items() if value_at(installed.values, key) != value}
+        for kind in kinds
+    ]
+    if not unmet or not all(unmet):
+        return None
+    values = ", ".join(f"{key}: {value}" for key, value in unmet[0].items())
+    return Refusal(
+        what=f"is not read: driver {publisher} reads parameters only if its chart's values have {values}",
+        fix=f"remove the entry of config, or set {values}",
+    )
 
 
 def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: Installed) -> list[Refusal]:

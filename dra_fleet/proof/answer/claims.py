@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet import drivers
 from dra_fleet.core.findings.errors import Refusal
-from dra_fleet.drivers.common.parameters import check_parameters, limited_devices
+from dra_fleet.drivers.common.parameters import check_parameters, limited_devices, unread_parameters
 from dra_fleet.drivers.divided_devices import MINOR, names_partitions
 from dra_fleet.kubernetes.cel import CelDevice, asked, environment
 from dra_fleet.kubernetes.scheduling.taints import mapping, sequence
@@ -56,8 +56,11 @@ def checked_parameters(
     running = next((item for item in installed if driver in item.driver.publishers), None)
     if running is None:
         return []
-    is_other_build = running.is_managed or bool(running.version.checked_by)
     gates_unknown = not cluster.settings.drivers
+    unread = unread_parameters(driver, running)
+    if unread is not None and not running.is_assumed:
+        return [CheckedParameters(refusal=unread, is_guess=True)]
+    is_other_build = running.is_managed or bool(running.version.checked_by) or unread is not None
     return [
         CheckedParameters(
             refusal=replace(refusal, what=refusal.what.replace(_OFF, _OFF_BY_DEFAULT))
