@@ -245,7 +245,8 @@ class Driver(ABC):
 
         if self.on_every_node and not self._described_on(pool):
             return Published(unpredictable=dict.fromkeys(self.publishers, self._undescribed(pool)))
-        return devices_text(pool, frozenset(self.publishers))
+        always = self.facts.always_in(installed.version.version)
+        return devices_text(pool, frozenset(self.publishers), {self.facts.driver: always})
 
     def predict(self, pool: PoolPlan, installed: Installed, minor: str) -> Published | None:
         """Return the devices of a node whose pool no stack file describes; None if only descriptions help."""

@@ -62,3 +62,24 @@ def test_parameters_that_a_driver_does_not_read_with_its_values_are_not_checked(
         "parameters.cpuConfig.relocatable: is not a field of OpaqueConfig; the driver would ignore it"
         in unknown
     )
+
+
+def test_what_a_driver_publishes_of_all_devices_is_unknown_where_a_description_lacks_it() -> None:
+    def found(expression: str, version: str, **described: str) -> list[str]:
+        igpu = {
+            "driver": "gpu.intel.com",
+            "name": "igpu",
+            "attributes": {"model": "Iris Xe", **described},
+        }
+        lab = cluster({"cpus": 16, "memory": 64}, drivers={"intel": {"version": version}}, devices=[igpu])  # type: ignore[arg-type]
+        cel = f", selectors: [{{cel: {{expression: \"device.attributes['gpu.intel.com'].{expression}\"}}}}]"
+        return on(template("one", exactly("gpu", "gpu.intel.com", cel)), lab=lab)
+
+    assert found("type == 'vf'", "0.11.1") == []
+    assert found("pciId == '0x46a6'", "0.10.0") == []
+    [absent] = found("type == 'vf'", "0.10.0")
+    assert "fails on igpu-0 of pool gpus (no such key: type)" in absent
+    [other] = found("type == 'vf'", "0.11.1", type="gpu")
+    assert "matches 0 of 1 devices of the fleet's nodes" in other
+    [never] = found("generation == 12", "0.11.1")
+    assert "no driver publishes device.attributes['gpu.intel.com'].generation" in never

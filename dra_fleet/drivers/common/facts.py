@@ -267,6 +267,15 @@ class DriverFacts(Entry):
             and (item.until is None or place <= self._place(item.until))
         )
 
+    def always_in(self, version: str) -> Mapping[str, AttributeType]:
+        """Return the attributes that a chart version's driver publishes on all devices, with their types."""
+        published = self.attributes_in(version)
+        return {
+            item.name: item.type
+            for item in self.attributes
+            if item.name in published and {*self.device_types} <= {*item.always}
+        }
+
     def gate_conflicts_in(self, version: str) -> Sequence[GateConflict]:
         """Return the conflicts of feature gates that a chart version's driver rejects at start."""
         place = self._place(version)

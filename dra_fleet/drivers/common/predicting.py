@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -82,20 +82,36 @@ def one_of(capacity: Object, others: tuple[str, ...]) -> Object:
     return {**capacity, ONE_OF: (capacity["value"], *others)} if others else capacity
 
 
-def devices_text(pool: PoolPlan, publishers: Collection[str]) -> Published:
+def devices_text(
+    pool: PoolPlan,
+    publishers: Collection[str],
+    always: Mapping[str, Mapping[str, AttributeType]] | None = None,
+) -> Published:
     """Return the described devices of a pool's nodes under some drivers' names.
 
     Args:
         pool: the pool.
         publishers: the names.
+        always: per name, the attributes that all of its devices have; unknown where no description has them.
     """
     devices = [
-        known_device(item.driver, device, frozenset())
+        _completed(known_device(item.driver, device, frozenset()), (always or {}).get(item.driver, {}))
         for item in pool.devices
         if item.driver in publishers
         for device in published_as(item)
     ]
     return Published(devices=tuple(devices), known_drivers=frozenset(publishers))
+
+
+def _completed(device: NodeDevice, always: Mapping[str, AttributeType]) -> NodeDevice:
+    described: Object = device.seen["attributes"]
+    missing: Object = {
+        name: {kind: UNKNOWN}
+        for name, kind in always.items()
+        if name not in described and f"{device.driver}/{name}" not in described
+    }
+    origins: Mapping[str, Origin] = {**dict.fromkeys(missing, "unknown"), **device.origins}
+    return replace(device, seen={**device.seen, "attributes": {**missing, **described}}, origins=origins)
 
 
 def type_of(value: str | bool | int | VersionValue) -> AttributeType:
