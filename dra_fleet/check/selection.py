@@ -411,7 +411,8 @@ class ClassSelection:
         for cluster in self.clusters:
             cel = environment(cluster.plan.kubernetes)
             texts = self._class_expressions(prefix, cluster)
-            selectors = [compiled(text, place, resource.subject, cel) for place, text in own]
+            driver = _only_driver(texts or ())
+            selectors = [compiled(text, place, resource.subject, cel, driver) for place, text in own]
             sound = sound and all(selectors)
             if texts is not None and prefix not in self.broken:
                 of_class = _programs(texts, cluster)
@@ -482,6 +483,12 @@ def _common(sets: Iterable[frozenset[str]]) -> frozenset[str]:
     return common or frozenset()
 
 
+def _only_driver(texts: Iterable[str]) -> str:
+    """Return the driver that selectors name; "" if they name none or several."""
+    names = {name for text in texts for name in asked(text).drivers}
+    return names.pop() if len(names) == 1 else ""
+
+
 def _named(programs: Sequence[Program]) -> set[str]:
     return {name for program in programs for name in asked(program.expression).drivers}
 
@@ -516,7 +523,7 @@ def _report_failure(subject: Subject, places: Mapping[str, Path], failed: Checke
         what=f"{what}; {hint[0]}" if hint[0] else what,
         got=expression,
         allowed=hint[1],
-        fix=hint[2] or corrected(expression, cel),
+        fix=hint[2] or corrected(expression, cel, _only_driver(one.expression for one in failed.programs)),
     )
 
 

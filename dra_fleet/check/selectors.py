@@ -58,13 +58,21 @@ class CompiledSelector:
 
 
 def compiled(
-    expression: str, path: Path, subject: Subject, environment: DeviceCel
+    expression: str, path: Path, subject: Subject, environment: DeviceCel, driver: str = ""
 ) -> CompiledSelector | None:
-    """Compile a selector; report the problem and return None if it cannot be used."""
+    """Compile a selector; report the problem and return None if it cannot be used.
+
+    Args:
+        expression: the selector.
+        path: its place.
+        subject: the object that holds it.
+        environment: the CEL of a Kubernetes version.
+        driver: the driver that the class of its request selects; "" if unknown.
+    """
     try:
         program = environment.compile(expression)
     except CelInvalid as invalid:
-        fix = _fix(expression, environment)
+        fix = _fix(expression, environment, driver)
         subject.error(
             *path,
             rule="cel-invalid",
@@ -79,23 +87,23 @@ def compiled(
         )
         return None
     selector = CompiledSelector(expression=expression, path=path, program=program)
-    return selector if not _misuses(selector, subject, environment) else None
+    return selector if not _misuses(selector, subject, environment, driver) else None
 
 
-def _fix(expression: str, environment: DeviceCel) -> str:
+def _fix(expression: str, environment: DeviceCel, driver: str) -> str:
     if "allowMultipleAllocations" in expression and environment.number < MULTIPLE_ALLOCATIONS_SINCE:
         return f"leave device.allowMultipleAllocations out below Kubernetes 1.{MULTIPLE_ALLOCATIONS_SINCE}"
-    return corrected(expression, environment)
+    return corrected(expression, environment, driver)
 
 
-def _misuses(selector: CompiledSelector, subject: Subject, environment: DeviceCel) -> bool:
+def _misuses(selector: CompiledSelector, subject: Subject, environment: DeviceCel, driver: str) -> bool:
     """Report parts that are wrong for all devices; return whether there were any."""
     asks = asked(selector.expression)
     problems = [
         *_impossible_drivers(asks),
-        *_prefixed(selector, environment),
+        *_prefixed(selector, environment, driver),
         *_wrong_comparisons(selector, asks, environment),
-        *_wrong_literals(selector, asks, environment),
+        *_wrong_literals(selector, asks, environment, driver),
     ]
     for what, fix in problems:
         subject.error(*selector.path, rule="cel-never-true", what=what, got=selector.expression, fix=fix)
@@ -112,12 +120,12 @@ def _impossible_drivers(asks: Asked) -> Iterator[tuple[str, str]]:
             yield f"matches nothing: the name of driver {name!r} {problem}", fix
 
 
-def _prefixed(selector: CompiledSelector, environment: DeviceCel) -> Iterator[tuple[str, str]]:
+def _prefixed(selector: CompiledSelector, environment: DeviceCel, driver: str) -> Iterator[tuple[str, str]]:
     domains = {read.domain for read in selector.program.lookups if read.domain and "/" in read.domain}
     for domain in sorted(domains):
         yield (
             f"looks up {domain!r} as one key; domain and id are two look-ups, so that it matches nothing",
-            corrected(selector.expression, environment),
+            corrected(selector.expression, environment, driver),
         )
 
 
@@ -141,7 +149,7 @@ def _wrong_comparisons(
 
 
 def _wrong_literals(
-    selector: CompiledSelector, asks: Asked, environment: DeviceCel
+    selector: CompiledSelector, asks: Asked, environment: DeviceCel, driver: str
 ) -> Iterator[tuple[str, str]]:
     for function, text in asks.conversions:
         try:
@@ -150,7 +158,7 @@ def _wrong_literals(
             fix = (
                 "write three numbers without a v: 580.65.6" if function == "semver" else _without_bytes(text)
             )
-            proposal = corrected(selector.expression, environment)
+            proposal = corrected(selector.expression, environment, driver)
             yield f"{function}({text!r}) is a run-time error: that is not a {function}", proposal or fix
 
 
@@ -270,13 +278,24 @@ _DRIVER = r"""device\.driver\s*==\s*(['"])(?P<driver>[^'"]+)\1"""
 
 
 @lru_cache(maxsize=4096)
-def corrected(expression: str, cel: DeviceCel) -> str:
-    """Return the intended expression: two look-ups, the driver's domain, compared quantities and versions."""
-    return _proposal(expression, _meant(expression), cel)
+def corrected(expression: str, cel: DeviceCel, driver: str = "") -> str:
+    """Return the intended expression: two look-ups, the driver's domain, compared quantities and versions.
+
+    Args:
+        expression: the selector.
+        cel: the CEL of a Kubernetes version.
+        driver: the driver whose devices it is evaluated on; "" if only the selector itself may name it.
+
+    Returns:
+        The expression, or "" if it is the same, does not compile, or has a look-up of an unknown domain.
+    """
+    meant = _meant(expression, driver)
+    is_sure = not any(map(_domains_of, re.finditer(_NO_DOMAIN, meant)))
+    return _proposal(expression, meant, cel) if is_sure else ""
 
 
 @lru_cache(maxsize=4096)
-def _meant(expression: str) -> str:
+def _meant(expression: str, driver: str) -> str:
     text = re.sub(_INDEXED, r"device.\2", expression)
     text = re.sub(_TWICE, r"[\1\g<domain>\1].\g<id>", text)
     text = re.sub(_PREFIXED, _looked_up, text)
@@ -285,7 +304,8 @@ def _meant(expression: str) -> str:
         pieces[::2] = [re.sub(pattern, meant, piece) for piece in pieces[::2]]
     text = "".join(pieces)
     named = re.search(_DRIVER, text)
-    text = re.sub(_NO_DOMAIN, lambda match: _with_domain(match, named["driver"] if named else ""), text)
+    publisher = named["driver"] if named else driver
+    text = re.sub(_NO_DOMAIN, lambda match: _with_domain(match, publisher), text)
     for pattern, meant in _COMPARISONS:
         text = re.sub(pattern, meant, text)
     versions = (
@@ -304,15 +324,21 @@ def _looked_up(match: re.Match[str]) -> str:
 
 def _with_domain(match: re.Match[str], driver: str) -> str:
     """Return a look-up with the domain of the driver that publishes it, if it is certain which one does."""
+    domains = _domains_of(match, driver)
     name = match["name"] or match["key"]
-    domains = {
+    return f"device.{match['variable']}['{domains.pop()}'].{name}" if len(domains) == 1 else match[0]
+
+
+def _domains_of(match: re.Match[str], driver: str = "") -> set[str]:
+    """Return the domains in which a driver, or any, publishes what a look-up without a domain names."""
+    name = match["name"] or match["key"]
+    return {
         item.name.rpartition("/")[0] or known.facts.driver
         for known in drivers.known()
         if driver in ("", known.facts.driver)
         for item in (known.facts.attributes if match["variable"] == "attributes" else known.facts.capacities)
         if item.name.rpartition("/")[2] == name
     }
-    return f"device.{match['variable']}['{domains.pop()}'].{name}" if len(domains) == 1 else match[0]
 
 
 def versions_compared(expression: str, names: frozenset[str], cel: DeviceCel) -> str:

@@ -2,7 +2,7 @@
 """Findings in public manifests that were wrong when all of them were read a second time."""
 
 from tests.check.check_helpers import cluster, on
-from tests.check.test_published_systems import exactly, template
+from tests.check.test_published_systems import class_, exactly, template
 
 H100 = cluster("hgx-h100-8")
 
@@ -83,3 +83,26 @@ def test_what_a_driver_publishes_of_all_devices_is_unknown_where_a_description_l
     assert "matches 0 of 1 devices of the fleet's nodes" in other
     [never] = found("generation == 12", "0.11.1")
     assert "no driver publishes device.attributes['gpu.intel.com'].generation" in never
+
+
+def test_a_look_up_without_a_domain_gets_that_of_the_class_s_driver() -> None:
+    def found(class_name: str, expression: str) -> str:
+        cel = f", selectors: [{{cel: {{expression: '{expression}'}}}}]"
+        [output] = on(template("one", exactly("gpu", class_name, cel)), lab=H100)
+        return output
+
+    old = 'device.attributes["productName"].string == "NVIDIA A100" && device.capacity["memory"].quantity >= quantity("40Gi")'
+    assert (
+        """; fix: device.attributes['gpu.nvidia.com'].productName == "NVIDIA A100" && device.capacity['gpu.nvidia.com'].memory.compareTo(quantity("40Gi")) >= 0 [cel-invalid]"""
+        in found("gpu.nvidia.com", old)
+    )
+    assert """; fix: device.attributes['gpu.nvidia.com'].type == "gpu" [cel-fails]""" in found(
+        "gpu.nvidia.com", 'device.attributes["type"].string == "gpu"'
+    )
+
+
+def test_a_correction_with_a_look_up_of_an_unknown_domain_is_not_proposed() -> None:
+    expression = "device.attributes['productName'].string == 'A100' && device.capacity['memory'].quantity >= quantity('40Gi')"
+    [output] = on(class_("gpus", expression), lab=H100)
+    assert "compilation failed" in output
+    assert "fix:" not in output
