@@ -79,7 +79,8 @@ def validated(resource: FileObject, minor: str) -> Validated:
     as_v1 = replace(checked, value=_as_v1(checked))
     _check_version(checked)
     has_shape = not _is_classic(resource)
-    problems = _without_mistyped(validate_object(as_v1.kind, as_v1.value, minor)) if has_shape else []
+    found = validate_object(as_v1.kind, as_v1.value, minor) if has_shape else []
+    problems = _without_mistyped(_without_misindented(found))
     # Where a field is dropped, its holder then lacks a field; a missing name is reported with the head.
     caused = {item.path.rpartition(".")[0] for item in problems if not item.server}
     if not mapping(resource.value.get("metadata")):
@@ -89,8 +90,21 @@ def validated(resource: FileObject, minor: str) -> Validated:
         if (problem.path, problem.what) not in reported and not (problem.server and problem.path in caused):
             reported.add((problem.path, problem.what))
             _report(as_v1, problem)
-    found = checked.subject.found
-    return Validated(given=resource, as_v1=as_v1, found=found, has_marks=has_marks(resource.value))
+    return Validated(
+        given=resource, as_v1=as_v1, found=checked.subject.found, has_marks=has_marks(resource.value)
+    )
+
+
+def _without_misindented(problems: list[Problem]) -> list[Problem]:
+    """Return the problems with one for an `expression` that stands beside an empty `cel`, instead of two."""
+    empty = {item.path.removesuffix("cel") for item in problems if item.what == MISSING_FIELD}
+    beside = {
+        item.path: replace(item, fix="indent expression, so that it belongs to cel")
+        for item in problems
+        if item.what == UNKNOWN_FIELD and item.path.removesuffix("expression") in empty
+    }
+    holders = {path.removesuffix("expression") + "cel" for path in beside}
+    return [beside.get(item.path, item) for item in problems if item.path not in holders]
 
 
 def _without_mistyped(problems: list[Problem]) -> list[Problem]:

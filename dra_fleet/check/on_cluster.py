@@ -279,12 +279,12 @@ def _grants_admin_access(
 ) -> None:
     namespace = claim.namespace
     if not namespace or namespace not in labels:
+        named = f"namespace {namespace}" if namespace else "its namespace"
         claim.subject.warning(
             *path,
             rule="admin-access",
-            what=f"is rejected unless namespace {namespace or '(whichever it is applied to)'} "
-            f"carries the label "
-            f"{_LABEL}=true, which neither the stack nor the files report",
+            what=f"is rejected unless {named} has the label {_LABEL}=true, which neither the stack nor the "
+            "files set",
             fix="check the Namespace together with this file",
         )
     elif labels[namespace].get(_LABEL) != "true":

@@ -247,7 +247,7 @@ _SERVED = {
 _WITHOUT = {
     "Workload": "group pods with Kueue",
     "PodGroup": "group pods with Kueue",
-    "DeviceTaintRule": "cordon the node, or use Kubernetes 1.37 or later",
+    "DeviceTaintRule": "cordon the node, or write apiVersion: resource.k8s.io/v1 on Kubernetes 1.37 or later",
 }
 
 

@@ -1,7 +1,8 @@
 # ruff: noqa: E501 - messages and YAML are written as they are reported
 """Findings in public manifests that were wrong when all of them were read a second time."""
 
-from tests.check.check_helpers import cluster, on
+from dra_fleet.check import ValuesFile
+from tests.check.check_helpers import check, cluster, nvidia, on, plan_on
 from tests.check.test_published_systems import class_, exactly, template
 
 H100 = cluster("hgx-h100-8")
@@ -106,3 +107,59 @@ def test_a_correction_with_a_look_up_of_an_unknown_domain_is_not_proposed() -> N
     [output] = on(class_("gpus", expression), lab=H100)
     assert "compilation failed" in output
     assert "fix:" not in output
+
+
+def test_an_expression_beside_an_empty_cel_is_one_finding_about_its_indentation() -> None:
+    text = template("one", exactly("gpu", "gpu.nvidia.com", ", selectors: [{cel: , expression: 'true'}]"))
+    [output] = on(text, lab=H100)
+    assert (
+        "selectors[0].expression: unknown field; a server refuses it or drops it silently; fix: indent expression, so that it belongs to cel [object-refused]"
+        in output
+    )
+    [other] = on(text.replace(", expression: 'true'", ""), lab=H100)
+    assert "selectors[0].cel: is required [object-refused]" in other
+
+
+def test_a_number_that_must_be_a_string_is_put_in_quotes() -> None:
+    text = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: d.example, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [{name: a, attributes: {subsystem: {string: VALUE}}}]}\n"
+    for value in ("0208", "true", "1.5"):
+        [output] = on(text.replace("VALUE", value), lab=H100)
+        assert "subsystem.string: must be a string; fix: put the value in quotes [object-refused]" in output
+    assert on(text.replace("VALUE", "'0208'"), lab=H100) == []
+    [output] = on(text.replace("VALUE", "[a]"), lab=H100)
+    assert "subsystem.string: must be a string [object-refused]" in output
+
+
+def test_device_taint_rules_need_another_version_and_a_later_kubernetes() -> None:
+    rule = "apiVersion: resource.k8s.io/VERSION\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {taint: {key: a, effect: NoSchedule}}\n"
+    [output] = on(rule.replace("VERSION", "v1beta2"), lab=H100)
+    assert (
+        "; fix: cordon the node, or write apiVersion: resource.k8s.io/v1 on Kubernetes 1.37 or later [api-version]"
+        in output
+    )
+    newer = cluster("hgx-h100-8", kubernetes="1.37")
+    assert on(rule.replace("VERSION", "v1"), lab=newer) == []
+    [output] = on(rule.replace("VERSION", "v1beta2"), lab=newer)
+    assert "; fix: apiVersion: resource.k8s.io/v1 [api-version]" in output
+
+
+def test_values_that_leave_gpus_to_the_driver_beside_a_device_plugin_get_the_value_to_write() -> None:
+    pools = {
+        "gpus": {**H100["pools"]["gpus"], "machine": "dgx-a100-80-8", "advertise": "compute-domain-only"}
+    }
+    lab = {
+        **cluster("dgx-a100-80-8", drivers=nvidia(resources={"computeDomains": {"enabled": True}})),
+        "pools": pools,
+    }
+    values = ValuesFile(
+        chart="dra-driver-nvidia-gpu",
+        version="0.5.0",
+        name="v",
+        data=b"gpuResourcesEnabledOverride: true\nresources: {computeDomains: {enabled: true}}\n",
+    )
+    found = [str(item) for item in check(plan_on(lab=lab), [], [values])]
+    [output] = [line for line in found if "device-plugin-beside-driver" in line]
+    assert (
+        "resources.gpus.enabled: publishes the devices of gpus, which a device plugin advertises; got: true; allowed: false; fix: resources.gpus.enabled: false, or set advertise: dra on gpus"
+        in output
+    )

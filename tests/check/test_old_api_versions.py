@@ -50,7 +50,10 @@ def test_a_device_taint_rule_selects_classes_in_its_first_version_only() -> None
     assert "only where the API and its feature gate were turned on" in off
     assert "fix: apiVersion: resource.k8s.io/v1 [api-version]" in off
     [output] = on(rule.replace("VERSION", "v1alpha3"), lab=H100)
-    assert "fix: cordon the node, or use Kubernetes 1.37 or later [api-version]" in output
+    assert (
+        "fix: cordon the node, or write apiVersion: resource.k8s.io/v1 on Kubernetes 1.37 or later [api-version]"
+        in output
+    )
 
 
 @pytest.mark.parametrize("field", ["constraints: [{matchAttribute: gpu.nvidia.com/uuid}]", "config: []"])

@@ -196,7 +196,7 @@ def refusals(
                 what=f"publishes the devices of {', '.join(alone)}, which a device plugin advertises",
                 got="true",
                 allowed="false",
-                fix=f"remove it from values, or set advertise: dra on {', '.join(alone)}",
+                fix=f"{switch.key}: false, or set advertise: dra on {', '.join(alone)}",
             )
         )
     return found

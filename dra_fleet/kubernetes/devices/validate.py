@@ -217,9 +217,9 @@ def _problem(detail: ErrorDetails, *, server: bool) -> Problem:
             is_item = isinstance(part, int) or before in _MAPS
             path += f"[{part}]" if is_item else f".{part}"
         before = "" if before in _MAPS else str(part)
-    return Problem(
-        path=path.removeprefix("."), what=message_of(detail), fix=str(context.get("fix", "")), server=server
-    )
+    is_unquoted = detail["type"] == "string_type" and isinstance(detail["input"], bool | int | float)
+    fix = "put the value in quotes" if is_unquoted else str(context.get("fix", ""))
+    return Problem(path=path.removeprefix("."), what=message_of(detail), fix=fix, server=server)
 
 
 def _counts_wrong_items(detail: ErrorDetails, others: Sequence[ErrorDetails]) -> bool:
