@@ -154,7 +154,10 @@ def is_foreign(item: FileObject) -> bool:
 
 KINDS: Final = (*DEVICE_KINDS, "DeviceTaintRule", "ResourcePoolStatusRequest")
 _REMOVED: Final = {
-    "ResourceClass": ("1.31", "kind: DeviceClass, which selects by device.driver instead of driverName"),
+    "ResourceClass": (
+        "1.31",
+        f"apiVersion: {GROUP}/v1 and kind: DeviceClass, which selects by device.driver instead of driverName",
+    ),
     "PodSchedulingContext": ("1.32", "remove it"),
     "ResourceClaimParameters": ("1.31", "remove it"),
     "ResourceClassParameters": ("1.31", "remove it"),

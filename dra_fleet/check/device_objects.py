@@ -194,31 +194,36 @@ def _check_version(resource: FileObject) -> None:
             allowed="name with exactly or firstAvailable",
             fix=f"exactly: {{{', '.join(f'{name}: …' for name in present)}}}",
         )
-    for index, device in enumerate(sequence(at(resource.value, ("spec", "devices")))):
-        if resource.kind == "ResourceSlice" and "basic" in mapping(device):
-            resource.subject.error(
-                *("spec", "devices", index, "basic"),
-                rule="api-version",
-                what="unknown field: basic is the shape of v1beta1",
-                allowed="attributes and capacity directly under a device",
-                fix="write the fields of basic directly under the device",
-            )
-            return
+    first = next(_old_devices(resource), None)
+    if first is not None:
+        resource.subject.error(
+            *first,
+            "basic",
+            rule="api-version",
+            what="unknown field: basic is the shape of v1beta1",
+            allowed="attributes and capacity directly under a device",
+            fix="write the fields of basic directly under the device",
+        )
 
 
 def _other_shape(resource: FileObject) -> str:
-    """Return what v1 requires of a claim besides the version; empty if the claim already has its shape."""
+    """Return what v1 requires of an object besides the version; empty if the object already has its shape."""
     if next(_old_requests(resource.value, resource.kind), None) is not None:
         return ", and write deviceClassName, selectors and count of a request under exactly"
     if resource.kind in _DEVICES and _is_classic(resource):
         return ", and write the devices under requests instead of resourceClassName and parametersRef"
+    if resource.kind == "ResourceSlice" and _is_classic(resource):
+        return ", and write driver, pool and devices under spec"
+    if next(_old_devices(resource), None) is not None:
+        return ", and write the fields of basic directly under each device"
     return ""
 
 
 def _is_classic(resource: FileObject) -> bool:
     """Return whether an object has the fields from before structured parameters, not only such a version."""
-    path = _DEVICES.get(resource.kind)
-    has_fields = resource.kind == "ResourceSlice" if path is None else not at(resource.value, path)
+    places: dict[str, Path] = {**_DEVICES, "ResourceSlice": ("spec", "devices")}
+    path = places.get(resource.kind)
+    has_fields = path is not None and not at(resource.value, path)
     return resource.api_version.partition("/")[2] in _CLASSIC and has_fields
 
 
@@ -242,6 +247,13 @@ def _old_requests(value: dict[str, Any], kind: str) -> Iterator[tuple[Path, dict
         fields = mapping(request)
         if "exactly" not in fields and any(name in fields for name in _REQUEST_FIELDS):
             yield (*base, index), fields
+
+
+def _old_devices(resource: FileObject) -> Iterator[Path]:
+    if resource.kind == "ResourceSlice":
+        for index, device in enumerate(sequence(at(resource.value, ("spec", "devices")))):
+            if "basic" in mapping(device):
+                yield "spec", "devices", index
 
 
 _OF_DEVICES: Final = ("requests", "constraints", "config")

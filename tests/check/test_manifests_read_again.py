@@ -21,7 +21,7 @@ def test_a_removed_kind_is_reported_with_the_version_that_removed_it() -> None:
     [output] = on(text.replace("KIND", "ResourceClass"), lab=H100)
     assert "resource.k8s.io has no such kind since Kubernetes 1.31; got: ResourceClass" in output
     assert (
-        "; fix: kind: DeviceClass, which selects by device.driver instead of driverName [object-refused]"
+        "; fix: apiVersion: resource.k8s.io/v1 and kind: DeviceClass, which selects by device.driver instead of driverName [object-refused]"
         in output
     )
     [output] = on(text.replace("KIND", "PodSchedulingContext"), lab=H100)
@@ -163,3 +163,28 @@ def test_values_that_leave_gpus_to_the_driver_beside_a_device_plugin_get_the_val
         "resources.gpus.enabled: publishes the devices of gpus, which a device plugin advertises; got: true; allowed: false; fix: resources.gpus.enabled: false, or set advertise: dra on gpus"
         in output
     )
+
+
+def test_the_fix_of_an_old_slice_names_the_fields_that_v1_moves() -> None:
+    def found(version: str, fields: str) -> list[str]:
+        return on(
+            f"apiVersion: resource.k8s.io/{version}\nkind: ResourceSlice\nmetadata: {{name: s}}\n{fields}\n",
+            lab=H100,
+        )
+
+    pool = "driver: d.example, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}"
+    [output] = found("v1beta1", f"spec: {{{pool}, devices: [{{name: a, basic: {{}}}}]}}")
+    assert (
+        "; fix: apiVersion: resource.k8s.io/v1, and write the fields of basic directly under each device [api-version]"
+        in output
+    )
+    [output] = found("v1beta2", f"spec: {{{pool}, devices: [{{name: a}}]}}")
+    assert output.endswith("; fix: apiVersion: resource.k8s.io/v1 [api-version]")
+    [output] = found("v1alpha2", "nodeName: n\ndriverName: d.example\nnamedResources: {instances: []}")
+    assert (
+        "; fix: apiVersion: resource.k8s.io/v1, and write driver, pool and devices under spec [api-version]"
+        in output
+    )
+    version, *others = found("v1alpha2", "spec: {driverName: d.example, devices: [{name: a, basic: {}}]}")
+    assert "and write the fields of basic directly under each device [api-version]" in version
+    assert [line for line in others if "spec.driverName: unknown field" in line] != []
