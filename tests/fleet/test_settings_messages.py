@@ -52,6 +52,8 @@ def test_a_name_like_no_other_proposes_none() -> None:
         ("1g.5gb", ["1g.10gb", "1g.20gb", "2g.20gb", "7g.80gb"], "1g.10gb"),
         ("prod", ["development", "production", "staging"], "production"),
         ("nodeSelectors", ["machine", "nodeSelector"], "nodeSelector"),
+        ("maximum", ["machine", "max", "min"], "max"),
+        ("runtimeClass", ["driver.image", "operator.runtimeClass"], "operator.runtimeClass"),
     ],
 )
 def test_a_wrong_name_is_answered_with_the_name_that_is_meant(
@@ -62,7 +64,14 @@ def test_a_wrong_name_is_answered_with_the_name_that_is_meant(
 
 @pytest.mark.parametrize(
     ("word", "names"),
-    [("aks2", ["eks", "gke"]), ("lap", ["lab"]), ("8g.5gb", ["1g.10gb", "7g.80gb"]), ("", ["lab"])],
+    [
+        ("aks2", ["eks", "gke"]),
+        ("lap", ["lab"]),
+        ("8g.5gb", ["1g.10gb", "7g.80gb"]),
+        ("", ["lab"]),
+        ("manager", ["ccManager", "driver", "migManager"]),
+        ("deviceType", ["family", "model", "type"]),
+    ],
 )
 def test_a_short_word_or_a_profile_is_not_answered_with_one_that_looks_alike(
     word: str, names: list[str]

@@ -223,7 +223,8 @@ def mistyped(got: str, names: Iterable[str]) -> str:
 
     A short word is only compared by its beginning, and a MIG profile by its compute slices: other profiles of
     other sizes look alike. Otherwise, the names have nearly the same words. A name in which only the numbers
-    differ is not certain enough to be proposed, and neither is one of several names with the same beginning.
+    differ is not certain enough to be proposed, and neither is one of several names with the same beginning,
+    or that contain the word.
     """
     known = sorted(names)
     slices = _SLICES.match(got)
@@ -236,6 +237,8 @@ def mistyped(got: str, names: Iterable[str]) -> str:
         letters = _DIGITS.sub("", got)
         near = [name for name in nearest(got, known) if _has_same_words(got, name)]
         near = [] if near and near[0] != got and _DIGITS.sub("", near[0]) == letters else near
+        longer = [name for name in near if got.lower() in name.lower()]
+        near = [] if len(longer) > 1 and near[0] in longer else near
     return f"did you mean {near[0]}?" if near else ""
 
 
@@ -248,7 +251,9 @@ def _has_same_words(got: str, name: str) -> bool:
     if len(words) != len(others):
         return words in (others[: len(words)], others[-len(words) :]) or _likeness(got, name) >= _OTHER_WORDS
     if len(words) == 1:
-        return words[0] in others[0] or others[0] in words[0] or _likeness(got, name) >= _SAME_WORD
+        short, long = sorted((words[0], others[0]), key=len)
+        is_part = short in long and (len(short) > _SHORT or long.startswith(short))
+        return is_part or _likeness(got, name) >= _SAME_WORD
     return all(_is_same_word(*pair) for pair in zip(words, others, strict=True))
 
 
