@@ -239,23 +239,22 @@ class ClassSelection:
 
     def _is_of_chart(self, resource: FileObject) -> bool:
         owner = next((item for item in self._installed if resource.name in item.facts.owned_classes), None)
-        if owner is not None and not (
-            self._is_of_own_driver(resource, owner) or _is_written_by_helm(resource)
-        ):
+        if owner is None or _is_written_by_helm(resource):
+            return owner is not None
+        selector = owner.driver.classes(owner).get(resource.name, "")
+        texts = self.declared.get(resource.name, ())
+        is_same = [_unformatted(text) for text in texts] == [_unformatted(selector)]
+        # A cluster with its own drivers may get the class from the driver's own manifests.
+        if not (is_same and owner.is_assumed):
+            instead = "remove the class" if is_same else "choose another name"
             resource.subject.error(
                 *("metadata", "name"),
                 rule="class-of-chart",
                 what=f"is the name of a class that the {owner.driver.name} driver's chart installs itself",
                 got=resource.name,
-                fix="choose another name; claims may request the chart's class without declaring it",
+                fix=f"{instead}; claims may request the chart's class without declaring it",
             )
-        return owner is not None
-
-    def _is_of_own_driver(self, resource: FileObject, owner: Installed) -> bool:
-        """Return True if a cluster with its own drivers gets a class from the driver's own manifests."""
-        selector = owner.driver.classes(owner).get(resource.name, "")
-        texts = self.declared.get(resource.name, ())
-        return owner.is_assumed and [_unformatted(text) for text in texts] == [_unformatted(selector)]
+        return True
 
     @cached_property
     def _installed(self) -> list[Installed]:

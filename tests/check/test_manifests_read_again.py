@@ -188,3 +188,20 @@ def test_the_fix_of_an_old_slice_names_the_fields_that_v1_moves() -> None:
     version, *others = found("v1alpha2", "spec: {driverName: d.example, devices: [{name: a, basic: {}}]}")
     assert "and write the fields of basic directly under each device [api-version]" in version
     assert [line for line in others if "spec.driverName: unknown field" in line] != []
+
+
+def test_a_copy_of_a_chart_s_class_is_to_be_removed_and_another_one_renamed() -> None:
+    copy = class_(
+        "gpu.nvidia.com",
+        "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'",
+    )
+    [output] = on(copy, lab=H100)
+    assert (
+        "; fix: remove the class; claims may request the chart's class without declaring it [class-of-chart]"
+        in output
+    )
+    [output] = on(copy.replace(" && device.attributes['gpu.nvidia.com'].type == 'gpu'", ""), lab=H100)
+    assert (
+        "; fix: choose another name; claims may request the chart's class without declaring it [class-of-chart]"
+        in output
+    )
