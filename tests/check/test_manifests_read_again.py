@@ -65,7 +65,7 @@ def test_parameters_that_a_driver_does_not_read_with_its_values_are_not_checked(
     )
 
 
-def test_what_a_driver_publishes_of_all_devices_is_unknown_where_a_description_lacks_it() -> None:
+def test_an_attribute_of_all_devices_is_unknown_if_a_description_omits_it() -> None:
     def found(expression: str, version: str, **described: str) -> list[str]:
         igpu = {
             "driver": "gpu.intel.com",
@@ -86,7 +86,7 @@ def test_what_a_driver_publishes_of_all_devices_is_unknown_where_a_description_l
     assert "no driver publishes device.attributes['gpu.intel.com'].generation" in never
 
 
-def test_a_look_up_without_a_domain_gets_that_of_the_class_s_driver() -> None:
+def test_a_look_up_without_a_domain_gets_the_domain_of_the_class() -> None:
     def found(class_name: str, expression: str) -> str:
         cel = f", selectors: [{{cel: {{expression: '{expression}'}}}}]"
         [output] = on(template("one", exactly("gpu", class_name, cel)), lab=H100)
