@@ -83,9 +83,11 @@ class ChartVersion(Entry):
     gpu-0-mig-1g5gb-19-0, or by its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is
     published beside its partitions. `checked_by`: the version whose facts these are, where nothing is known
     of this one. `like`: the version whose facts these are too. `refused_values`: values of older charts with
-    which this one refuses to install, each with what to do instead. `closed_sections`: sections of the
-    values, "" for all of them, in which the chart's values.schema.json allows no key but the known ones; its
-    values must have the exact type.
+    which this one refuses to install, each with what to do instead. `ignored_values`: values of older charts
+    that this one ignores, each with what to write instead. `closed_sections`: sections of the values, "" for
+    all of them, in which the chart's values.schema.json allows no key but the known ones; its values must
+    have the exact type. `copied_sections`: sections that the chart copies into an object as a whole, of which
+    the API server drops unknown fields.
     """
 
     version: Annotated[str, AfterValidator(_whole)]
@@ -94,7 +96,9 @@ class ChartVersion(Entry):
     verified: bool
     values: Mapping[str, ValueType]
     refused_values: Mapping[str, str] = Field(default_factory=dict)
+    ignored_values: Mapping[str, str] = Field(default_factory=dict)
     closed_sections: tuple[str, ...] = ()
+    copied_sections: tuple[str, ...] = ()
     feature_gates: Mapping[str, bool]
     classes: tuple[str, ...]
     plugin_tolerations: tuple[Mapping[str, str], ...] = ()

@@ -266,6 +266,12 @@ _GLOBAL = "global"
 Source: https://helm.sh/docs/chart_template_guide/subcharts_and_globals/.
 """
 
+_ENABLED = "enabled"
+"""A parent chart usually reads this value of a subchart as the condition that installs it.
+
+Source: https://helm.sh/docs/topics/charts/#tags-and-condition-fields-in-dependencies.
+"""
+
 _NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,8})")
@@ -416,7 +422,7 @@ def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refu
     refusals: list[Refusal] = []
     for name, value in values.items():
         key = f"{prefix}{name}"
-        if key == _GLOBAL:
+        if key == _GLOBAL or (key == _ENABLED and "" not in version.closed_sections):
             continue
         if key in version.values:
             refusals += _check_type(version, key, value)
@@ -492,22 +498,37 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
 def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal:
     sections = {known.rpartition(".")[0] for known in version.values} - {""}
     names = [*version.values, *sections]
-    is_closed = key.rpartition(".")[0] in version.closed_sections
-    effect = "Helm would refuse it by the chart's schema" if is_closed else "Helm would ignore it silently"
-    dotted = key.replace("-", ".")
-    last = nearest(_last(dotted), sorted({_last(name) for name in names}), _ONE_WORD)
-    meant = [name for name in names if name not in given and (not last or _last(name) in last)]
+    section = key.rpartition(".")[0]
+    effect = "Helm would ignore it silently"
+    if section in version.closed_sections:
+        effect = "Helm would refuse it by the chart's schema"
+    elif section in version.copied_sections:
+        effect = "the API server would drop it silently"
+    free = [name for name in names if name not in given]
+    meant = _meant(key, free) or _meant(key.replace("-", "."), free)
     return Refusal(
         path=key,
         what=f"is not a value of chart {_checked_by(version, effect)}",
         got=key,
         allowed=choices(key, names),
-        fix=mistyped(dotted, meant) or "remove it",
+        fix=version.ignored_values.get(key) or (f"did you mean {meant}?" if meant else "remove it"),
     )
 
 
-def _last(key: str) -> str:
-    return key.rpartition(".")[2]
+def _meant(key: str, names: Collection[str]) -> str:
+    """Return the known name that an unknown key stands for, or an empty text if none is certain.
+
+    The name is in the same section and has nearly the same last word, or it is the only one below that
+    section with the same last word.
+    """
+    section, _, last = key.rpartition(".")
+    beside = {name.rpartition(".")[2]: name for name in names if name.rpartition(".")[0] == section}
+    near = nearest(last, sorted(beside), _ONE_WORD)
+    if near:
+        return beside[near[0]]
+    below = f"{section}." if section else ""
+    same = [name for name in names if name.startswith(below) and name.rpartition(".")[2] == last]
+    return same[0] if len(same) == 1 else ""
 
 
 def _checked_by(version: ChartVersion, effect: str) -> str:

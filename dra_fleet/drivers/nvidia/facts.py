@@ -123,13 +123,15 @@ class GpuOperatorVersion(ChartVersion):
 class GpuOperatorFacts(Entry):
     """The NVIDIA GPU Operator.
 
-    `operand_values`: the keys that each of `operands` takes. These and `values` are keys of every version.
+    `operand_values`: the keys that each of `operands` takes. These and `values` are keys of every version,
+    except `ignored_values`, each with what to write instead.
     """
 
     namespace: str
     operand_values: Mapping[str, ValueType]
     operands: tuple[str, ...]
     values: Mapping[str, ValueType]
+    ignored_values: Mapping[str, str]
     versions: tuple[GpuOperatorVersion, ...]
 
     def checked_version(self, version: str) -> GpuOperatorVersion | None:
@@ -166,11 +168,13 @@ def gpu_operator() -> GpuOperatorFacts:
         for operand in reported.operands
         for key, kind in reported.operand_values.items()
     }
-    versions = tuple(
-        version.model_copy(update={"values": {**operands, **reported.values, **version.values}})
-        for version in reported.versions
-    )
-    return reported.model_copy(update={"versions": versions})
+    versions: list[GpuOperatorVersion] = []
+    for version in reported.versions:
+        ignored = {**reported.ignored_values, **version.ignored_values}
+        values = {**operands, **reported.values, **version.values}
+        kept = {key: kind for key, kind in values.items() if key not in ignored}
+        versions.append(version.model_copy(update={"values": kept, "ignored_values": ignored}))
+    return reported.model_copy(update={"versions": tuple(versions)})
 
 
 def cuda_version_of(driver_version: str) -> str:

@@ -6,10 +6,12 @@ from dra_fleet import clouds, drivers
 from dra_fleet.drivers import Driver
 from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
-from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.common.values import merged, nested, value_at
 from dra_fleet.drivers.dracpu.driver import DRIVER as DRACPU
 from dra_fleet.drivers.dranet.driver import DRIVER as DRANET
+from dra_fleet.drivers.example.driver import DRIVER as EXAMPLE
 from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
+from dra_fleet.drivers.nvidia.facts import gpu_operator
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.model.settings import ExclusiveSharing
 from tests.rows import rows
@@ -84,6 +86,33 @@ def test_a_key_that_is_set_already_is_not_proposed_for_a_mistyped_one() -> None:
     assert refusal.fix == "did you mean image.tag?"
     [refusal] = check_values(release().version, {"image": {"tag": "v1", "tagg": "v2"}})
     assert refusal.fix != "did you mean image.tag?"
+
+
+@pytest.mark.parametrize(
+    ("key", "fix"),
+    [
+        ("driver.enable", "did you mean driver.enabled?"),
+        ("migmanager", "did you mean migManager?"),
+        ("driver.maxParallelUpgrades", "did you mean driver.upgradePolicy.maxParallelUpgrades?"),
+        ("driver.useOpenKernelModules", "driver: {kernelModuleType: open} for true, proprietary for false"),
+        *((key, "remove it") for key in ("driver.useOpenKmods", "dcgm.hostEngine", "resourceManager")),
+        *((key, "remove it") for key in ("validator.enable", "nfd.worker", "timeSlicing", "tolerations")),
+    ],
+)
+def test_only_a_name_that_is_certainly_meant_is_proposed(key: str, fix: str) -> None:
+    entry = gpu_operator().checked_version("v26.7.0")
+    assert entry is not None
+    [refusal] = check_values(entry, nested({key: "any"}))
+    assert (refusal.path, refusal.fix) == (key, fix)
+
+
+def test_the_condition_of_a_parent_chart_is_not_called_another_value() -> None:
+    for driver in (NVIDIA, EXAMPLE):
+        assert check_values(driver.facts.versions[-1], {"enabled": True}) == []
+    closed = DRANET.facts.version("1.4.0")
+    assert closed is not None
+    [refusal] = check_values(closed, {"enabled": True})
+    assert refusal.what == "is not a value of chart 1.4.0; Helm would refuse it by the chart's schema"
 
 
 # values.schema.json of chart 1.4.0 of dranet and chart 0.2.0 of the CPU driver

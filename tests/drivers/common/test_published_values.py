@@ -13,7 +13,7 @@ import yaml
 
 from dra_fleet.drivers.base import Release
 from dra_fleet.drivers.common.value_checks import check_values
-from dra_fleet.drivers.common.values import merged
+from dra_fleet.drivers.common.values import merged, nested
 from dra_fleet.drivers.example.driver import DRIVER as EXAMPLE
 from dra_fleet.drivers.nvidia.driver import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.facts import gpu_operator
@@ -45,6 +45,7 @@ MIRROR = {
     "imagePullPolicy": "Always",
     "imagePullSecrets": ["mirror"],
 }
+MIRROR_WITHOUT_SECRETS = {key: value for key, value in MIRROR.items() if key != "imagePullSecrets"}
 LATER: dict[str, Any] = {
     "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "extra"}}],
     "draDriver": {**MIRROR, "featureGates": {}, "computeDomains": {"enabled": False}},
@@ -76,15 +77,41 @@ def test_the_operator_can_be_placed_and_its_managers_mirrored(version: str) -> N
             **MIRROR,
             "nodeSelector": {"pool": "system"},
             "labels": {"a": "b"},
-            "initContainer": MIRROR,
         },
         "dcgmExporter": {"hostPID": True, "service": {"internalTrafficPolicy": "Local"}},
         "daemonsets": {"rollingUpdate": {"maxUnavailable": 1}},
         "driver": {"manager": MIRROR, "livenessProbe": {"periodSeconds": 30}, "secretEnv": "proxy"},
-        "vfioManager": {"driverManager": MIRROR},
+        "vfioManager": {"driverManager": {**MIRROR_WITHOUT_SECRETS, "env": []}},
         "node-feature-discovery": {"image": {"pullSecrets": [{"name": "mirror"}]}},
     }
     assert output(version, values) == []
+
+
+# Values that templates/clusterpolicy.yaml reads, with the first and the last version
+@pytest.mark.parametrize(
+    ("key", "value", "since", "until"),
+    [
+        ("dcgmExporter.hpcJobMapping", {"enabled": True}, "v25.10.1", "v26.7.0"),
+        ("sandboxWorkloads.mode", "kubevirt", "v26.3.0", "v26.7.0"),
+        ("toolkit.hostNetwork", True, "v26.3.1", "v26.7.0"),
+        ("dcgmExporter.annotations", {"a": "b"}, "v26.3.2", "v26.7.0"),
+        ("dcgmExporter.serviceMonitor.scrapeTimeout", "5s", "v26.7.0", "v26.7.0"),
+        ("cdi.default", True, "v25.10.0", "v26.3.3"),
+        ("operator.initContainer", MIRROR, "v25.10.0", "v26.3.3"),
+        ("operator.defaultRuntime", "containerd", "", ""),
+        ("driver.useOpenKernelModules", True, "", ""),
+        ("validator.enabled", True, "", ""),
+    ],
+)
+def test_each_version_of_the_operator_accepts_the_values_that_it_reads(
+    key: str, value: object, since: str, until: str
+) -> None:
+    for version in ("v25.10.0", "v25.10.1", "v26.3.0", "v26.3.1", "v26.3.2", "v26.3.3", "v26.7.0"):
+        entry = gpu_operator().checked_version(version)
+        assert entry is not None
+        assert entry.checked_by == ""
+        found = [refusal.path for refusal in check_values(entry, nested({key: value}))]
+        assert found == ([] if since <= version <= until else [key]), version
 
 
 @pytest.mark.parametrize("key", LATER)
