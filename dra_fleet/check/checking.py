@@ -105,7 +105,7 @@ def check(
     check_heads(objects)
     for item in objects:
         if not is_release(item):
-            check_rendered(item)
+            check_rendered(item.subject, item.value)
         found |= item.subject.found
     every = [item for content in contents for item in (*content.objects, *content.others)]
     if own.check is not None:

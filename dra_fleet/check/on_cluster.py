@@ -217,7 +217,9 @@ def _outcomes(
     return [
         Outcome(
             findings=tuple(
-                found for found in item.subject.found if id(item) not in marked or is_about_value(item, found)
+                found
+                for found in item.subject.found
+                if id(item) not in marked or is_about_value(item.subject, item.value, found)
             ),
             runs=not item.subject.has_errors and not failed.get(item.key) and id(item) not in stopped,
         )

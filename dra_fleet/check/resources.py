@@ -150,13 +150,19 @@ def at(value: object, path: Path) -> object:
     return value
 
 
-def check_rendered(resource: FileObject) -> None:
-    """Warn of the first thing in an object that a template left."""
-    place, text = next(_left(resource.value, ()), ((), ""))
+def check_rendered(subject: Subject, value: object, fixes: Mapping[str, str] = RENDER) -> None:
+    """Warn of the first mark that a template left in a value.
+
+    Args:
+        subject: where the value is.
+        value: the value.
+        fixes: how to render a mark, by its first letter.
+    """
+    place, text = next(_left(value, ()), ((), ""))
     if text:
-        fix = RENDER.get(text[0], "put a value in its place")
+        fix = fixes.get(text[0], "put a value in its place")
         what = f"was not rendered: {text} is not a value"
-        resource.subject.warning(*place, rule="not-rendered", what=what, fix=fix)
+        subject.warning(*place, rule="not-rendered", what=what, fix=fix)
 
 
 def has_marks(value: object) -> bool:
@@ -180,10 +186,10 @@ def may_render_to(text: str, value: str) -> bool:
     return len(parts) > 1 and re.fullmatch(".*".join(map(re.escape, parts)), value) is not None
 
 
-def is_about_value(resource: FileObject, finding: FileFinding) -> bool:
+def is_about_value(subject: Subject, value: object, finding: FileFinding) -> bool:
     """Return whether a finding is about a value itself, and not about a template mark."""
-    path = resource.subject.path(finding.path) if finding.path else ()
-    return not path or next(_left(at(resource.value, path), ()), None) is None
+    path = subject.path(finding.path) if finding.path else ()
+    return not path or next(_left(at(value, path), ()), None) is None
 
 
 def _left(value: object, path: Path) -> Iterator[tuple[Path, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from dra_fleet import clouds, drivers
 from dra_fleet.check.contents import documents_of, unreadable
-from dra_fleet.check.resources import mapping
+from dra_fleet.check.resources import check_rendered, is_about_value, mapping
 from dra_fleet.check.scheduling import admitted_by_labels, carried_without_stack
 from dra_fleet.core.facts import is_chart_version
 from dra_fleet.core.findings.errors import choices, mistyped
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 
+_FREE = ("list", "map")
 _STRATEGY = "mig.strategy"
 _OF_EVERY_NODE = ("kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os")
 """Labels that each kubelet sets: https://kubernetes.io/docs/reference/labels-annotations-taints/."""
@@ -79,12 +80,8 @@ def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
     found: Found = {}
     name = f"values of {file.chart} {file.version}"
     operator = operator_version(file.chart, file.version)
-    if operator is not None:
-        for document in documents_of(file.name, file.data, found):
-            check_operator_values(Subject(document=document, name=name, found=found), *operator, cluster)
-        return found
     try:
-        chart = find_chart(file.chart, file.version)
+        chart = find_chart(file.chart, file.version) if operator is None else None
     except ChartUnknown as unknown:
         if not unknown.oldest:
             return {unreadable(file.name, Unreadable(str(unknown))): None}
@@ -96,8 +93,29 @@ def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
             )
         return found
     for document in documents_of(file.name, file.data, found):
-        check_chart_values(Subject(document=document, name=name, found=found), chart, (cluster,))
+        subject = Subject(document=document, name=name)
+        version = operator[1] if operator is not None else None
+        if operator is not None:
+            check_operator_values(subject, *operator, cluster)
+        if chart is not None:
+            version = chart.version
+            check_chart_values(subject, chart, (cluster,))
+        about = [item for item in subject.found if is_about_value(subject, document.value, item)]
+        if version is not None:
+            typed = _typed(version, mapping(document.value))
+            check_rendered(Subject(document=document, name=name, found=found), typed, fixes={})
+        found |= dict.fromkeys(about)
     return found
+
+
+def _typed(version: ChartVersion, values: ChartValues, prefix: str = "") -> ChartValues:
+    """Return the values except free mappings and lists, which may contain templates for other programs."""
+    kept: dict[str, object] = {}
+    for name, value in values.items():
+        kind = version.values.get(f"{prefix}{name}")
+        if kind not in _FREE:
+            kept[name] = _typed(version, mapping(value), f"{prefix}{name}.") if mapping(value) else value
+    return kept
 
 
 def find_chart(name: str, version: str) -> Chart:
@@ -523,7 +541,8 @@ def check_operator_values(
             fix="remove it",
         )
     installs = is_on(operator.kernel_driver, values)
-    for refusal in install_dir_refusals(operator, values, installs=installs):
+    has_driver = any(not pool.by_plugin or pool.by_dra for pool in pools)
+    for refusal in install_dir_refusals(operator, values, installs=installs and has_driver):
         subject.refuse(refusal, rule="driver-root")
     for pool in pools:
         if installs != (pool.gpu_driver == "operator"):

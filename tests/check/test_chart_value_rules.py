@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from dra_fleet.check import ValuesFile
@@ -154,7 +156,8 @@ def test_an_unknown_version_may_have_the_values_of_the_known_ones_around_it() ->
     later = "dcgmExporter: {hostNetwork: false, annotations: {}, kubernetes: {}}\n"
     for chart, unknown in (
         ("gpu-operator@v25.10.0", ["annotations", "hostNetwork", "kubernetes"]),
-        ("gpu-operator@v26.3.3", ["kubernetes"]),
+        ("gpu-operator@v26.5.0", ["kubernetes"]),
+        ("gpu-operator@v26.3.1", ["annotations", "kubernetes"]),
         ("gpu-operator@v26.7.0", ["kubernetes"]),
     ):
         keys = {line.partition(" is not a value of chart")[0].split()[-1] for line in refused(later, chart)}
@@ -182,6 +185,57 @@ def test_a_key_at_a_wrong_place_is_not_called_another_key_of_that_place() -> Non
         assert "; fix: remove it [values-refused]" in output
     [output] = refused("daemonset: {tolerations: []}\n", "gpu-operator@v26.7.2")
     assert "; fix: did you mean daemonsets? [values-refused]" in output
+
+
+def operator_findings(text: str, version: str = "v26.3.3", **pool: Any) -> list[str]:
+    """Findings in the operator's values for a pool whose GPUs a device plugin advertises."""
+    plan = plan_on(lab=cluster("hgx-h100-8", advertise="device-plugin", **pool))
+    values = ValuesFile(chart="gpu-operator", version=version, name="v", data=text.encode())
+    return [str(item) for item in check(plan, [], [values])]
+
+
+def test_a_value_that_was_not_rendered_is_reported_once_and_not_checked() -> None:
+    text = (
+        "driver: {enabled: '${driver}'}\ntoolkit: {enabled: '${toolkit}'}\nmig: {strategy: '<strategy>'}\n"
+        "extraObjects: [{metadata: {name: '{{ .Release.Name }}'}}]\n"
+        "node-feature-discovery: {worker: {config: {labelsTemplate: '{{ range .system.osrelease }}'}}}\n"
+    )
+    [output] = operator_findings(text)
+    assert " warning: values of gpu-operator v26.3.3 driver.enabled: was not rendered: ${driver}" in output
+    assert output.endswith(" is not a value; fix: put a value in its place [not-rendered]")
+    [mark, wrong] = operator_findings(text + "nfd: {enabled: maybe}\n")
+    assert mark == output
+    assert "nfd.enabled: must be true or false" in wrong
+
+
+def test_the_operator_s_folder_is_compared_with_the_dra_driver_s_only_where_that_runs() -> None:
+    text = "hostPaths: {driverInstallDir: /var/nvidia-driver}\n"
+    assert operator_findings(text, gpuDriver="operator") == []
+    plan = plan_on(lab=cluster("hgx-h100-8", gpuDriver="operator"))
+    off = f"{text}devicePlugin: {{enabled: false}}\n".encode()
+    values = ValuesFile(chart="gpu-operator", version="v26.3.3", name="v", data=off)
+    assert [item.rule for item in check(plan, [], [values])] == ["driver-root"]
+
+
+def test_values_of_older_charts_of_the_operator_are_reported_with_their_successors() -> None:
+    text = "driver: {enabled: false, useOpenKernelModules: true}\noperator: {defaultRuntime: containerd}\n"
+    for version in ("v25.10.1", "v26.3.0", "v26.3.3", "v26.7.0"):
+        kernel, runtime = operator_findings(text, version)
+        assert (
+            f"driver.useOpenKernelModules: is not a value of chart {version}; Helm would ignore it silently"
+            in kernel
+        )
+        assert "; fix: driver: {kernelModuleType: open} for true, proprietary for false" in kernel
+        assert "operator.defaultRuntime: is not a value of chart" in runtime
+        assert "; fix: remove it; the operator detects the container runtime of the nodes" in runtime
+
+
+def test_a_key_of_a_section_that_a_chart_copies_reaches_the_api_server() -> None:
+    [output] = operator_findings(
+        "driver: {enabled: false}\ndcgmExporter: {serviceMonitor: {enabled: true, labels: {release: p}}}\n"
+    )
+    assert "dcgmExporter.serviceMonitor.labels: is not a value of chart v26.3.3; " in output
+    assert "the API server would drop it silently; got: " in output
 
 
 def test_a_driver_that_publishes_no_gpus_may_run_beside_a_device_plugin() -> None:
