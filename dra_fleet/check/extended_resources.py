@@ -153,16 +153,15 @@ class ExtendedResources:
             most = self._most(name, items)
             if most is None:
                 return None
-            requested = sum(_number(item.count) for item in items)
+            requested = self._together(pod, items)
             here = frozenset(pool for pool, number in most.items() if number >= requested)
             if not here:
                 largest = max(most.values(), default=0)
                 pod.resource.subject.error(
                     *items[0].path,
                     rule="not-enough-devices",
-                    what=f"requests {requested} devices "
-                    f"{'of class' if items[0].class_name else 'by'} {name} on "
-                    f"one node, where at most {largest} match",
+                    what=f"requests {requested} devices {self._manner(items[0])} on one node, "
+                    f"where at most {largest} match",
                     got=str(items[0].count),
                     fix="ask for fewer, or for a pool with larger machines"
                     if largest
@@ -170,6 +169,23 @@ class ExtendedResources:
                 )
             served = here if served is None else served & here
         return served
+
+    def _is_by_plugin(self, item: ExtendedResourceRequest) -> bool:
+        return not item.class_name or item.resource in self._by_plugin
+
+    def _together(self, pod: Pod, items: Sequence[ExtendedResourceRequest]) -> int:
+        """Return how many devices a pod needs at the same time.
+
+        Init containers end before the others start, except sidecars. A class serves each container apart.
+
+        Source: https://kubernetes.io/docs/concepts/workloads/pods/init-containers/ (resource sharing).
+        """
+        first = [item for item in items if self._is_by_plugin(item) and _ends_before(pod, item.path)]
+        lasting = sum(_number(item.count) for item in items if item not in first)
+        return max(lasting, *(_number(item.count) for item in first), 0)
+
+    def _manner(self, item: ExtendedResourceRequest) -> str:
+        return f"by {item.resource}" if self._is_by_plugin(item) else f"of class {item.class_name}"
 
     def _most(self, name: str, items: Sequence[ExtendedResourceRequest]) -> Mapping[str, int] | None:
         """Per pool how many devices of one node answer; None if unknown."""
@@ -199,6 +215,7 @@ class ExtendedResources:
         advertisers = [
             item for item in self._cluster.drivers if item.driver.extended_resource.startswith(f"{domain}/")
         ]
+        plugins = any(other.startswith(f"{domain}/") for other in self._by_plugin)
         if name.startswith(IMPLICIT):
             what = f"is answered from Kubernetes {on_from(_GATE)} on, and this cluster runs {self._minor}"
         elif not advertisers:
@@ -211,15 +228,20 @@ class ExtendedResources:
             )
             return ""
         else:
-            what = "asks a device plugin, and the pools of this stack publish their devices by DRA only"
+            what = (
+                "is not a resource of the device plugins of this stack"
+                if plugins
+                else "asks a device plugin, and the pools of this stack publish their devices by DRA only"
+            )
             what = f"{what}: the pod would wait for ever"
         subject.error(
             *where,
             rule="device-plugin",
             what=what,
             got=str(count),
-            allowed=", ".join(sorted(self._answered)) or "no extended resource name on this stack",
-            fix="use resources.claims with a claim of the pod",
+            allowed=", ".join(sorted({*self._answered, *self._by_plugin}))
+            or "no extended resource name on this stack",
+            fix="request an allowed resource" if plugins else "use resources.claims with a claim of the pod",
         )
         return ""
 
@@ -272,6 +294,12 @@ def _check_pair(pod: Pod, where: Path, limit: object, request: object) -> None:
 def _extended_name(item: FileObject) -> str:
     name = at(item.value, ("spec", "extendedResourceName"))
     return name if isinstance(name, str) else ""
+
+
+def _ends_before(pod: Pod, path: Path) -> bool:
+    holder, container = path[: len(pod.path) + 1], path[: len(pod.path) + 2]
+    policy = at(pod.resource.value, (*container, "restartPolicy"))
+    return holder[-1] == "initContainers" and policy != "Always"
 
 
 def _number(count: object) -> int:

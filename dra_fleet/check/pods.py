@@ -108,25 +108,32 @@ def _pods_of_release(resource: FileObject) -> Iterator[Pod]:
             yield replace(pod, of_chart=tuple(found))
 
 
-def _embedded(value: object, path: Path) -> Iterator[Path]:
-    """Return the places of pod specs in a value: where `resourceClaims` is beside containers."""
+def _embedded(value: object, path: Path, *, is_in_container: bool = False) -> Iterator[Path]:
+    """Yield the paths of pod specs in a value: mappings with `resourceClaims` and containers.
+
+    `is_in_container`: the mapping around the value has `resources.claims`, as a service of Dynamo does.
+    """
     fields = mapping(value)
     if fields:
         has_containers = isinstance(fields.get("containers"), list) or any(_only_container(fields))
-        if has_containers and isinstance(fields.get("resourceClaims"), list):
+        if (has_containers or is_in_container) and isinstance(fields.get("resourceClaims"), list):
             yield path
             return
         for key, item in fields.items():
-            yield from _embedded(item, (*path, key))
+            yield from _embedded(item, (*path, key), is_in_container=_lists_claims(fields))
     else:
         for index, item in enumerate(sequence(value)):
             yield from _embedded(item, (*path, index))
 
 
+def _lists_claims(container: object) -> bool:
+    return isinstance(at(container, ("resources", "claims")), list)
+
+
 def _only_container(spec: Mapping[str, Any]) -> Iterator[str]:
     """Yield the field of a pod's one container in systems that name it: `model`, `mainContainer`."""
     if "containers" not in spec:
-        yield from (key for key, item in spec.items() if isinstance(at(item, ("resources", "claims")), list))
+        yield from (key for key, item in spec.items() if _lists_claims(item))
 
 
 def _pod_at(resource: FileObject, path: Path) -> Pod:
@@ -184,6 +191,9 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield (*pod.path, kind, index), mapping(item)
     for key in _only_container(pod.spec):
         yield (*pod.path, key), mapping(pod.spec[key])
+    holder = pod.path[:-1]
+    if "containers" not in pod.spec and _lists_claims(at(pod.resource.value, holder)):
+        yield holder, mapping(at(pod.resource.value, holder))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,15 +359,18 @@ def _not_taken(pod: Pod, name: str, references: References) -> tuple[str, str]:
     if _is_machine(pod):
         what = f"no device of the machine takes claim {name}: its devices are allocated and not attached"
         return what, f"claimName: {name} of a device under domain.devices"
-    claim = references.of(pod.keys[name])
-    is_known = claim is not None and claim.drivers is not None and all(map(drivers.publishing, claim.drivers))
-    doubt = "" if is_known else "unless its driver serves whole pods, "
+    doubt = "" if _has_known_drivers(pod, name, references) else "unless its driver serves whole pods, "
     is_privileged = any(at(item, ("securityContext", "privileged")) is True for _, item in containers(pod))
     unseen = "only privileged containers see them" if is_privileged else "no container sees them"
     return (
         f"no container takes claim {name}: {doubt}its devices are allocated and {unseen}",
         f"resources: {{claims: [{{name: {name}}}]}} in a container",
     )
+
+
+def _has_known_drivers(pod: Pod, name: str, references: References) -> bool:
+    claim = references.of(pod.keys[name])
+    return claim is not None and claim.drivers is not None and all(map(drivers.publishing, claim.drivers))
 
 
 def _is_for_containers(pod: Pod, name: str, references: References) -> bool:
@@ -414,10 +427,13 @@ def _check_copies(pod: Pod, references: References) -> None:
     meant = [references.of(pod.keys[name]) for name, _ in shared]
     if all(claim is not None and claim.has_strategy for claim in meant):
         return
+    is_known = _has_known_drivers(pod, shared[0][0], references)
+    doubt = "" if is_known else ", unless they serve several nodes"
     pod.resource.subject.warning(
         *where,
         rule="claim-shared",
-        what=f"{many} share the devices of the one claim {shared[0][1]}, and run on the node that has them",
+        what=f"{many} share the devices of the one claim {shared[0][1]}, and run on the node that has "
+        f"them{doubt}",
         got=str(copies) if copies is not None else "",
-        fix=f"use {_TEMPLATE} to give each pod its own",
+        fix=f"use {_TEMPLATE} {'to give each pod' if is_known else 'if each pod needs'} its own",
     )

@@ -118,18 +118,32 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) ->
             allowed=reported,
         )
         return []
-    keys = {key for pool in pools for key in pool.labels}
-    for key in sorted(requested.keys - keys):
-        if not carried_without_stack(key):
-            subject.warning(
-                *pod.path,
-                field,
-                rule="label-unknown",
-                what=f"requests label {key}, which no pool of the stack is known to carry",
-                allowed=", ".join(sorted(keys)),
-                fix="put the label on the pool, not on nodes by hand: a new node would lack it",
-            )
+    for key in unknown_labels(requested, pools, left):
+        subject.warning(
+            *pod.path,
+            field,
+            rule="label-unknown",
+            what=f"requests label {key}, which no pool of the stack is known to carry",
+            allowed=", ".join(sorted({key for pool in pools for key in pool.labels})),
+            fix="put the label on the pool, not on nodes by hand: a new node would lack it",
+        )
     return left
+
+
+def unknown_labels(
+    requested: RequiredNodeAffinity, pools: Sequence[PoolPlan], left: Sequence[PoolPlan]
+) -> list[str]:
+    """Return the labels that pods need on their nodes and that no pool is known to carry.
+
+    Args:
+        requested: the requirements of the pods.
+        pools: the pools whose labels are known.
+        left: the pools that may match.
+    """
+    asked = requested.keys - {key for pool in pools for key in pool.labels}
+    unknown = sorted(key for key in asked if not carried_without_stack(key))
+    needed = [requested.required_keys(pool.labels, unknown) for pool in left]
+    return [key for key in unknown if needed and all(key in keys for keys in needed)]
 
 
 def carried_without_stack(key: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet import clouds, drivers
 from dra_fleet.check.contents import documents_of, unreadable
 from dra_fleet.check.resources import check_rendered, is_about_value, mapping
-from dra_fleet.check.scheduling import admitted_by_labels, carried_without_stack
+from dra_fleet.check.scheduling import admitted_by_labels, unknown_labels
 from dra_fleet.core.facts import is_chart_version
 from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.core.findings.finding import Found, Subject
@@ -234,17 +234,15 @@ def _check_controller_nodes(subject: Subject, cluster: ClusterInventory, values:
     required = RequiredNodeAffinity.of(mapping(section.get("nodeSelector")), section.get("affinity"))
     field = "nodeSelector" if section.get("nodeSelector") else "affinity"
     pools = cluster.plan.pools
-    carried = {key for pool in pools for key in pool.labels}
-    for key in sorted(required.keys - carried):
-        if not carried_without_stack(key):
-            subject.warning(
-                *_path(f"controller.{field}"),
-                rule="controller-placement",
-                what=f"sends the controller to nodes with the label {key}, which no pool of the stack is "
-                "known to carry",
-                got=key,
-                fix="name a label of the system pool",
-            )
+    for key in unknown_labels(required, pools, pools):
+        subject.warning(
+            *_path(f"controller.{field}"),
+            rule="controller-placement",
+            what=f"sends the controller to nodes with the label {key}, which no pool of the stack is "
+            "known to carry",
+            got=key,
+            fix="name a label of the system pool",
+        )
     reached = [
         pool for pool in pools if required.keys and required.matches(some_labels(pool.labels)) == "yes"
     ]

@@ -33,7 +33,7 @@ def test_limits_are_answered_on_pools_of_either_kind() -> None:
     both["pools"]["gpus"]["machine"] = "pcie-t4-1"
     assert on(limited(4), lab=both) == []
     [output] = on(limited(5), lab=both)
-    assert "requests 5 devices of class gpu.nvidia.com on one node, where at most 4 match" in output
+    assert "requests 5 devices by nvidia.com/gpu on one node, where at most 4 match" in output
 
 
 def test_operator_may_advertise_the_pools_that_say_so() -> None:

@@ -186,6 +186,19 @@ class RequiredNodeAffinity:
         asked = (*self.selector, *(one for term in self.terms or () for one in term.labels))
         return frozenset(one.key for one in asked)
 
+    def required_keys(self, labels: Mapping[str, str], candidates: Collection[str]) -> frozenset[str]:
+        """Return the label keys without which a node with these labels does not match.
+
+        Args:
+            labels: the node's known labels.
+            candidates: keys that the node may lack. If it needs one of several, all those are returned.
+        """
+        asked = (*self.selector, *(one for term in self.terms or () for one in term.labels))
+        present = {one.key for one in asked if one.holds(MissingLabel.ABSENT) == "no"} & {*candidates}
+        needed = {key for key in present if self.matches(some_labels(labels, (key,))) == "no"}
+        none = self.matches(some_labels(labels, present)) == "no"
+        return frozenset(needed or (present if none else ()))
+
     def matches(self, labels: Labels, name: LabelValue = MissingLabel.UNKNOWN) -> Answer:
         """Return whether a node with these labels and this name matches."""
         on_selector = _all(one.holds(labels(one.key)) for one in self.selector)
